@@ -1,0 +1,68 @@
+//! The synchronous heart of a store.
+//!
+//! A backend commits groups: each write of a group fails alone, and the group
+//! becomes durable as one. It keeps no thread, no lock and no subscriber; those
+//! are the handle's. A simulation drives a backend directly and draws the
+//! groups from its seed.
+
+use std::sync::Arc;
+
+use offshoot_types::command::{Command, Receipt};
+use offshoot_types::event::Entry;
+use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
+use offshoot_types::store::{Append, SessionSummary, StoreError};
+
+/// What can be written.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Raise the epoch of a tree, which may be new, and mark it as owned.
+    Claim(TreeId),
+    /// Mark a tree as not owned, unless a command is pending or the epoch has moved on.
+    Release(TreeId, Epoch),
+    /// Append entries to a tree.
+    Append(TreeId, Epoch, Append),
+    /// Store a command for the owner of its tree.
+    Submit(Command, Timestamp),
+}
+
+/// What a write came to.
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// The new epoch.
+    Claimed(Epoch),
+    /// Whether the tree is released now; not if a command is pending.
+    Released(bool),
+    /// The entries with their places.
+    Appended(Vec<Arc<Entry>>),
+    /// The command is stored, now or before.
+    Submitted,
+}
+
+/// A store without threads.
+pub trait Backend: Send {
+    /// Commits a group. One result for each write, in order; `Err` for all when the commit itself failed.
+    fn commit(&mut self, group: Vec<Write>) -> Vec<Result<Written, StoreError>>;
+
+    /// Returns up to `limit` entries of a tree after a position, in order.
+    fn entries(
+        &mut self,
+        tree: &TreeId,
+        after: Pos,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
+
+    /// Returns an agent's whole log, in order.
+    fn agent_log(&mut self, agent: &AgentId) -> Result<Vec<Entry>, StoreError>;
+
+    /// Returns the tree of an agent.
+    fn tree_of(&mut self, agent: &AgentId) -> Result<Option<TreeId>, StoreError>;
+
+    /// Returns the commands of a tree that are not done, in the order they came.
+    fn pending(&mut self, tree: &TreeId) -> Result<Vec<Command>, StoreError>;
+
+    /// Returns what became of a command.
+    fn receipt(&mut self, command: &CommandId) -> Result<Option<Receipt>, StoreError>;
+
+    /// Lists the roots, the one that changed last first. `owned` is as the rows have it.
+    fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError>;
+}

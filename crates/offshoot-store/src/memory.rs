@@ -1,0 +1,275 @@
+//! A store that forgets when it is dropped.
+//!
+//! For tests, for the simulation and for embedders that want no file. It keeps
+//! the rules of the log by folding it (`Tree`), where the SQL store keeps them
+//! by constraints; the contract suite and the simulation hold both to the same.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use offshoot_types::command::{Command, Receipt};
+use offshoot_types::event::{Entry, Event, Origin};
+use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
+use offshoot_types::store::{Append, SessionSummary, StoreError, StoreErrorKind};
+use offshoot_types::tree::{Broken, Tree};
+
+use crate::backend::{Backend, Write, Written};
+
+/// All trees, in memory.
+#[derive(Debug, Default)]
+pub struct Memory {
+    trees: BTreeMap<TreeId, Kept>,
+    homes: HashMap<AgentId, TreeId>,
+    commands: HashMap<CommandId, Row>,
+    arrivals: u64,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    epoch: Epoch,
+    owned: bool,
+    entries: Vec<Arc<Entry>>,
+    tree: Tree,
+}
+
+#[derive(Debug)]
+struct Row {
+    command: Command,
+    arrival: u64,
+    receipt: Option<Receipt>,
+}
+
+impl Memory {
+    fn write(&mut self, write: Write) -> Result<Written, StoreError> {
+        match write {
+            Write::Claim(tree) => {
+                let kept = self.trees.entry(tree).or_default();
+                kept.epoch = kept.epoch.next();
+                kept.owned = true;
+                Ok(Written::Claimed(kept.epoch))
+            }
+            Write::Release(tree, epoch) => {
+                let pending = self.is_pending(&tree);
+                let kept = self.owned(&tree, epoch)?;
+                kept.owned = pending;
+                Ok(Written::Released(!pending))
+            }
+            Write::Append(tree, epoch, append) => self.append(&tree, epoch, append),
+            Write::Submit(command, _) => self.submit(command),
+        }
+    }
+
+    fn owned(&mut self, tree: &TreeId, epoch: Epoch) -> Result<&mut Kept, StoreError> {
+        match self.trees.get_mut(tree) {
+            Some(kept) if kept.epoch == epoch => Ok(kept),
+            Some(_) | None => Err(StoreError::new(
+                StoreErrorKind::Fenced,
+                format!("append to session {tree}: another process has taken it over"),
+            )),
+        }
+    }
+
+    fn append(&mut self, id: &TreeId, epoch: Epoch, append: Append) -> Result<Written, StoreError> {
+        for (command, _) in &append.applied {
+            if self
+                .commands
+                .get(&command.id)
+                .is_some_and(|row| row.receipt.is_some())
+            {
+                return Err(conflict(format!("command {} was done before", command.id)));
+            }
+        }
+        let kept = self.owned(id, epoch)?;
+        let before = kept.entries.len();
+        for new in append.entries {
+            let entry = Arc::new(Entry {
+                tree: id.clone(),
+                pos: kept.tree.pos().next(),
+                agent: new.agent,
+                seq: new.seq,
+                at: append.at,
+                event: new.event,
+            });
+            if let Err(violation) = kept.tree.apply(&entry) {
+                kept.entries.truncate(before);
+                kept.refold()?;
+                let kind = match violation.what {
+                    Broken::Children => StoreErrorKind::Refused,
+                    Broken::Gap
+                    | Broken::Birth
+                    | Broken::Turn
+                    | Broken::Queue
+                    | Broken::Call
+                    | Broken::Mail
+                    | Broken::Settle => StoreErrorKind::Conflict,
+                };
+                return Err(StoreError::new(
+                    kind,
+                    format!("append to session {id}: {violation}"),
+                ));
+            }
+            kept.entries.push(entry);
+        }
+        let appended = kept.entries[before..].to_vec();
+        for entry in &appended {
+            if matches!(entry.event, Event::Spawned(_)) {
+                self.homes.insert(entry.agent.clone(), id.clone());
+            }
+        }
+        for (command, receipt) in append.applied {
+            self.row(command).receipt = Some(receipt);
+        }
+        Ok(Written::Appended(appended))
+    }
+
+    fn row(&mut self, command: Command) -> &mut Row {
+        self.arrivals += 1;
+        let arrival = self.arrivals;
+        self.commands.entry(command.id.clone()).or_insert(Row {
+            command,
+            arrival,
+            receipt: None,
+        })
+    }
+
+    fn submit(&mut self, command: Command) -> Result<Written, StoreError> {
+        if self
+            .trees
+            .get(&command.tree)
+            .is_none_or(|kept| kept.entries.is_empty())
+        {
+            return Err(StoreError::new(
+                StoreErrorKind::Unknown,
+                format!(
+                    "send a command to session {}: there is no such session",
+                    command.tree
+                ),
+            ));
+        }
+        self.row(command);
+        Ok(Written::Submitted)
+    }
+
+    fn is_pending(&self, tree: &TreeId) -> bool {
+        self.commands
+            .values()
+            .any(|row| row.receipt.is_none() && row.command.tree == *tree)
+    }
+}
+
+impl Kept {
+    /// Folds the log again after a failed append left the fold half way.
+    fn refold(&mut self) -> Result<(), StoreError> {
+        self.tree = Tree::fold(self.entries.iter().map(AsRef::as_ref))
+            .map_err(|violation| conflict(violation.to_string()))?;
+        Ok(())
+    }
+
+    fn summary(&self, id: &TreeId) -> Option<SessionSummary> {
+        let root = self.tree.agent(self.tree.root()?)?;
+        let workspace = match &root.spawned.origin {
+            Origin::Session { workspace, .. } => workspace.clone(),
+            Origin::Task(_) => String::new(),
+        };
+        let title = self.entries.iter().find_map(|entry| match &entry.event {
+            Event::Prompted(message) if entry.agent == *id.root() => {
+                Some(first_line(&message.text))
+            }
+            _ => None,
+        });
+        let at = |entry: Option<&Arc<Entry>>| entry.map_or(Timestamp::ZERO, |entry| entry.at);
+        Some(SessionSummary {
+            tree: id.clone(),
+            definition: root.spawned.definition.clone(),
+            workspace,
+            title: title.unwrap_or_default(),
+            created_at: at(self.entries.first()),
+            updated_at: at(self.entries.last()),
+            agents: self.tree.walk().len() as u64,
+            open_runs: self.tree.open_runs() as u64,
+            owned: self.owned,
+            status: root
+                .settlement()
+                .map(|settlement| settlement.status.word().to_owned()),
+        })
+    }
+}
+
+/// Returns the first line of a prompt, cut to what a list can show.
+pub(crate) fn first_line(text: &str) -> String {
+    text.lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(80)
+        .collect()
+}
+
+fn conflict(message: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, message)
+}
+
+impl Backend for Memory {
+    fn commit(&mut self, group: Vec<Write>) -> Vec<Result<Written, StoreError>> {
+        group.into_iter().map(|write| self.write(write)).collect()
+    }
+
+    fn entries(
+        &mut self,
+        tree: &TreeId,
+        after: Pos,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let Some(kept) = self.trees.get(tree) else {
+            return Ok(Vec::new());
+        };
+        let after = usize::try_from(after.get()).unwrap_or(usize::MAX);
+        Ok(kept
+            .entries
+            .iter()
+            .skip(after)
+            .take(limit)
+            .map(|entry| entry.as_ref().clone())
+            .collect())
+    }
+
+    fn agent_log(&mut self, agent: &AgentId) -> Result<Vec<Entry>, StoreError> {
+        let Some(kept) = self.homes.get(agent).and_then(|tree| self.trees.get(tree)) else {
+            return Ok(Vec::new());
+        };
+        let own = kept.entries.iter().filter(|entry| entry.agent == *agent);
+        Ok(own.map(|entry| entry.as_ref().clone()).collect())
+    }
+
+    fn tree_of(&mut self, agent: &AgentId) -> Result<Option<TreeId>, StoreError> {
+        Ok(self.homes.get(agent).cloned())
+    }
+
+    fn pending(&mut self, tree: &TreeId) -> Result<Vec<Command>, StoreError> {
+        let mut rows: Vec<&Row> = self
+            .commands
+            .values()
+            .filter(|row| row.receipt.is_none() && row.command.tree == *tree)
+            .collect();
+        rows.sort_by_key(|row| row.arrival);
+        Ok(rows.into_iter().map(|row| row.command.clone()).collect())
+    }
+
+    fn receipt(&mut self, command: &CommandId) -> Result<Option<Receipt>, StoreError> {
+        Ok(self
+            .commands
+            .get(command)
+            .and_then(|row| row.receipt.clone()))
+    }
+
+    fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
+        let mut sessions: Vec<_> = self
+            .trees
+            .iter()
+            .filter_map(|(id, kept)| kept.summary(id))
+            .collect();
+        sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then(a.tree.cmp(&b.tree)));
+        Ok(sessions)
+    }
+}

@@ -1,0 +1,103 @@
+//! What a face may ask of the runtime (R9).
+//!
+//! Closed, serialisable and idempotent by id: a command is a durable row, so it
+//! can be sent by a process that does not own the tree, and sending it twice has
+//! one effect and one receipt.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, CommandId, MessageId, TreeId};
+use crate::json::RawJson;
+use crate::settlement::Settlement;
+
+/// One request of a client about one agent of one tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// Makes it idempotent.
+    pub id: CommandId,
+    /// The tree it is about.
+    pub tree: TreeId,
+    /// The agent it is about.
+    pub agent: AgentId,
+    /// What is wanted.
+    pub order: Order,
+}
+
+/// What is wanted of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Create the session. The command's agent is its root.
+    Open(Opening),
+    /// Ask something; queued while the agent is busy.
+    Prompt(Prompt),
+    /// Stop.
+    Cancel(Scope),
+    /// Let the parent's call return now; the child goes on in the background.
+    Promote,
+    /// Go on with whatever is queued or waiting; what opening a session does.
+    Resume,
+}
+
+/// A new session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Opening {
+    /// The manifest's name; a primary or an all.
+    pub definition: String,
+    /// `PROVIDER/NAME`; the manifest's own wins.
+    pub model: String,
+    /// The root folder, absolute.
+    pub workspace: String,
+    /// The date to show in prompts.
+    pub date: String,
+    /// What the host attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
+}
+
+/// A question to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// The id the message will have.
+    pub message: MessageId,
+    /// The words; at most 1 MiB.
+    pub text: String,
+    /// What the host attached; at most 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
+}
+
+/// How much to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The run and every live descendant.
+    Run,
+    /// The turn and the children its open calls wait for; background children go on.
+    Turn,
+}
+
+/// What became of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Receipt {
+    /// The session is there.
+    Opened,
+    /// The message is in the agent's queue.
+    Prompted,
+    /// The run is settled: by this cancel, or before it came.
+    Settled(Settlement),
+    /// The turn was told to stop.
+    TurnCancelled,
+    /// The call has returned.
+    Promoted,
+    /// The session goes on.
+    Resumed,
+    /// There was nothing to do.
+    NoEffect {
+        /// Why, for people.
+        why: String,
+    },
+    /// Another process owns the tree and has not answered yet; it will.
+    Queued,
+}

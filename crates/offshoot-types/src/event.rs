@@ -1,0 +1,199 @@
+//! The log: what happened, in the order it was committed.
+//!
+//! `Event` is closed: a reader of the log can match on all of it. Each entry
+//! names its agent (R2) and has two places: `seq` in its agent's own log, which
+//! has a single writer, and `pos` in the tree, which is the order of commits
+//! and the only cursor. Everything else that can be known of a tree (its
+//! transcript, its mail, its rows, its wire events) is a fold of these entries.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
+use crate::json::RawJson;
+use crate::message::{AssistantMessage, UserMessage};
+use crate::outcome::Outcome;
+use crate::permission::{Decision, Layer};
+use crate::settlement::{CancelledBy, FailureKind, Settlement};
+
+/// One committed fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Which tree it belongs to.
+    pub tree: TreeId,
+    /// Its place in the tree: gap-free, by commit.
+    pub pos: Pos,
+    /// Whose log it is in.
+    pub agent: AgentId,
+    /// Its place in that log: gap-free.
+    pub seq: Seq,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What can happen to an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The agent exists. Always its first entry; a child's is written by its parent.
+    Spawned(Box<Spawned>),
+
+    /// Somebody asked it something. Queued until a turn consumes it.
+    Prompted(UserMessage),
+
+    /// A settled child run is told to this agent outside any call (R14). Marks that run delivered.
+    Completion {
+        /// The id of the synthetic message.
+        message: MessageId,
+        /// The run it is about.
+        run: RunId,
+        /// The child's definition, so that the text explains itself.
+        definition: String,
+        /// How that run ended.
+        settlement: Settlement,
+    },
+
+    /// A turn began. The first turn of a run opens the run.
+    TurnStarted {
+        /// The run it belongs to.
+        run: RunNo,
+        /// Its number.
+        turn: TurnNo,
+        /// The queued prompt it consumes; none when mail woke the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<MessageId>,
+    },
+
+    /// The model gave a message. Its calls are open from here on.
+    Replied(AssistantMessage),
+
+    /// The permission chain was asked about a call (R23).
+    Decided {
+        /// Which call.
+        call: CallId,
+        /// What it said and why.
+        decision: Decision,
+    },
+
+    /// A call began to run.
+    CallStarted {
+        /// Which call.
+        call: CallId,
+        /// The child it spawned, for `task`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<AgentId>,
+    },
+
+    /// A call has its outcome: the one and only.
+    CallFinished {
+        /// Which call.
+        call: CallId,
+        /// What it came to.
+        outcome: Outcome,
+        /// Child runs this outcome tells of; marks them delivered (R14).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        delivers: Vec<RunId>,
+    },
+
+    /// A turn is over. No call is open any more.
+    TurnEnded {
+        /// Which turn.
+        turn: TurnNo,
+        /// How it ended.
+        end: TurnEnd,
+    },
+
+    /// A run is over, once and for all (R13).
+    Settled {
+        /// Which run.
+        run: RunNo,
+        /// How it ended.
+        settlement: Settlement,
+    },
+}
+
+/// The birth of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spawned {
+    /// The manifest's name.
+    pub definition: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// How far below the root; the root is 0.
+    pub depth: u32,
+    /// `PROVIDER/NAME` of the model that was chosen for it.
+    pub model: String,
+    /// The layer it adds to its parent's permission chain (R21).
+    pub layer: Layer,
+    /// Whether it has session rows of its own (R3). Used by projections only.
+    pub inspectable: bool,
+    /// What the host or the caller attached; never read by the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
+}
+
+/// Where an agent comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A person opened a session.
+    Session {
+        /// The root folder, absolute; fixed for the life of the tree.
+        workspace: String,
+        /// The date its prompts show, fixed so that requests stay byte-stable.
+        date: String,
+    },
+    /// An agent called `task`.
+    Task(Parent),
+}
+
+/// The call that made a child.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// The calling agent.
+    pub agent: AgentId,
+    /// The `task` call.
+    pub call: CallId,
+    /// The message the parent was processing: a prompt, or a completion in a woken turn.
+    pub message: MessageId,
+    /// Whether the call waits for the child.
+    pub background: bool,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// The model had no more calls.
+    Finished,
+    /// Somebody stopped it.
+    Aborted(CancelledBy),
+    /// It could not go on.
+    Failed {
+        /// For code.
+        kind: FailureKind,
+        /// For people.
+        message: String,
+    },
+    /// Its process died.
+    Lost,
+}
+
+impl Event {
+    /// Returns the child runs that this event tells its agent of, and so marks as delivered.
+    pub fn delivers(&self) -> &[RunId] {
+        match self {
+            Self::CallFinished { delivers, .. } => delivers,
+            Self::Completion { run, .. } => std::slice::from_ref(run),
+            Self::Spawned(_)
+            | Self::Prompted(_)
+            | Self::TurnStarted { .. }
+            | Self::Replied(_)
+            | Self::Decided { .. }
+            | Self::CallStarted { .. }
+            | Self::TurnEnded { .. }
+            | Self::Settled { .. } => &[],
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The vocabulary of Offshoot and the ports between its parts.
+//!
+//! Every other crate speaks in these types. Nothing here does I/O, reads a
+//! clock or knows an async runtime; ports return plain futures. Read in the
+//! order below: the words first, then the log, then what is derived from it,
+//! then the ports.
+
+#![warn(missing_docs)]
+
+pub mod id;
+pub mod json;
+pub mod message;
+pub mod outcome;
+pub mod settlement;
+
+pub mod manifest;
+pub mod permission;
+
+pub mod command;
+pub mod event;
+pub mod transcript;
+pub mod tree;
+
+pub mod cancel;
+pub mod env;
+pub mod model;
+pub mod store;
+pub mod tool;

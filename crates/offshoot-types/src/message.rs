@@ -1,0 +1,183 @@
+//! Messages and their parts.
+//!
+//! A user message is text with its origin. An assistant message is what one
+//! step of a model gave, in the order the model gave it. Blocks we do not know
+//! are kept raw and sent back unchanged. Outcomes of calls are not messages:
+//! they live beside their call in the transcript.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{CallId, MessageId};
+use crate::json::RawJson;
+
+/// Longest prompt that is accepted, in bytes, from a person or from `task`.
+pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
+
+/// Longest `metadata` that is accepted, in bytes.
+pub const MAX_METADATA_BYTES: usize = 16 * 1024;
+
+/// What somebody asked of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserMessage {
+    /// Its id, also the id of the stored message.
+    pub id: MessageId,
+    /// The words.
+    pub text: String,
+    /// Who wrote it.
+    pub from: Author,
+    /// What the host attached; never read by the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
+}
+
+/// Who wrote a user message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// A person, or a program in a person's place.
+    Human,
+    /// The parent agent, through `task`.
+    Parent,
+}
+
+/// What a model gave in one step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssistantMessage {
+    /// Its id, also the id of the stored message and of its deltas.
+    pub id: MessageId,
+    /// Text, reasoning, calls and raw blocks in the model's order.
+    pub parts: Vec<AssistantPart>,
+    /// Which model it came from, as the provider named it.
+    pub model: String,
+    /// Tokens of this step.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Why the model stopped.
+    pub stop: StopReason,
+}
+
+impl AssistantMessage {
+    /// Returns the calls in the model's order.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.parts.iter().filter_map(|part| match part {
+            AssistantPart::Call(call) => Some(call),
+            AssistantPart::Text(_) | AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => None,
+        })
+    }
+
+    /// Returns its text blocks joined by newlines and trimmed; `None` when nothing is left.
+    pub fn text(&self) -> Option<String> {
+        let blocks: Vec<&str> = self
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                AssistantPart::Text(text) => Some(text.as_str()),
+                AssistantPart::Call(_) | AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => {
+                    None
+                }
+            })
+            .collect();
+        let joined = blocks.join("\n");
+        let trimmed = joined.trim();
+        (!trimmed.is_empty()).then(|| trimmed.to_owned())
+    }
+
+    /// Tells whether it holds anything at all.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+}
+
+/// One block of an assistant message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AssistantPart {
+    /// Words for the reader.
+    Text(String),
+    /// The model's thinking.
+    Reasoning(Reasoning),
+    /// A call of a tool.
+    Call(Call),
+    /// A block this version does not know, kept as it came.
+    Raw(RawJson),
+}
+
+/// Thinking of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reasoning {
+    /// What may be shown; empty when the provider hides it.
+    pub text: String,
+    /// The provider's block (signatures, encrypted content), sent back unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<RawJson>,
+}
+
+/// A call of a tool, as the model made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Unique within the agent; the engine renames repeated or empty ids of providers.
+    pub id: CallId,
+    /// The tool's id.
+    pub tool: String,
+    /// What it was called with.
+    pub arguments: Arguments,
+}
+
+/// The arguments of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arguments {
+    /// A JSON value.
+    Json(RawJson),
+    /// Text that is not JSON, kept so that the model can be told what it sent.
+    Malformed(String),
+}
+
+/// Tokens, by what they were spent on. `input` excludes what the cache served or took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Read fresh.
+    pub input: u64,
+    /// Written, thinking included where the provider does not tell it apart.
+    pub output: u64,
+    /// Spent on thinking.
+    pub reasoning: u64,
+    /// Served from the provider's cache.
+    pub cache_read: u64,
+    /// Written to the provider's cache.
+    pub cache_write: u64,
+}
+
+impl Usage {
+    /// Returns the sum of all kinds.
+    pub fn total(&self) -> u64 {
+        self.input + self.output + self.reasoning + self.cache_read + self.cache_write
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.reasoning += other.reasoning;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+    }
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It had said all.
+    End,
+    /// It wants its calls answered.
+    Calls,
+    /// It reached the limit of its output.
+    Length,
+    /// It refused.
+    Refusal,
+    /// The stream was aborted or cut: the message is partial.
+    Cut,
+}

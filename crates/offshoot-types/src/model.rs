@@ -1,0 +1,172 @@
+//! The port to models.
+//!
+//! A request is complete and self-contained: a dialect turns it into bytes
+//! without asking anything else, and equal requests give equal bytes. A stream
+//! gives blocks in the model's order and ends with `Chunk::End` or an error;
+//! retrying is the caller's decision, which the kind of error informs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::stream::BoxStream;
+
+use crate::cancel::Cancel;
+use crate::id::{AgentId, CallId};
+use crate::json::RawJson;
+use crate::message::{Arguments, AssistantPart, StopReason, Usage};
+use crate::tool::ToolSpec;
+
+/// A model.
+pub trait Model: Send + Sync {
+    /// Starts a step. The stream owns all it needs; dropping it ends the request.
+    ///
+    /// When `cancel` fires, the stream ends soon, in any way.
+    fn stream(
+        &self,
+        request: Request,
+        cancel: Cancel,
+    ) -> BoxStream<'static, Result<Chunk, ModelError>>;
+}
+
+/// The models there are, by `PROVIDER/NAME`.
+pub trait Models: Send + Sync {
+    /// Finds a model; the same name gives the same model.
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, ModelError>;
+}
+
+/// One step, as asked of a model.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Who asks; for logs, budgets and scripts, never sent to a provider.
+    pub from: Asker,
+    /// The model's name within its provider.
+    pub model: String,
+    /// The five sections, rendered; shared by all steps of an agent.
+    pub system: Arc<str>,
+    /// What may be called, in a fixed order.
+    pub tools: Arc<[ToolSpec]>,
+    /// Whether the model may call.
+    pub choice: ToolChoice,
+    /// What was said.
+    pub messages: Vec<RequestMessage>,
+    /// Sampling temperature, if the manifest sets one.
+    pub temperature: Option<f64>,
+    /// Cap of this step's output, if the manifest sets one.
+    pub max_output_tokens: Option<u32>,
+}
+
+/// Who asks a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its definition.
+    pub definition: String,
+    /// How far below the root.
+    pub depth: u32,
+    /// Which step of the run this is; the first is 1.
+    pub step: u32,
+}
+
+/// Whether a model may call tools in this step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// As it likes.
+    Auto,
+    /// Tools are shown, for the cache's sake, but not choosable.
+    None,
+}
+
+/// One message of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestMessage {
+    /// The user's side.
+    User(String),
+    /// The model's side, as it came.
+    Assistant(Vec<AssistantPart>),
+    /// The outcomes of the message before, in the order of its calls.
+    Outcomes(Vec<CallOutcome>),
+}
+
+/// An outcome, as the model reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallOutcome {
+    /// Which call.
+    pub call: CallId,
+    /// The tool's id.
+    pub tool: String,
+    /// The text.
+    pub text: String,
+    /// Whether it failed.
+    pub failed: bool,
+}
+
+/// A piece of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chunk {
+    /// The provider took the request and named its model.
+    Started {
+        /// As the provider names it.
+        model: String,
+    },
+    /// More text; consecutive ones belong to one block.
+    Text(String),
+    /// More thinking; consecutive ones belong to one block.
+    Reasoning(String),
+    /// Ends a block of thinking with what must be sent back.
+    ReasoningBlock(RawJson),
+    /// A complete call.
+    Call {
+        /// As the provider named it; may be empty or repeated.
+        id: String,
+        /// The tool's id.
+        tool: String,
+        /// Complete arguments.
+        arguments: Arguments,
+    },
+    /// A block this version does not know.
+    Raw(RawJson),
+    /// The end. Nothing follows.
+    End {
+        /// Why.
+        stop: StopReason,
+        /// What it cost.
+        usage: Usage,
+    },
+}
+
+/// A step that failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// For code.
+    pub kind: ModelErrorKind,
+    /// For people: what was attempted and what came back.
+    pub message: String,
+}
+
+/// What can be done about a failed step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelErrorKind {
+    /// Wait, then try again.
+    RateLimited {
+        /// What the provider asked for.
+        retry_after: Option<Duration>,
+    },
+    /// Try again, then give up.
+    Unavailable,
+    /// The request itself is wrong; trying again is no use.
+    Invalid,
+    /// No such model, or no key for it: ask the user.
+    Config,
+}
+
+impl ModelError {
+    /// An error from its parts.
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The permission chain (R21).
+//!
+//! A chain of layers, never a merge: inside a layer the most specific rule
+//! wins, a layer without a matching rule abstains, and between layers the
+//! strictest word holds. Layers that grant (host, project, user, session) come
+//! first; when all of them abstain, the word is ask. Layers of agents come
+//! after and only narrow: a manifest mints no authority (SA-35), so its allow
+//! does not lift that ask. A child is never looser than its parent, by
+//! construction. Nobody is asked here and nothing is stored; who answers an ask
+//! is the inbox's business.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What a decision says. Ordered from the strictest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// No.
+    Deny,
+    /// Somebody has to say.
+    Ask,
+    /// Yes.
+    Allow,
+}
+
+/// One rule: what it is about, where it holds, what it says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// A capability (`fs.read`), a tool id, or `*`.
+    pub permission: String,
+    /// Which targets: exact text, a prefix (`src/*` ends in its only star), a glob, or `*`.
+    #[serde(default = "any")]
+    pub pattern: String,
+    /// What it says.
+    pub action: Action,
+}
+
+fn any() -> String {
+    "*".to_owned()
+}
+
+impl Rule {
+    /// A rule from its three parts.
+    pub fn new(permission: impl Into<String>, pattern: impl Into<String>, action: Action) -> Self {
+        Self {
+            permission: permission.into(),
+            pattern: pattern.into(),
+            action,
+        }
+    }
+}
+
+/// What somebody wants to do: a capability, the tool that wants it, and the target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// Such as `fs.write`.
+    pub capability: String,
+    /// Such as an absolute path.
+    pub target: String,
+}
+
+/// One layer of the chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Who put it there, for people: `root grant`, `agent explore`.
+    pub name: String,
+    /// Its rules, in the author's order.
+    pub rules: Vec<Rule>,
+    /// Whether what no rule names is denied, rather than left to other layers.
+    pub closed: bool,
+    /// Whether its allow counts for anything.
+    pub standing: Standing,
+}
+
+/// Whether a layer can give, or only take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// It speaks for a person: host, project, user, session.
+    Grants,
+    /// It speaks for an agent's author.
+    #[default]
+    Narrows,
+}
+
+impl Layer {
+    /// The layer of an agent: closed when it declares permissions, empty when it does not.
+    pub fn of_agent(name: &str, declared: Option<&[Rule]>) -> Self {
+        Self {
+            name: format!("agent {name}"),
+            rules: declared.unwrap_or_default().to_vec(),
+            closed: declared.is_some(),
+            standing: Standing::Narrows,
+        }
+    }
+
+    /// The grant of a session: read and write inside `root`, nothing else said.
+    pub fn root_grant(root: &str) -> Self {
+        let inside = format!("{}/**", glob_escape(root.trim_end_matches('/')));
+        Self {
+            name: "root grant".to_owned(),
+            rules: vec![
+                Rule::new("fs.read", inside.clone(), Action::Allow),
+                Rule::new("fs.write", inside, Action::Allow),
+            ],
+            closed: false,
+            standing: Standing::Grants,
+        }
+    }
+
+    fn decide(&self, tool: &str, need: &Need) -> Option<Decision> {
+        let best = self
+            .rules
+            .iter()
+            .filter_map(|rule| Some((rule.weight(tool, need)?, rule)))
+            // The most specific rule; on a tie the strictest, for which `Deny` sorts first.
+            .max_by(|(a, left), (b, right)| a.cmp(b).then(right.action.cmp(&left.action)));
+        match best {
+            Some((_, rule)) => Some(Decision {
+                action: rule.action,
+                layer: self.name.clone(),
+                rule: Some(rule.clone()),
+            }),
+            None if self.closed => Some(Decision {
+                action: Action::Deny,
+                layer: self.name.clone(),
+                rule: None,
+            }),
+            None => None,
+        }
+    }
+}
+
+/// How specific a match is: exact text, then prefix, glob, `*`; longer literal text first.
+type Weight = (u8, usize, u8);
+
+impl Rule {
+    fn weight(&self, tool: &str, need: &Need) -> Option<Weight> {
+        let named = match self.permission.as_str() {
+            "*" => 0,
+            name if name == need.capability => 1,
+            name if name == tool => 2,
+            _ => return None,
+        };
+        let pattern = self.pattern.as_str();
+        let first_wild = pattern.find(['*', '?', '\\']);
+        let (kind, literal, matches) = match first_wild {
+            None => (3, pattern.len(), pattern == need.target),
+            Some(0) if pattern == "*" => (0, 0, true),
+            Some(at) if at + 1 == pattern.len() && pattern.ends_with('*') => {
+                (2, at, need.target.starts_with(&pattern[..at]))
+            }
+            Some(at) => (1, at, glob(pattern.as_bytes(), need.target.as_bytes())),
+        };
+        matches.then_some((kind, literal, named))
+    }
+}
+
+/// What the chain said, and who decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What was said.
+    pub action: Action,
+    /// The layer that decided; `default` when all abstained.
+    pub layer: String,
+    /// The rule that decided; `None` for a closed layer's implicit deny and for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+}
+
+/// The chain of one agent, from the host down to itself.
+#[derive(Clone, Debug, Default)]
+pub struct Permissions(Option<Arc<Link>>);
+
+#[derive(Debug)]
+struct Link {
+    layer: Layer,
+    above: Permissions,
+}
+
+impl Permissions {
+    /// The chain without any layer: everything asks.
+    pub fn empty() -> Self {
+        Self(None)
+    }
+
+    /// Returns this chain with one layer more. The only way to make a chain.
+    #[must_use]
+    pub fn narrow(&self, layer: Layer) -> Self {
+        Self(Some(Arc::new(Link {
+            layer,
+            above: self.clone(),
+        })))
+    }
+
+    /// Decides one need: the strictest word of all layers that have one.
+    ///
+    /// On a tie the outermost layer is named: it is the one to change.
+    pub fn decide(&self, tool: &str, need: &Need) -> Decision {
+        let mut granted: Option<Decision> = None;
+        let mut narrowed: Option<Decision> = None;
+        let mut link = self.0.as_deref();
+        while let Some(Link { layer, above }) = link {
+            let so_far = match layer.standing {
+                Standing::Grants => &mut granted,
+                Standing::Narrows => &mut narrowed,
+            };
+            if let Some(decision) = layer.decide(tool, need)
+                && so_far
+                    .as_ref()
+                    .is_none_or(|stricter| decision.action <= stricter.action)
+            {
+                *so_far = Some(decision);
+            }
+            link = above.0.as_deref();
+        }
+        let granted = granted.unwrap_or_else(|| Decision {
+            action: Action::Ask,
+            layer: "default".to_owned(),
+            rule: None,
+        });
+        match narrowed {
+            Some(narrowed) if narrowed.action < granted.action => narrowed,
+            Some(_) | None => granted,
+        }
+    }
+}
+
+/// Matches `*` and `?` inside one path segment and `**` across segments; `\` takes the next literally.
+///
+/// Iterative with one point of return per kind of star, so that no pattern is
+/// worse than pattern times text.
+fn glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut segment_star: Option<(usize, usize)> = None;
+    let mut deep_star: Option<(usize, usize)> = None;
+    loop {
+        if t == text.len() && p == pattern.len() {
+            return true;
+        }
+        if pattern[p..].starts_with(b"**") {
+            p += 2;
+            deep_star = Some((p, t));
+            segment_star = None;
+            continue;
+        }
+        if pattern.get(p) == Some(&b'*') {
+            p += 1;
+            segment_star = Some((p, t));
+            continue;
+        }
+        if let Some(&byte) = text.get(t)
+            && let Some(width) = one(&pattern[p..], byte)
+        {
+            p += width;
+            t += 1;
+            continue;
+        }
+        // A star that matched too little takes one byte more: the inner one first.
+        if let Some((after, at)) = segment_star
+            && text.get(at).is_some_and(|&byte| byte != b'/')
+        {
+            segment_star = Some((after, at + 1));
+            (p, t) = (after, at + 1);
+        } else if let Some((after, at)) = deep_star
+            && at < text.len()
+        {
+            segment_star = None;
+            deep_star = Some((after, at + 1));
+            (p, t) = (after, at + 1);
+        } else {
+            return false;
+        }
+    }
+}
+
+/// Matches one byte of text and returns how much of the pattern that took.
+fn one(pattern: &[u8], byte: u8) -> Option<usize> {
+    match pattern {
+        [b'\\', literal, ..] => (*literal == byte).then_some(2),
+        [b'?', ..] => (byte != b'/').then_some(1),
+        [literal, ..] => (*literal == byte).then_some(1),
+        [] => None,
+    }
+}
+
+fn glob_escape(literal: &str) -> String {
+    let mut escaped = String::with_capacity(literal.len());
+    for c in literal.chars() {
+        if matches!(c, '*' | '?' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests;

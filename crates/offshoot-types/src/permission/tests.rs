@@ -1,0 +1,223 @@
+//! The chain, by example and by property.
+
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_oneof, proptest};
+
+use super::*;
+
+fn layer(rules: &str) -> Layer {
+    let closed = rules.ends_with('!');
+    let rules = rules
+        .trim_end_matches('!')
+        .split_whitespace()
+        .map(|rule| {
+            let (what, action) = rule.split_once('=').unwrap();
+            let (permission, pattern) = what.split_once(':').unwrap_or((what, "*"));
+            let action = match action {
+                "allow" => Action::Allow,
+                "ask" => Action::Ask,
+                "deny" => Action::Deny,
+                other => panic!("{other}"),
+            };
+            Rule::new(permission, pattern, action)
+        })
+        .collect();
+    Layer {
+        name: "test".into(),
+        rules,
+        closed,
+        standing: Standing::Narrows,
+    }
+}
+
+#[track_caller]
+fn check(parent: &str, child: &str, capability: &str, target: &str, expected: Action) {
+    let grant = Layer {
+        standing: Standing::Grants,
+        ..layer(parent)
+    };
+    let permissions = Permissions::empty().narrow(grant).narrow(layer(child));
+    let need = Need {
+        capability: capability.into(),
+        target: target.into(),
+    };
+    let got = permissions.decide("tool", &need).action;
+    assert_eq!(got, expected, "{parent} / {child} / {capability} {target}");
+}
+
+#[test]
+fn sa_32_a_child_cannot_widen_a_denied_capability() {
+    check(
+        "fs.write=deny *=allow",
+        "fs.write=allow",
+        "fs.write",
+        "/w/a",
+        Action::Deny,
+    );
+}
+
+#[test]
+fn sa_33_a_parent_scoped_to_docs_spawns_no_wider_child() {
+    let parent = "fs.read:/w/docs/**=allow!";
+    check(parent, "fs.read=allow", "fs.read", "/w/src/a", Action::Deny);
+    check(
+        parent,
+        "fs.read=allow",
+        "fs.read",
+        "/w/docs/a/b",
+        Action::Allow,
+    );
+    check(parent, "", "shell.run", "ls", Action::Deny);
+}
+
+#[test]
+fn r21_all_abstain_means_ask() {
+    check("", "", "fs.read", "/w/a", Action::Ask);
+}
+
+#[test]
+fn r21_a_declared_agent_layer_ends_in_deny() {
+    check(
+        "*=allow",
+        "fs.read=allow!",
+        "fs.write",
+        "/w/a",
+        Action::Deny,
+    );
+    check("*=allow", "!", "fs.read", "/w/a", Action::Deny);
+    check("*=allow", "", "fs.read", "/w/a", Action::Allow);
+}
+
+#[test]
+fn r21_the_most_specific_rule_of_a_layer_wins_and_a_tie_goes_to_the_strictest() {
+    check(
+        "fs.read=deny fs.read:/w/a=allow",
+        "",
+        "fs.read",
+        "/w/a",
+        Action::Allow,
+    );
+    check(
+        "fs.read:/w/*=deny fs.read:/w/**/x=allow",
+        "",
+        "fs.read",
+        "/w/x",
+        Action::Deny,
+    );
+    check(
+        "fs.read:/w/a=allow fs.read:/w/a=deny",
+        "",
+        "fs.read",
+        "/w/a",
+        Action::Deny,
+    );
+    check(
+        "fs.read:/w/a=deny fs.read:/w/a=allow",
+        "",
+        "fs.read",
+        "/w/a",
+        Action::Deny,
+    );
+}
+
+#[test]
+fn the_root_grant_holds_inside_the_root_only() {
+    let permissions = Permissions::empty().narrow(Layer::root_grant("/work/a*b/"));
+    let decide = |target: &str| {
+        permissions
+            .decide(
+                "read",
+                &Need {
+                    capability: "fs.read".into(),
+                    target: target.into(),
+                },
+            )
+            .action
+    };
+    assert_eq!(decide("/work/a*b/src/x.rs"), Action::Allow);
+    assert_eq!(decide("/work/aXb/src/x.rs"), Action::Ask);
+    assert_eq!(decide("/work/a*bc"), Action::Ask);
+}
+
+#[test]
+fn globs_match_what_a_person_expects() {
+    let table = [
+        ("/w/*.rs", "/w/a.rs", true),
+        ("/w/*.rs", "/w/a/b.rs", false),
+        ("/w/**/*.rs", "/w/a/b.rs", true),
+        ("/w/**", "/w/a/b.rs", true),
+        ("/w/**", "/w", false),
+        ("/w/?", "/w/a", true),
+        ("/w/?", "/w//", false),
+        ("**/target/**", "/w/target/x", true),
+        ("/w/a**b", "/w/a/x/b", true),
+        ("/w/*/c/*", "/w/b/c/d", true),
+        ("/w/**/c/*d", "/w/c/c/xd", true),
+        ("", "", true),
+        ("*", "", true),
+    ];
+    for (pattern, text, expected) in table {
+        assert_eq!(
+            glob(pattern.as_bytes(), text.as_bytes()),
+            expected,
+            "{pattern} on {text}"
+        );
+    }
+}
+
+#[test]
+fn a_pattern_made_to_explode_does_not() {
+    let pattern = "*a".repeat(200) + "b";
+    let text = "a".repeat(20_000);
+    assert!(!glob(pattern.as_bytes(), text.as_bytes()));
+    let pattern = "**a".repeat(200) + "b";
+    assert!(!glob(pattern.as_bytes(), text.as_bytes()));
+}
+
+fn any_layer() -> impl Strategy<Value = Layer> {
+    let rule = (
+        prop_oneof![Just("*"), Just("fs.read"), Just("fs.write"), Just("read")],
+        prop_oneof![
+            Just("*"),
+            Just("/w/**"),
+            Just("/w/a*"),
+            Just("/w/a"),
+            Just("/w/*/c")
+        ],
+        prop_oneof![Just(Action::Deny), Just(Action::Ask), Just(Action::Allow)],
+    )
+        .prop_map(|(permission, pattern, action)| Rule::new(permission, pattern, action));
+    (proptest::collection::vec(rule, 0..5), any::<bool>()).prop_map(|(rules, closed)| Layer {
+        name: "any".into(),
+        rules,
+        closed,
+        standing: Standing::Narrows,
+    })
+}
+
+proptest! {
+    #[test]
+    fn sa_31_a_child_is_never_looser_than_any_ancestor(
+        grants in proptest::collection::vec(any_layer(), 0..3),
+        agents in proptest::collection::vec(any_layer(), 1..6),
+        capability in prop_oneof![Just("fs.read"), Just("fs.write"), Just("shell.run")],
+        target in prop_oneof![Just("/w/a"), Just("/w/ab/c"), Just("/x"), Just("")],
+    ) {
+        let need = Need { capability: capability.into(), target: target.into() };
+        let mut chain = Permissions::empty();
+        for layer in grants {
+            chain = chain.narrow(Layer { standing: Standing::Grants, ..layer });
+        }
+        let mut ceiling = chain.decide("read", &need).action;
+        for layer in agents {
+            chain = chain.narrow(layer);
+            let now = chain.decide("read", &need).action;
+            prop_assert!(now <= ceiling, "{now:?} below {ceiling:?}");
+            ceiling = now;
+        }
+    }
+}
+
+#[test]
+fn sa_35_a_manifest_mints_no_authority() {
+    check("", "fs.write=allow", "fs.write", "/w/a", Action::Ask);
+}

@@ -1,0 +1,167 @@
+//! How a run ended.
+//!
+//! A run settles exactly once, and everything others learn of its end (the
+//! parent's outcome, events, hooks, exit codes) derives from this record.
+//! Nothing that failed can look like an empty success: text and status are
+//! separate.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Usage;
+
+/// The record of a run's end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settlement {
+    /// How it ended.
+    pub status: Status,
+    /// The run's last text, if it said any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What its own steps used; children count for themselves.
+    #[serde(default)]
+    pub usage: Usage,
+    /// How many model requests it made.
+    #[serde(default)]
+    pub steps: u32,
+    /// From its first turn to its end.
+    #[serde(default)]
+    pub duration_ms: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It said what it had to say.
+    Completed,
+    /// It has something, and something is missing.
+    Partial(PartialReason),
+    /// It could not go on.
+    Failed {
+        /// For code.
+        kind: FailureKind,
+        /// For people: what was attempted and what came back.
+        message: String,
+    },
+    /// Somebody stopped it.
+    Cancelled(CancelledBy),
+    /// A cap was reached and the hand-back step gave no text.
+    BudgetExhausted(Cap),
+    /// Refused before its first step.
+    Denied {
+        /// Who refused and why.
+        reason: String,
+    },
+    /// Its process died, or its log could not be written.
+    Lost {
+        /// What is known of it.
+        why: String,
+    },
+}
+
+/// What is missing from a partial run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartialReason {
+    /// It ended without any text.
+    NoAnswer,
+    /// The model reached the limit of its output.
+    Length,
+    /// The model refused.
+    Refusal,
+    /// A cap was reached; the text is what the hand-back step gave.
+    Budget(Cap),
+    /// Mail woke it too often without a human.
+    Wakes,
+}
+
+/// Why a run could not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The model failed after its retries.
+    Model,
+    /// The model or the agent's definition is not there.
+    Config,
+    /// A bug of ours; the run ended rather than the process.
+    Internal,
+}
+
+/// Who stopped a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelledBy {
+    /// A person asked for this run.
+    User,
+    /// A run above it was cancelled.
+    Ancestor,
+    /// The process is leaving in good order.
+    Shutdown,
+}
+
+/// A cap of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cap {
+    /// Model requests.
+    Steps,
+}
+
+impl Status {
+    /// Tells whether mail of a run that ended so starts a turn of its parent.
+    ///
+    /// What somebody stopped, or what died with its process, is told without one:
+    /// nobody is waiting for an answer to it.
+    pub fn wakes(&self) -> bool {
+        match self {
+            Self::Completed
+            | Self::Partial(_)
+            | Self::Failed { .. }
+            | Self::BudgetExhausted(_)
+            | Self::Denied { .. } => true,
+            Self::Cancelled(_) | Self::Lost { .. } => false,
+        }
+    }
+
+    /// Returns the word for it in lists and in completions.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Partial(_) => "partial",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled(_) => "cancelled",
+            Self::BudgetExhausted(_) => "budget_exhausted",
+            Self::Denied { .. } => "denied",
+            Self::Lost { .. } => "lost",
+        }
+    }
+
+    /// Returns what is behind the word, as one sentence without a stop; `None` when completed.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Completed => None,
+            Self::Partial(reason) => Some(
+                match reason {
+                    PartialReason::NoAnswer => "it ended without an answer",
+                    PartialReason::Length => "the model reached its output limit",
+                    PartialReason::Refusal => "the model refused",
+                    PartialReason::Budget(Cap::Steps) => "budget: steps",
+                    PartialReason::Wakes => "woken too often without a human",
+                }
+                .to_owned(),
+            ),
+            Self::Failed { message, .. } => Some(message.clone()),
+            Self::Cancelled(by) => Some(
+                match by {
+                    CancelledBy::User => "cancelled by the user",
+                    CancelledBy::Ancestor => "aborted by parent",
+                    CancelledBy::Shutdown => "cancelled because offshoot is shutting down",
+                }
+                .to_owned(),
+            ),
+            Self::BudgetExhausted(Cap::Steps) => Some("budget exhausted: steps".to_owned()),
+            Self::Denied { reason } => Some(reason.clone()),
+            Self::Lost { why } => Some(why.clone()),
+        }
+    }
+}

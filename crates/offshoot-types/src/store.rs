@@ -1,0 +1,199 @@
+//! The port to the store: the log, commands, ownership.
+//!
+//! Phrased in what the engine does, never in tables. One process owns a tree at
+//! a time (R7); only the owner appends. Whatever is derived from entries
+//! (rows for people, marks on mail) is written in the transaction of the entry
+//! it derives from. The contract suite in `offshoot-store` is this page, as tests.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+
+use crate::command::{Command, Receipt};
+use crate::event::{Entry, Event};
+use crate::id::{AgentId, CommandId, Epoch, Pos, Seq, Timestamp, TreeId};
+
+/// Called with every committed group of one tree, in `pos` order, after the commit and before any
+/// appender is told. Must not block.
+pub type Committed = Arc<dyn Fn(&[Arc<Entry>]) + Send + Sync>;
+
+/// Called with a tree that another process has left a command for. Must not block.
+pub type Nudged = Arc<dyn Fn(&TreeId) + Send + Sync>;
+
+/// A store of trees.
+pub trait Store: Send + Sync {
+    /// Sets who is told of commits and nudges through this handle. Called once, before anything else.
+    fn listen(&self, committed: Committed, nudged: Nudged);
+
+    /// Takes ownership of a tree, whether or not it exists yet.
+    ///
+    /// Fails with `Held` while another handle, of this process or another, owns it. Raises the
+    /// epoch, so that whatever a former owner still sends is refused as `Fenced`.
+    fn claim(&self, tree: &TreeId) -> BoxFuture<'_, Result<Lease, StoreError>>;
+
+    /// Gives ownership back, unless a command is pending: then the lease comes back.
+    ///
+    /// Judged and done in one transaction, so that no command falls between.
+    fn release(&self, lease: Lease) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
+
+    /// Appends entries, in the order given, and returns them with their places.
+    ///
+    /// All or nothing, durable when it returns, and independent of the caller once called: dropping
+    /// the future does not stop it. Fails with `Fenced` if the lease is no longer good, with
+    /// `Refused` if an entry breaks a rule that only the store can judge (R18), with `Conflict` if
+    /// an agent's log does not end right before the first of its entries, which is a bug of the
+    /// caller. Commands in `applied` are stored as done with their receipts, whether or not their
+    /// row was there before; one that was done before fails the append with `Conflict`.
+    fn append(
+        &self,
+        lease: &Lease,
+        append: Append,
+    ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>>;
+
+    /// Returns up to `limit` entries of a tree after a position, in order; none for an unknown tree.
+    fn entries(
+        &self,
+        tree: &TreeId,
+        after: Pos,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
+
+    /// Returns an agent's whole log, in order; empty for an unknown agent.
+    fn agent_log(&self, agent: &AgentId) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
+
+    /// Returns the tree of an agent; `None` for an unknown agent.
+    fn tree_of(&self, agent: &AgentId) -> BoxFuture<'_, Result<Option<TreeId>, StoreError>>;
+
+    /// Stores a command for whoever owns, or will own, its tree, and nudges them.
+    ///
+    /// A command that is there already is left as it is. Fails with `Unknown` if the tree is unknown.
+    fn submit(&self, command: Command, at: Timestamp) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Returns the commands of a tree that are not done, in the order they came.
+    fn pending(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>>;
+
+    /// Returns what became of a command; `None` while it is pending or unknown.
+    fn receipt(&self, command: &CommandId) -> BoxFuture<'_, Result<Option<Receipt>, StoreError>>;
+
+    /// Lists the roots, the one that changed last first.
+    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+}
+
+/// Ownership of a tree by one store handle.
+///
+/// Dropping it without `release` gives up the lock as a crash would: the next claim raises the epoch.
+#[derive(Clone)]
+pub struct Lease {
+    /// Which tree.
+    pub tree: TreeId,
+    /// Which ownership of it.
+    pub epoch: Epoch,
+    guard: Arc<dyn Send + Sync>,
+}
+
+impl Lease {
+    /// For stores: ties ownership to a guard that is dropped with the last clone.
+    pub fn new(tree: TreeId, epoch: Epoch, guard: Arc<dyn Send + Sync>) -> Self {
+        Self { tree, epoch, guard }
+    }
+
+    /// For stores: returns how many clones there are, this one included.
+    pub fn holders(&self) -> usize {
+        Arc::strong_count(&self.guard)
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lease({}, epoch {})", self.tree, self.epoch)
+    }
+}
+
+/// Entries to append, and commands they carry out.
+#[derive(Clone, Debug, Default)]
+pub struct Append {
+    /// When.
+    pub at: Timestamp,
+    /// In the order they get their places.
+    pub entries: Vec<NewEntry>,
+    /// Commands that are done by this.
+    pub applied: Vec<(Command, Receipt)>,
+}
+
+/// An entry that has no place in its tree yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEntry {
+    /// Whose log.
+    pub agent: AgentId,
+    /// The place in that log that the writer expects to be next.
+    pub seq: Seq,
+    /// What happened.
+    pub event: Event,
+}
+
+/// A root, as lists show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// The session.
+    pub tree: TreeId,
+    /// Its manifest's name.
+    pub definition: String,
+    /// Its root folder.
+    pub workspace: String,
+    /// Its first prompt, cut to a line; empty before one.
+    pub title: String,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// How many agents it has, the root included.
+    pub agents: u64,
+    /// How many runs are open.
+    pub open_runs: u64,
+    /// Whether a living process owns it.
+    pub owned: bool,
+    /// The word for how the root's last run ended; `None` while one is open or before the first.
+    pub status: Option<String>,
+}
+
+/// A store that could not do it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct StoreError {
+    /// For code.
+    pub kind: StoreErrorKind,
+    /// For people: what was attempted, where, and what came back.
+    pub message: String,
+}
+
+/// What can be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// Another handle owns the tree: send it a command.
+    Held,
+    /// Ownership was lost: stop, write nothing more.
+    Fenced,
+    /// The caller's picture of the log is wrong: a bug.
+    Conflict,
+    /// The entry breaks a rule as things stand: look again.
+    Refused,
+    /// No such tree.
+    Unknown,
+    /// The disk is full: park the tree.
+    Full,
+    /// The file is damaged or of a newer version: leave it alone and say so.
+    Unusable,
+    /// Anything else the disk or the system did.
+    Io,
+}
+
+impl StoreError {
+    /// An error from its parts.
+    pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The conversation of one agent, with calls and outcomes paired by construction.
+//!
+//! A fold of the agent's own log, committed entries only. The fields are
+//! private and a model's request can be built from `Ready` alone, which exists
+//! only while every call has its outcome: a request with a dangling call cannot
+//! be written down. Items are only ever added, so what a model was sent stays a
+//! prefix of what it will be sent.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::event::Event;
+use crate::id::{CallId, MessageId, RunId};
+use crate::message::{AssistantMessage, UserMessage};
+use crate::outcome::Outcome;
+use crate::settlement::Settlement;
+
+/// The conversation of one agent.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript {
+    items: Vec<Item>,
+    /// Prompts that are written but that no turn has consumed yet.
+    queued: HashMap<MessageId, UserMessage>,
+    /// Where each open call's outcome will go: the index among the last message's calls.
+    open: HashMap<CallId, usize>,
+    /// Every call id of this agent, so that ids stay unique.
+    seen: HashSet<CallId>,
+}
+
+/// One thing that was said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A prompt that a turn consumed.
+    User(UserMessage),
+    /// A child's end, told outside any call.
+    Completion(Completion),
+    /// A step of the model, with the outcomes of its calls.
+    Assistant(Step),
+}
+
+/// A child's end, told outside any call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Completion {
+    /// The id of the synthetic message.
+    pub message: MessageId,
+    /// The run it is about.
+    pub run: RunId,
+    /// The child's definition.
+    pub definition: String,
+    /// How it ended.
+    pub settlement: Settlement,
+}
+
+/// A step of the model, with the outcomes of its calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    message: AssistantMessage,
+    outcomes: Vec<Option<Outcome>>,
+}
+
+impl Step {
+    /// Returns what the model said.
+    pub fn message(&self) -> &AssistantMessage {
+        &self.message
+    }
+
+    /// Returns the outcomes that are there, in the order of the calls.
+    pub fn outcomes(&self) -> impl Iterator<Item = (&crate::message::Call, &Outcome)> {
+        let outcomes = self.outcomes.iter().map(Option::as_ref);
+        self.message
+            .calls()
+            .zip(outcomes)
+            .filter_map(|(call, outcome)| Some((call, outcome?)))
+    }
+}
+
+/// A transcript whose every call has its outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready<'a>(&'a Transcript);
+
+impl<'a> Ready<'a> {
+    /// Returns what was said, in order.
+    pub fn items(&self) -> &'a [Item] {
+        &self.0.items
+    }
+}
+
+/// An event that does not fit the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} does not fit the conversation")]
+pub struct Misfit(&'static str);
+
+impl Transcript {
+    /// Folds an agent's log from its beginning.
+    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Self, Misfit> {
+        let mut transcript = Self::default();
+        for event in events {
+            transcript.apply(event)?;
+        }
+        Ok(transcript)
+    }
+
+    /// Takes the next event of the agent's log.
+    pub fn apply(&mut self, event: &Event) -> Result<(), Misfit> {
+        match event {
+            Event::Prompted(message) => {
+                self.queued.insert(message.id.clone(), message.clone());
+            }
+            Event::TurnStarted {
+                prompt: Some(prompt),
+                ..
+            } => {
+                let message = self
+                    .queued
+                    .remove(prompt)
+                    .ok_or(Misfit("a turn without its prompt"))?;
+                self.items.push(Item::User(message));
+            }
+            Event::Completion {
+                message,
+                run,
+                definition,
+                settlement,
+            } => {
+                self.items.push(Item::Completion(Completion {
+                    message: message.clone(),
+                    run: run.clone(),
+                    definition: definition.clone(),
+                    settlement: settlement.clone(),
+                }));
+            }
+            Event::Replied(message) => self.reply(message)?,
+            Event::CallFinished { call, outcome, .. } => self.answer(call, outcome)?,
+            Event::Spawned(_)
+            | Event::TurnStarted { prompt: None, .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::TurnEnded { .. }
+            | Event::Settled { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the whole conversation, open calls included, for people.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Returns the transcript as something a request can be built from; `None` while a call is open.
+    pub fn ready(&self) -> Option<Ready<'_>> {
+        self.open.is_empty().then_some(Ready(self))
+    }
+
+    /// Tells whether the agent has used this call id before.
+    pub fn knows_call(&self, id: &CallId) -> bool {
+        self.seen.contains(id)
+    }
+
+    fn reply(&mut self, message: &AssistantMessage) -> Result<(), Misfit> {
+        if !self.open.is_empty() {
+            return Err(Misfit("a message behind open calls"));
+        }
+        for (index, call) in message.calls().enumerate() {
+            if !self.seen.insert(call.id.clone()) {
+                return Err(Misfit("a repeated call id"));
+            }
+            self.open.insert(call.id.clone(), index);
+        }
+        let outcomes = vec![None; self.open.len()];
+        self.items.push(Item::Assistant(Step {
+            message: message.clone(),
+            outcomes,
+        }));
+        Ok(())
+    }
+
+    fn answer(&mut self, call: &CallId, outcome: &Outcome) -> Result<(), Misfit> {
+        let index = self
+            .open
+            .remove(call)
+            .ok_or(Misfit("an outcome without its call"))?;
+        let step = self.items.iter_mut().rev().find_map(|item| match item {
+            Item::Assistant(step) => Some(step),
+            Item::User(_) | Item::Completion(_) => None,
+        });
+        match step.and_then(|step| step.outcomes.get_mut(index)) {
+            Some(slot) => *slot = Some(outcome.clone()),
+            None => return Err(Misfit("an outcome without its call")),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,549 @@
+//! What a tree's log adds up to: agents, runs, queues, mail.
+//!
+//! A pure fold. `apply` checks every entry against what came before, so this is
+//! also the list of what can never be in a log: two settlements of a run, a
+//! delivery told twice, a turn with an open call behind it, a run that settles
+//! before its children (R18). No flag lives only in memory: what an agent should
+//! do next is derived from here (R17). Transcripts are folded elsewhere.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
+use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
+use crate::message::Usage;
+use crate::settlement::Settlement;
+
+/// A tree, as its log has it so far.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    pos: Pos,
+    root: Option<AgentId>,
+    agents: HashMap<AgentId, Agent>,
+    open_runs: usize,
+}
+
+/// An agent, as the log has it so far.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// How it was born.
+    pub spawned: Spawned,
+    /// The last entry of its log.
+    pub seq: Seq,
+    /// Its children, in the order they were spawned.
+    pub children: Vec<AgentId>,
+    /// Its runs; run `n` is at `n - 1`.
+    pub runs: Vec<Run>,
+    /// Prompts that no turn has consumed yet, first come first.
+    pub queue: VecDeque<MessageId>,
+    /// Settled child runs it has not been told of, in the order they settled.
+    pub mail: BTreeMap<Pos, RunId>,
+    /// Calls without an outcome. For an order, see `open_calls`.
+    calls: HashMap<CallId, OpenCall>,
+    /// How many child runs are unsettled.
+    pub unsettled_children: usize,
+    /// Turns that mail started since the last prompt.
+    pub wakes: u32,
+    /// How many turns have begun.
+    pub turns: TurnNo,
+    /// The turn that runs, if one does.
+    pub turn: Option<RunningTurn>,
+    /// Whether the last turn failed and nobody has asked anything since.
+    pub paused: bool,
+    /// What the open run has used and said.
+    pub tally: Tally,
+    last_completion: Option<MessageId>,
+}
+
+/// A turn that has begun and not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningTurn {
+    /// Its number.
+    pub turn: TurnNo,
+    /// What it processes: its prompt, or the last completion before it.
+    pub message: MessageId,
+}
+
+/// A call without an outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// Which call.
+    pub call: CallId,
+    /// Its place among the calls of its message.
+    pub index: usize,
+    /// Whether it began to run.
+    pub started: bool,
+    /// The child it waits for, for a blocking `task`.
+    pub child: Option<AgentId>,
+}
+
+/// One run of an agent.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// How it ended, and where in the log; `None` while it is open.
+    pub settled: Option<(Pos, Arc<Settlement>)>,
+    /// Whether its parent has been told.
+    pub delivered: bool,
+}
+
+/// What the open run of an agent has used and said.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// When its first turn began.
+    pub started: Timestamp,
+    /// Its model requests.
+    pub steps: u32,
+    /// Their tokens.
+    pub usage: Usage,
+    /// Its last text.
+    pub text: Option<String>,
+    /// How its last turn ended.
+    pub end: Option<TurnEnd>,
+}
+
+/// An entry that cannot follow what came before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("entry {pos} of agent {agent} breaks the log: {what}")]
+pub struct Violation {
+    /// Where.
+    pub pos: Pos,
+    /// Whose log.
+    pub agent: AgentId,
+    /// Which rule.
+    pub what: Broken,
+}
+
+/// A rule of the log that an entry broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// `pos` or `seq` is not the next.
+    #[error("its place is not the next one")]
+    Gap,
+    /// The agent is not there, or is there already, or its parent is not there.
+    #[error("the agent, its parent or its call is not there, or is there already")]
+    Birth,
+    /// A turn begins while one runs, or ends while none does or a call is open.
+    #[error("turns do not follow each other")]
+    Turn,
+    /// A turn consumes a prompt that is not the first of the queue.
+    #[error("the prompt is not the first of the queue")]
+    Queue,
+    /// A call is answered twice, or was never made, or a message follows open calls.
+    #[error("calls and outcomes do not pair")]
+    Call,
+    /// A run is told that is not settled, not a child's, told already, or has an open call for it.
+    #[error("mail is told once, by the entry that consumes it")]
+    Mail,
+    /// A run settles twice, or within a turn, or was never opened.
+    #[error("a run settles once, between turns")]
+    Settle,
+    /// A run settles before a child run.
+    #[error("a run cannot settle while a child run is unsettled")]
+    Children,
+}
+
+impl Tree {
+    /// Folds a log from its beginning.
+    pub fn fold<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Result<Self, Violation> {
+        let mut tree = Self::default();
+        for entry in entries {
+            tree.apply(entry)?;
+        }
+        Ok(tree)
+    }
+
+    /// Returns the position of the last entry.
+    pub fn pos(&self) -> Pos {
+        self.pos
+    }
+
+    /// Returns the root agent; `None` before its birth.
+    pub fn root(&self) -> Option<&AgentId> {
+        self.root.as_ref()
+    }
+
+    /// Finds an agent.
+    pub fn agent(&self, id: &AgentId) -> Option<&Agent> {
+        self.agents.get(id)
+    }
+
+    /// Returns how many runs of the tree are open, the root's included.
+    pub fn open_runs(&self) -> usize {
+        self.open_runs
+    }
+
+    /// Returns all agents, every parent before its children.
+    pub fn walk(&self) -> Vec<&AgentId> {
+        let mut order = Vec::with_capacity(self.agents.len());
+        let mut stack: Vec<&AgentId> = self.root.iter().collect();
+        while let Some(id) = stack.pop() {
+            order.push(id);
+            if let Some(agent) = self.agents.get(id) {
+                stack.extend(agent.children.iter().rev());
+            }
+        }
+        order
+    }
+
+    /// Finds a run.
+    pub fn run(&self, id: &RunId) -> Option<&Run> {
+        self.agents.get(&id.agent)?.run(id.run)
+    }
+
+    /// Returns the open call of the parent that waits for this run, if one does.
+    ///
+    /// Only a first run has a call; a later run of the same agent is told as a completion.
+    pub fn waiting_call(&self, run: &RunId) -> Option<&CallId> {
+        if run.run != RunNo::new(1) {
+            return None;
+        }
+        let parent = self.agents.get(&run.agent)?.parent()?;
+        let open = self.agents.get(&parent.agent)?.calls.get(&parent.call)?;
+        (open.child.as_ref() == Some(&run.agent)).then_some(&open.call)
+    }
+
+    /// Takes the next entry, or says which rule it breaks and stays as it was.
+    pub fn apply(&mut self, entry: &Entry) -> Result<(), Violation> {
+        self.check(entry).map_err(|what| Violation {
+            pos: entry.pos,
+            agent: entry.agent.clone(),
+            what,
+        })?;
+        self.take(entry);
+        Ok(())
+    }
+
+    fn check(&self, entry: &Entry) -> Result<(), Broken> {
+        if entry.pos != self.pos.next() {
+            return Err(Broken::Gap);
+        }
+        if let Event::Spawned(spawned) = &entry.event {
+            return self.check_birth(entry, spawned);
+        }
+        let agent = self.agents.get(&entry.agent).ok_or(Broken::Birth)?;
+        if entry.seq != agent.seq.next() {
+            return Err(Broken::Gap);
+        }
+        for run in entry.event.delivers() {
+            self.check_delivery(entry, run)?;
+        }
+        agent.check(&entry.event)
+    }
+
+    fn check_birth(&self, entry: &Entry, spawned: &Spawned) -> Result<(), Broken> {
+        let fits = match &spawned.origin {
+            Origin::Session { .. } => self.root.is_none() && entry.tree.root() == &entry.agent,
+            Origin::Task(parent) => self.agents.get(&parent.agent).is_some_and(|above| {
+                let open = above.calls.get(&parent.call);
+                open.is_some_and(|open| open.child.as_ref() == Some(&entry.agent))
+            }),
+        };
+        if entry.seq != Seq::new(1) || self.agents.contains_key(&entry.agent) || !fits {
+            return Err(Broken::Birth);
+        }
+        Ok(())
+    }
+
+    fn check_delivery(&self, entry: &Entry, run: &RunId) -> Result<(), Broken> {
+        let child = self.agents.get(&run.agent).ok_or(Broken::Mail)?;
+        let told = child.run(run.run).ok_or(Broken::Mail)?;
+        let is_mail = told.settled.is_some() && !told.delivered;
+        let is_ours = child
+            .parent()
+            .is_some_and(|parent| parent.agent == entry.agent);
+        let form_fits = match &entry.event {
+            Event::Completion { .. } => self.waiting_call(run).is_none(),
+            Event::CallFinished { call, .. } => {
+                self.waiting_call(run).is_none_or(|open| open == call)
+            }
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::TurnStarted { .. }
+            | Event::Replied(_)
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::TurnEnded { .. }
+            | Event::Settled { .. } => false,
+        };
+        if is_mail && is_ours && form_fits {
+            Ok(())
+        } else {
+            Err(Broken::Mail)
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        self.pos = entry.pos;
+        match &entry.event {
+            Event::Spawned(spawned) => self.take_birth(&entry.agent, spawned),
+            Event::TurnStarted { run, .. } => self.take_opened(&entry.agent, *run),
+            Event::Settled { run, settlement } => {
+                self.take_settled(entry.pos, &entry.agent, *run, settlement);
+            }
+            Event::Completion { .. } | Event::CallFinished { .. } => {
+                for run in entry.event.delivers() {
+                    self.take_delivered(&entry.agent, run);
+                }
+            }
+            Event::Prompted(_)
+            | Event::Replied(_)
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::TurnEnded { .. } => {}
+        }
+        if let Some(agent) = self.agents.get_mut(&entry.agent) {
+            agent.take(entry);
+        }
+    }
+
+    fn take_birth(&mut self, id: &AgentId, spawned: &Spawned) {
+        match &spawned.origin {
+            Origin::Session { .. } => self.root = Some(id.clone()),
+            Origin::Task(parent) => {
+                if let Some(above) = self.agents.get_mut(&parent.agent) {
+                    above.children.push(id.clone());
+                }
+            }
+        }
+        self.agents.insert(id.clone(), Agent::born(spawned.clone()));
+    }
+
+    /// The first turn of a run opens it.
+    fn take_opened(&mut self, id: &AgentId, run: RunNo) {
+        let Some(agent) = self.agents.get_mut(id) else {
+            return;
+        };
+        if agent.run(run).is_some() {
+            return;
+        }
+        agent.runs.push(Run {
+            settled: None,
+            delivered: false,
+        });
+        agent.tally = Tally::default();
+        let above = agent.parent().map(|parent| parent.agent.clone());
+        self.open_runs += 1;
+        if let Some(above) = above.and_then(|id| self.agents.get_mut(&id)) {
+            above.unsettled_children += 1;
+        }
+    }
+
+    fn take_settled(&mut self, pos: Pos, id: &AgentId, run: RunNo, settlement: &Settlement) {
+        let Some(agent) = self.agents.get_mut(id) else {
+            return;
+        };
+        if let Some(open) = agent.run_mut(run) {
+            open.settled = Some((pos, Arc::new(settlement.clone())));
+        }
+        self.open_runs -= 1;
+        let above = agent.parent().map(|parent| parent.agent.clone());
+        if let Some(above) = above.and_then(|id| self.agents.get_mut(&id)) {
+            above.unsettled_children -= 1;
+            above.mail.insert(
+                pos,
+                RunId {
+                    agent: id.clone(),
+                    run,
+                },
+            );
+        }
+    }
+
+    fn take_delivered(&mut self, to: &AgentId, run: &RunId) {
+        let Some(child) = self.agents.get_mut(&run.agent) else {
+            return;
+        };
+        let Some(told) = child.run_mut(run.run) else {
+            return;
+        };
+        told.delivered = true;
+        let settled_at = told.settled.as_ref().map(|(pos, _)| *pos);
+        if let Some(agent) = self.agents.get_mut(to)
+            && let Some(pos) = settled_at
+        {
+            agent.mail.remove(&pos);
+        }
+    }
+}
+
+impl Agent {
+    fn born(spawned: Spawned) -> Self {
+        Self {
+            spawned,
+            seq: Seq::ZERO,
+            children: Vec::new(),
+            runs: Vec::new(),
+            queue: VecDeque::new(),
+            mail: BTreeMap::new(),
+            calls: HashMap::new(),
+            unsettled_children: 0,
+            wakes: 0,
+            turns: TurnNo::ZERO,
+            turn: None,
+            paused: false,
+            tally: Tally::default(),
+            last_completion: None,
+        }
+    }
+
+    /// Returns the call that made it; `None` for a root.
+    pub fn parent(&self) -> Option<&Parent> {
+        match &self.spawned.origin {
+            Origin::Session { .. } => None,
+            Origin::Task(parent) => Some(parent),
+        }
+    }
+
+    /// Finds a run by number.
+    pub fn run(&self, run: RunNo) -> Option<&Run> {
+        self.runs.get((run.get() as usize).checked_sub(1)?)
+    }
+
+    fn run_mut(&mut self, run: RunNo) -> Option<&mut Run> {
+        self.runs.get_mut((run.get() as usize).checked_sub(1)?)
+    }
+
+    /// Returns the number of its last run; zero before the first.
+    pub fn last_run(&self) -> RunNo {
+        RunNo::new(u32::try_from(self.runs.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the run that is open, if one is.
+    pub fn open_run(&self) -> Option<RunNo> {
+        let last = self.last_run();
+        self.run(last)?.settled.is_none().then_some(last)
+    }
+
+    /// Returns how its last run ended; `None` while one is open or before the first.
+    pub fn settlement(&self) -> Option<&Arc<Settlement>> {
+        self.run(self.last_run())?
+            .settled
+            .as_ref()
+            .map(|(_, settlement)| settlement)
+    }
+
+    /// Returns the calls without an outcome, in the order of the model.
+    pub fn open_calls(&self) -> Vec<&OpenCall> {
+        let mut calls: Vec<_> = self.calls.values().collect();
+        calls.sort_by_key(|open| open.index);
+        calls
+    }
+
+    fn check(&self, event: &Event) -> Result<(), Broken> {
+        match event {
+            Event::Spawned(_) => Err(Broken::Birth),
+            Event::Prompted(_) => Ok(()),
+            Event::Completion { .. } => holds(self.turn.is_none(), Broken::Turn),
+            Event::TurnStarted { run, turn, prompt } => {
+                let expected = self.open_run().unwrap_or(self.last_run().next());
+                holds(
+                    self.turn.is_none() && *turn == self.turns.next(),
+                    Broken::Turn,
+                )?;
+                holds(*run == expected, Broken::Settle)?;
+                match prompt {
+                    Some(prompt) => holds(self.queue.front() == Some(prompt), Broken::Queue),
+                    None => Ok(()),
+                }
+            }
+            Event::Replied(message) => {
+                holds(self.turn.is_some(), Broken::Turn)?;
+                holds(self.calls.is_empty(), Broken::Call)?;
+                let mut ids: Vec<_> = message.calls().map(|call| &call.id).collect();
+                ids.sort();
+                holds(ids.windows(2).all(|pair| pair[0] != pair[1]), Broken::Call)
+            }
+            Event::Decided { call, .. } => holds(self.calls.get(call).is_some(), Broken::Call),
+            Event::CallStarted { call, .. } => holds(
+                self.calls.get(call).is_some_and(|open| !open.started),
+                Broken::Call,
+            ),
+            Event::CallFinished { call, .. } => holds(self.calls.get(call).is_some(), Broken::Call),
+            Event::TurnEnded { turn, .. } => {
+                let running = self
+                    .turn
+                    .as_ref()
+                    .is_some_and(|running| running.turn == *turn);
+                holds(running, Broken::Turn)?;
+                holds(self.calls.is_empty(), Broken::Call)
+            }
+            Event::Settled { run, .. } => {
+                holds(
+                    self.open_run() == Some(*run) && self.turn.is_none(),
+                    Broken::Settle,
+                )?;
+                holds(self.unsettled_children == 0, Broken::Children)
+            }
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        self.seq = entry.seq;
+        match &entry.event {
+            Event::Spawned(_) | Event::Decided { .. } | Event::Settled { .. } => {}
+            Event::Prompted(message) => {
+                self.queue.push_back(message.id.clone());
+                self.paused = false;
+            }
+            Event::Completion { message, .. } => self.last_completion = Some(message.clone()),
+            Event::TurnStarted { turn, prompt, .. } => {
+                if prompt.is_some() {
+                    self.queue.pop_front();
+                    self.wakes = 0;
+                } else {
+                    self.wakes += 1;
+                }
+                if self.tally.steps == 0 && self.tally.end.is_none() {
+                    self.tally.started = entry.at;
+                }
+                self.turns = *turn;
+                let processed = prompt.clone().or_else(|| self.last_completion.clone());
+                self.turn = Some(RunningTurn {
+                    turn: *turn,
+                    message: processed.unwrap_or_else(|| MessageId::new("")),
+                });
+            }
+            Event::Replied(message) => {
+                self.tally.steps += 1;
+                self.tally.usage += message.usage;
+                if let Some(text) = message.text() {
+                    self.tally.text = Some(text);
+                }
+                self.calls = message
+                    .calls()
+                    .enumerate()
+                    .map(|(index, call)| {
+                        let call = call.id.clone();
+                        (
+                            call.clone(),
+                            OpenCall {
+                                call,
+                                index,
+                                started: false,
+                                child: None,
+                            },
+                        )
+                    })
+                    .collect();
+            }
+            Event::CallStarted { call, child } => {
+                if let Some(open) = self.calls.get_mut(call) {
+                    open.started = true;
+                    open.child.clone_from(child);
+                }
+            }
+            Event::CallFinished { call, .. } => {
+                self.calls.remove(call);
+            }
+            Event::TurnEnded { end, .. } => {
+                self.turn = None;
+                self.paused = matches!(end, TurnEnd::Failed { .. });
+                self.tally.end = Some(end.clone());
+            }
+        }
+    }
+}
+
+fn holds(condition: bool, otherwise: Broken) -> Result<(), Broken> {
+    if condition { Ok(()) } else { Err(otherwise) }
+}
