@@ -1,0 +1,84 @@
+//! Why a script was refused, in one line for the person who wrote it.
+//!
+//! Names the file, the line and the column, then what is wrong and what would be
+//! right. Nobody branches on it.
+
+use serde_saphyr::{Error, Location};
+
+/// Why a script was refused: `load script FILE:LINE:COLUMN: what is wrong`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("load script {0}")]
+pub struct ScriptError(String);
+
+impl ScriptError {
+    pub(super) fn new(source_name: &str, place: Option<Location>, what: &str) -> Self {
+        Self(match place {
+            Some(place) => format!("{source_name}:{}:{}: {what}", place.line(), place.column()),
+            None => format!("{source_name}: {what}"),
+        })
+    }
+
+    pub(super) fn unreadable(source_name: &str, error: &Error) -> Self {
+        let error = error.without_snippet();
+        Self::new(source_name, error.location(), &what_is_wrong(error))
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "an enum of another crate, of which we say three cases better"
+)]
+fn what_is_wrong(error: &Error) -> String {
+    match error {
+        Error::SerdeUnknownField {
+            field, expected, ..
+        } => format!("unknown key `{field}`{}", instead(field, expected)),
+        Error::SerdeUnknownVariant {
+            variant, expected, ..
+        } => format!("unknown value `{variant}`{}", instead(variant, expected)),
+        Error::SerdeMissingField { field, .. } => format!("key `{field}` is missing"),
+        other => one_line(other),
+    }
+}
+
+/// Says what was probably meant, or everything that would have been understood.
+fn instead(wrong: &str, known: &[&'static str]) -> String {
+    let near = known
+        .iter()
+        .map(|name| (distance(wrong, name), name))
+        .min()
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4);
+    match near {
+        Some((_, name)) => format!(", did you mean `{name}`?"),
+        None => format!(", known are {}", known.join(", ")),
+    }
+}
+
+/// Returns how many characters to add, drop or change to make one of the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, from) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, to) in to.iter().enumerate() {
+            let change = diagonal + usize::from(from != *to);
+            diagonal = row[column + 1];
+            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// Renders an error of the parser without the place, which we give ourselves.
+fn one_line(error: &Error) -> String {
+    let text = error.to_string();
+    let text = match error.location() {
+        Some(place) => text.replace(
+            &format!(" at line {}, column {}", place.line(), place.column()),
+            "",
+        ),
+        None => text,
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

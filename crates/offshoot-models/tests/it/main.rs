@@ -1,0 +1,14 @@
+//! The tests of the models: what is asked, and what comes back.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests do, by panicking"
+)]
+
+mod docs;
+mod faults;
+mod loading;
+mod matching;
+mod registry;
+mod replying;
+mod stage;
