@@ -1,1 +1,28 @@
-//! placeholder
+//! The runtime: one loop that runs every agent.
+//!
+//! Reading order: `runtime` is what faces see; `session` owns one tree; `agent`
+//! is one actor; `turn` is the loop, on one screen; `scheduler` and `task` are
+//! its calls; `next` and `settle` say what follows from the log; `recover` is
+//! for the dead. Nothing here knows a wire format, a driver or the environment.
+
+mod agent;
+mod board;
+mod context;
+mod limits;
+mod log;
+mod next;
+mod recover;
+mod reply;
+mod runtime;
+mod scheduler;
+mod session;
+mod settle;
+mod slots;
+mod subscribe;
+mod task;
+mod turn;
+
+pub use board::{Activity, Delta, DeltaKind, SessionState, Update};
+pub use limits::Limits;
+pub use runtime::{Answer, CommandError, Parts, Query, Runtime};
+pub use subscribe::Subscription;

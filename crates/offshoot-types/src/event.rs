@@ -13,7 +13,7 @@ use crate::json::RawJson;
 use crate::message::{AssistantMessage, UserMessage};
 use crate::outcome::Outcome;
 use crate::permission::{Decision, Layer};
-use crate::settlement::{CancelledBy, FailureKind, Settlement};
+use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 
 /// One committed fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -167,6 +167,8 @@ pub struct Parent {
 pub enum TurnEnd {
     /// The model had no more calls.
     Finished,
+    /// A cap was reached; the last step was the one to hand back what there was.
+    HandedBack(Cap),
     /// Somebody stopped it.
     Aborted(CancelledBy),
     /// It could not go on.

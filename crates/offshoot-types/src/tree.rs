@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
-use crate::message::Usage;
+use crate::message::{StopReason, Usage};
 use crate::settlement::Settlement;
 
 /// A tree, as its log has it so far.
@@ -97,8 +97,37 @@ pub struct Tally {
     pub usage: Usage,
     /// Its last text.
     pub text: Option<String>,
+    /// Why its last message stopped.
+    pub stop: Option<StopReason>,
     /// How its last turn ended.
     pub end: Option<TurnEnd>,
+    /// Whether mail that would have woken it was written down without a turn behind it.
+    pub unheard: bool,
+}
+
+impl Tally {
+    /// Takes the next event of the run.
+    pub fn take(&mut self, event: &Event) {
+        match event {
+            Event::Completion { settlement, .. } => self.unheard |= settlement.status.wakes(),
+            Event::TurnStarted { .. } => self.unheard = false,
+            Event::Replied(message) => {
+                self.steps += 1;
+                self.usage += message.usage;
+                self.stop = Some(message.stop);
+                if let Some(text) = message.text() {
+                    self.text = Some(text);
+                }
+            }
+            Event::TurnEnded { end, .. } => self.end = Some(end.clone()),
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::Settled { .. } => {}
+        }
+    }
 }
 
 /// An entry that cannot follow what came before.
@@ -453,12 +482,12 @@ impl Agent {
                 ids.sort();
                 holds(ids.windows(2).all(|pair| pair[0] != pair[1]), Broken::Call)
             }
-            Event::Decided { call, .. } => holds(self.calls.get(call).is_some(), Broken::Call),
+            Event::Decided { call, .. } => holds(self.calls.contains_key(call), Broken::Call),
             Event::CallStarted { call, .. } => holds(
                 self.calls.get(call).is_some_and(|open| !open.started),
                 Broken::Call,
             ),
-            Event::CallFinished { call, .. } => holds(self.calls.get(call).is_some(), Broken::Call),
+            Event::CallFinished { call, .. } => holds(self.calls.contains_key(call), Broken::Call),
             Event::TurnEnded { turn, .. } => {
                 let running = self
                     .turn
@@ -479,6 +508,7 @@ impl Agent {
 
     fn take(&mut self, entry: &Entry) {
         self.seq = entry.seq;
+        self.tally.take(&entry.event);
         match &entry.event {
             Event::Spawned(_) | Event::Decided { .. } | Event::Settled { .. } => {}
             Event::Prompted(message) => {
@@ -504,11 +534,6 @@ impl Agent {
                 });
             }
             Event::Replied(message) => {
-                self.tally.steps += 1;
-                self.tally.usage += message.usage;
-                if let Some(text) = message.text() {
-                    self.tally.text = Some(text);
-                }
                 self.calls = message
                     .calls()
                     .enumerate()
@@ -538,7 +563,6 @@ impl Agent {
             Event::TurnEnded { end, .. } => {
                 self.turn = None;
                 self.paused = matches!(end, TurnEnd::Failed { .. });
-                self.tally.end = Some(end.clone());
             }
         }
     }

@@ -1,0 +1,571 @@
+//! The board of a tree: what its log adds up to, and who is to be told.
+//!
+//! Everything here follows from committed entries. The store calls `committed`
+//! after each commit and before it answers the appender (R4), so an actor that
+//! has been answered finds its own entries here. The board is the only publisher
+//! of entries. It is locked for moments and never across an await, and it starts
+//! nothing: the session does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use offshoot_types::command::{Command, Receipt};
+use offshoot_types::event::{Entry, Event, Origin};
+use offshoot_types::id::{AgentId, MessageId, Pos, RunId, TreeId};
+use offshoot_types::permission::{Layer, Permissions};
+use offshoot_types::settlement::{CancelledBy, Settlement};
+use offshoot_types::store::Lease;
+use offshoot_types::tree::Tree;
+use tokio::sync::{Notify, broadcast, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Prefix;
+use crate::limits::Limits;
+use crate::next::{self, Next};
+use crate::slots::Slots;
+
+/// How many updates a subscriber may lag behind before it has to read the log again.
+const LIVE_BACKLOG: usize = 1024;
+
+/// What a subscriber sees.
+#[derive(Clone, Debug)]
+pub enum Update {
+    /// A committed entry.
+    Entry(Arc<Entry>),
+    /// A piece of a message that is not committed yet.
+    Delta(Delta),
+    /// An agent does something else now, or waits for something else (R29).
+    Activity(AgentId, Activity),
+    /// Nothing runs, nothing is queued, nothing waits to be told (R19).
+    Idle,
+    /// The log cannot be written; the tree has been let go and will be recovered later (R6).
+    Parked(String),
+}
+
+/// A piece of a message that is not committed yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// Whose message.
+    pub agent: AgentId,
+    /// The id it will be committed under.
+    pub message: MessageId,
+    /// What kind of text.
+    pub kind: DeltaKind,
+    /// How many bytes of that kind came before.
+    pub offset: usize,
+    /// The piece.
+    pub text: String,
+}
+
+/// What kind of text a delta holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaKind {
+    /// Words for the reader.
+    Text,
+    /// Thinking.
+    Reasoning,
+}
+
+/// What an agent does now, or waits for (R29).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// Nothing.
+    Resting,
+    /// Waits for a slot of its tree.
+    Slot,
+    /// Waits for the first byte of the model's answer.
+    FirstByte,
+    /// The model is answering.
+    Streaming,
+    /// Waits before it tries the model again.
+    Retrying {
+        /// Which try comes next.
+        attempt: u32,
+        /// What came back last time.
+        message: String,
+    },
+    /// Runs tools.
+    Tools(Vec<String>),
+    /// Waits for children.
+    Children(Vec<AgentId>),
+}
+
+/// The state of a session, for people: the six of the guide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionState {
+    /// Nothing to do.
+    Idle,
+    /// Works.
+    Busy,
+    /// Waits before it tries the model again.
+    Retrying,
+    /// Waits for a permission.
+    WaitingOnApproval,
+    /// Waits for an answer to a question.
+    WaitingOnUserInput,
+    /// The last turn failed and nobody has asked anything since.
+    Error,
+}
+
+/// The board of one tree.
+pub(crate) struct Board {
+    pub(crate) tree: TreeId,
+    pub(crate) lease: Lease,
+    pub(crate) limits: Limits,
+    pub(crate) slots: Slots,
+    state: Mutex<State>,
+    live: broadcast::Sender<Update>,
+    /// Fires when agents were stirred: the session has to look.
+    pub(crate) stirred: Notify,
+}
+
+/// What is behind the lock.
+pub(crate) struct State {
+    pub(crate) tree: Tree,
+    nodes: BTreeMap<AgentId, Node>,
+    stirred: BTreeSet<AgentId>,
+    runnable: BTreeSet<AgentId>,
+    /// Children that are planned and not committed yet; they count against the descendants.
+    planned: usize,
+    prefixes: BTreeMap<(String, String), Arc<Prefix>>,
+    partials: BTreeMap<AgentId, Partial>,
+    broken: Option<String>,
+    was_idle: bool,
+    /// Whether the process is leaving: no run is opened any more.
+    leaving: bool,
+}
+
+/// What the process knows of an agent beyond its log.
+pub(crate) struct Node {
+    pub(crate) permissions: Permissions,
+    /// Fires for the run and everything below it.
+    pub(crate) token: CancellationToken,
+    /// Who stopped the run, if it was stopped at this agent.
+    pub(crate) cancelled_by: Option<CancelledBy>,
+    /// Fires when mail or a prompt arrived, or the run was stopped.
+    pub(crate) wake: Arc<Notify>,
+    /// Fires when a run of this agent settled, or its call is to return early.
+    pub(crate) returned: Arc<Notify>,
+    /// A command that wants the parent's call to return now.
+    pub(crate) promote: Option<Ordered>,
+    pub(crate) activity: Activity,
+    /// A newborn's own entries, until its actor takes them; saves reading them back.
+    pub(crate) infancy: Option<Vec<Arc<Entry>>>,
+}
+
+/// A command on its way, with whoever waits for its receipt.
+#[derive(Debug)]
+pub(crate) struct Ordered {
+    pub(crate) command: Command,
+    pub(crate) reply: Option<oneshot::Sender<Receipt>>,
+}
+
+impl Ordered {
+    /// Tells whoever waits. Nobody may be waiting any more; the receipt is stored all the same.
+    pub(crate) fn answer(self, receipt: Receipt) {
+        if let Some(reply) = self.reply {
+            drop(reply.send(receipt));
+        }
+    }
+}
+
+/// A message that is being streamed.
+#[derive(Clone, Debug)]
+struct Partial {
+    message: MessageId,
+    text: String,
+    reasoning: String,
+}
+
+impl Board {
+    /// A board for a tree whose log so far is `entries`.
+    pub(crate) fn new(lease: Lease, limits: Limits, tree: Tree) -> Self {
+        let mut state = State {
+            tree: Tree::default(),
+            nodes: BTreeMap::new(),
+            stirred: BTreeSet::new(),
+            runnable: BTreeSet::new(),
+            planned: 0,
+            prefixes: BTreeMap::new(),
+            partials: BTreeMap::new(),
+            broken: None,
+            was_idle: false,
+            leaving: false,
+        };
+        for id in tree.walk() {
+            if let Some(agent) = tree.agent(id) {
+                state.add_node(id, &agent.spawned, None);
+            }
+        }
+        state.tree = tree;
+        let agents: Vec<AgentId> = state.nodes.keys().cloned().collect();
+        for id in &agents {
+            state.judge(id, &limits);
+        }
+        Self {
+            tree: lease.tree.clone(),
+            lease,
+            slots: Slots::new(limits.slots),
+            limits,
+            state: Mutex::new(state),
+            live: broadcast::Sender::new(LIVE_BACKLOG),
+            stirred: Notify::new(),
+        }
+    }
+
+    /// Locks the state. Never hold it across an await.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes entries that have just been committed: folds, publishes, and stirs who is concerned.
+    pub(crate) fn committed(&self, entries: &[Arc<Entry>]) {
+        let mut state = self.state();
+        for entry in entries {
+            if let Err(violation) = state.tree.apply(entry) {
+                // The store let something through that the fold refuses: a bug. The session ends.
+                state.broken.get_or_insert(violation.to_string());
+                break;
+            }
+            state.follow(entry, &self.limits);
+            self.publish(Update::Entry(entry.clone()));
+        }
+        let idle = state.is_idle();
+        if idle && !state.was_idle {
+            self.publish(Update::Idle);
+        }
+        state.was_idle = idle;
+        drop(state);
+        self.stirred.notify_one();
+    }
+
+    /// Publishes something that is not stored.
+    pub(crate) fn publish(&self, update: Update) {
+        // An error says that nobody listens.
+        drop(self.live.send(update));
+    }
+
+    /// Joins the live updates; what they lack up to now is in the snapshot.
+    pub(crate) fn join(&self) -> (Snapshot, broadcast::Receiver<Update>) {
+        let state = self.state();
+        let receiver = self.live.subscribe();
+        let mut open = Vec::new();
+        for (agent, partial) in &state.partials {
+            for (kind, text) in [
+                (DeltaKind::Reasoning, &partial.reasoning),
+                (DeltaKind::Text, &partial.text),
+            ] {
+                if !text.is_empty() {
+                    open.push(Delta {
+                        agent: agent.clone(),
+                        message: partial.message.clone(),
+                        kind,
+                        offset: 0,
+                        text: text.clone(),
+                    });
+                }
+            }
+        }
+        (
+            Snapshot {
+                pos: state.tree.pos(),
+                open,
+                idle: state.is_idle(),
+            },
+            receiver,
+        )
+    }
+
+    /// Returns how many subscribers there are.
+    pub(crate) fn listeners(&self) -> usize {
+        self.live.receiver_count()
+    }
+
+    /// Publishes a piece of a message and keeps it for who joins later.
+    pub(crate) fn delta(
+        &self,
+        agent: &AgentId,
+        message: &MessageId,
+        kind: DeltaKind,
+        text: String,
+    ) {
+        let mut state = self.state();
+        let partial = state
+            .partials
+            .entry(agent.clone())
+            .or_insert_with(|| Partial {
+                message: message.clone(),
+                text: String::new(),
+                reasoning: String::new(),
+            });
+        let so_far = match kind {
+            DeltaKind::Text => &mut partial.text,
+            DeltaKind::Reasoning => &mut partial.reasoning,
+        };
+        let offset = so_far.len();
+        so_far.push_str(&text);
+        self.publish(Update::Delta(Delta {
+            agent: agent.clone(),
+            message: message.clone(),
+            kind,
+            offset,
+            text,
+        }));
+    }
+
+    /// Forgets a message that was being streamed; its entry, if any, has been published.
+    pub(crate) fn end_deltas(&self, agent: &AgentId) {
+        self.state().partials.remove(agent);
+    }
+
+    /// Notes what an agent does now.
+    pub(crate) fn set_activity(&self, agent: &AgentId, activity: Activity) {
+        let mut state = self.state();
+        if let Some(node) = state.nodes.get_mut(agent)
+            && node.activity != activity
+        {
+            node.activity = activity.clone();
+            self.publish(Update::Activity(agent.clone(), activity));
+        }
+    }
+
+    /// Stops a run and everything below it.
+    pub(crate) fn cancel(&self, agent: &AgentId, by: CancelledBy) {
+        let mut state = self.state();
+        if let Some(node) = state.nodes.get_mut(agent) {
+            if node.cancelled_by.is_none() {
+                node.cancelled_by = Some(by);
+            }
+            node.token.cancel();
+            node.wake.notify_one();
+        }
+    }
+
+    /// Returns the prefix that agents of this definition and model share, made once.
+    pub(crate) fn prefix<E>(
+        &self,
+        definition: &str,
+        model: &str,
+        make: impl FnOnce() -> Result<Prefix, E>,
+    ) -> Result<Arc<Prefix>, E> {
+        let key = (definition.to_owned(), model.to_owned());
+        if let Some(prefix) = self.state().prefixes.get(&key) {
+            return Ok(prefix.clone());
+        }
+        let prefix = Arc::new(make()?);
+        self.state().prefixes.insert(key, prefix.clone());
+        Ok(prefix)
+    }
+}
+
+/// What a new subscriber lacks.
+pub(crate) struct Snapshot {
+    pub(crate) pos: Pos,
+    pub(crate) open: Vec<Delta>,
+    pub(crate) idle: bool,
+}
+
+impl State {
+    /// Finds what the process knows of an agent.
+    pub(crate) fn node(&self, id: &AgentId) -> Option<&Node> {
+        self.nodes.get(id)
+    }
+
+    /// Finds what the process knows of an agent, to change it.
+    pub(crate) fn node_mut(&mut self, id: &AgentId) -> Option<&mut Node> {
+        self.nodes.get_mut(id)
+    }
+
+    /// Returns what an agent should do now (R17).
+    pub(crate) fn next(&self, id: &AgentId, limits: &Limits) -> Next {
+        let stopped = self.nodes.get(id).and_then(Node::stopped);
+        let next = next::next(&self.tree, id, limits, stopped);
+        if self.leaving && matches!(next, Next::Start { .. }) {
+            Next::Rest
+        } else {
+            next
+        }
+    }
+
+    /// Opens no run any more: the process is leaving.
+    pub(crate) fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    /// Returns the agents that something happened to since the last call.
+    pub(crate) fn take_stirred(&mut self) -> BTreeSet<AgentId> {
+        std::mem::take(&mut self.stirred)
+    }
+
+    /// Stirs every agent, so that the session looks at all of them.
+    pub(crate) fn stir_all(&mut self) {
+        self.stirred.extend(self.nodes.keys().cloned());
+    }
+
+    /// Returns why the board cannot be trusted any more, if so.
+    pub(crate) fn broken(&self) -> Option<&String> {
+        self.broken.as_ref()
+    }
+
+    /// Tells whether nothing runs and nothing wants to (R19).
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tree.open_runs() == 0 && self.runnable.is_empty()
+    }
+
+    /// Reserves places for up to `wanted` children and returns how many there are.
+    pub(crate) fn plan_children(&mut self, wanted: usize, limits: &Limits) -> usize {
+        let root_runs = self
+            .tree
+            .root()
+            .and_then(|root| self.tree.agent(root)?.open_run());
+        let live = self.tree.open_runs() - usize::from(root_runs.is_some()) + self.planned;
+        let granted = wanted.min(limits.descendants.saturating_sub(live));
+        self.planned += granted;
+        granted
+    }
+
+    /// Returns how a run ended, if it has.
+    pub(crate) fn settlement(&self, run: &RunId) -> Option<Arc<Settlement>> {
+        self.tree
+            .run(run)?
+            .settled
+            .as_ref()
+            .map(|(_, settlement)| settlement.clone())
+    }
+
+    /// Returns the state of an agent, for people.
+    pub(crate) fn session_state(&self, id: &AgentId) -> SessionState {
+        let (Some(agent), Some(node)) = (self.tree.agent(id), self.nodes.get(id)) else {
+            return SessionState::Idle;
+        };
+        match (&node.activity, agent.open_run()) {
+            (Activity::Retrying { .. }, _) => SessionState::Retrying,
+            (_, Some(_)) => SessionState::Busy,
+            (_, None) if agent.paused => SessionState::Error,
+            (_, None) => SessionState::Idle,
+        }
+    }
+
+    /// Updates everything that hangs on one entry, after the fold has taken it.
+    fn follow(&mut self, entry: &Arc<Entry>, limits: &Limits) {
+        let id = &entry.agent;
+        let mut parent = None;
+        match &entry.event {
+            Event::Spawned(spawned) => {
+                self.add_node(id, spawned, Some(Vec::new()));
+                if spawned.depth > 0 {
+                    self.planned = self.planned.saturating_sub(1);
+                }
+            }
+            Event::Settled { .. } => {
+                if let Some(node) = self.nodes.get_mut(id) {
+                    node.activity = Activity::Resting;
+                    node.returned.notify_one();
+                }
+                parent = self
+                    .tree
+                    .agent(id)
+                    .and_then(|agent| Some(agent.parent()?.agent.clone()));
+                if let Some(above) = parent.as_ref().and_then(|parent| self.nodes.get(parent)) {
+                    above.wake.notify_one();
+                }
+            }
+            Event::Replied(_) => {
+                self.partials.remove(id);
+            }
+            Event::Prompted(_)
+            | Event::Completion { .. }
+            | Event::TurnStarted { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::TurnEnded { .. } => {}
+        }
+        if let Some(infancy) = self
+            .nodes
+            .get_mut(id)
+            .and_then(|node| node.infancy.as_mut())
+        {
+            infancy.push(entry.clone());
+        }
+        self.judge(id, limits);
+        if let Some(parent) = parent {
+            self.judge(&parent, limits);
+            self.stirred.insert(parent);
+        }
+        if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
+            self.stirred.insert(id.clone());
+        }
+    }
+
+    /// Keeps the set of agents that want to work although no run of theirs is open.
+    fn judge(&mut self, id: &AgentId, limits: &Limits) {
+        let wants = match self.next(id, limits) {
+            Next::Start { .. } | Next::Run => true,
+            Next::Tell(_) | Next::Settle(_) | Next::Wait | Next::Rest => false,
+        };
+        if wants {
+            self.runnable.insert(id.clone());
+        } else {
+            self.runnable.remove(id);
+        }
+    }
+
+    fn add_node(
+        &mut self,
+        id: &AgentId,
+        spawned: &offshoot_types::event::Spawned,
+        infancy: Option<Vec<Arc<Entry>>>,
+    ) {
+        let (above, token) = match &spawned.origin {
+            Origin::Session { workspace, .. } => (
+                Permissions::empty().narrow(Layer::root_grant(workspace)),
+                CancellationToken::new(),
+            ),
+            Origin::Task(parent) => match self.nodes.get(&parent.agent) {
+                Some(node) => (node.permissions.clone(), node.token.child_token()),
+                None => (Permissions::empty(), CancellationToken::new()),
+            },
+        };
+        let node = Node {
+            permissions: above.narrow(spawned.layer.clone()),
+            token,
+            cancelled_by: None,
+            wake: Arc::new(Notify::new()),
+            returned: Arc::new(Notify::new()),
+            promote: None,
+            activity: Activity::Resting,
+            infancy,
+        };
+        self.nodes.insert(id.clone(), node);
+    }
+
+    /// Gives a new run of an agent a token of its own; a stopped one stays stopped.
+    pub(crate) fn renew_token(&mut self, id: &AgentId) {
+        let above = self
+            .tree
+            .agent(id)
+            .and_then(|agent| self.nodes.get(&agent.parent()?.agent))
+            .map(|parent| parent.token.clone());
+        if let Some(node) = self.nodes.get_mut(id)
+            && node.token.is_cancelled()
+        {
+            // A later run does not hang on the run that spawned it, which may be long over.
+            node.token = above
+                .filter(|token| !token.is_cancelled())
+                .map_or_else(CancellationToken::new, |token| token.child_token());
+            node.cancelled_by = None;
+        }
+    }
+}
+
+impl Node {
+    /// Returns who stopped the run, if anybody did.
+    pub(crate) fn stopped(&self) -> Option<CancelledBy> {
+        match self.cancelled_by {
+            Some(by) => Some(by),
+            None if self.token.is_cancelled() => Some(CancelledBy::Ancestor),
+            None => None,
+        }
+    }
+}

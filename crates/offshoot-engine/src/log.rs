@@ -1,0 +1,144 @@
+//! The one writer of an agent's log.
+//!
+//! Hands out `seq` and sends appends in that order; the store commits them in
+//! the order they were sent. What is sent is independent of who waits for it.
+//! Any failure but `Refused` means that the tree has to be let go: the caller
+//! passes it up and writes nothing more.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_core::future::BoxFuture;
+use offshoot_types::command::{Command, Receipt};
+use offshoot_types::env::Env;
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, Seq};
+use offshoot_types::store::{Append, Lease, NewEntry, Store, StoreError, StoreErrorKind};
+
+/// The one writer of an agent's log.
+pub(crate) struct AgentLog {
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    lease: Lease,
+    agent: AgentId,
+    last: Arc<Mutex<Seq>>,
+}
+
+/// Entries to append together: the agent's own, and the first ones of its children.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    entries: Vec<(Place, Event)>,
+    applied: Vec<(Command, Receipt)>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Own,
+    Child(AgentId, Seq),
+}
+
+impl Batch {
+    /// Adds an entry to the agent's own log.
+    pub(crate) fn own(&mut self, event: Event) {
+        self.entries.push((Place::Own, event));
+    }
+
+    /// Adds the first entries of a child, whose actor does not exist yet (R1).
+    pub(crate) fn child(&mut self, child: &AgentId, events: Vec<Event>) {
+        let mut seq = Seq::ZERO;
+        for event in events {
+            seq = seq.next();
+            self.entries.push((Place::Child(child.clone(), seq), event));
+        }
+    }
+
+    /// Marks a command as done by this.
+    pub(crate) fn applied(&mut self, command: Command, receipt: Receipt) {
+        self.applied.push((command, receipt));
+    }
+}
+
+impl From<Vec<Event>> for Batch {
+    fn from(events: Vec<Event>) -> Self {
+        let mut batch = Self::default();
+        events.into_iter().for_each(|event| batch.own(event));
+        batch
+    }
+}
+
+impl AgentLog {
+    /// The writer of a log that ends at `last`.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        lease: Lease,
+        agent: AgentId,
+        last: Seq,
+    ) -> Self {
+        Self {
+            store,
+            env,
+            lease,
+            agent,
+            last: Arc::new(Mutex::new(last)),
+        }
+    }
+
+    /// Sends a batch at once; the future tells when it is committed and returns the agent's own entries.
+    pub(crate) fn append(
+        &self,
+        batch: impl Into<Batch>,
+    ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>> {
+        let Batch {
+            entries: drafts,
+            applied,
+        } = batch.into();
+        let mut last = lock(&self.last);
+        let before = *last;
+        let mut entries = Vec::with_capacity(drafts.len());
+        for (place, event) in drafts {
+            entries.push(match place {
+                Place::Own => {
+                    *last = last.next();
+                    NewEntry {
+                        agent: self.agent.clone(),
+                        seq: *last,
+                        event,
+                    }
+                }
+                Place::Child(agent, seq) => NewEntry { agent, seq, event },
+            });
+        }
+        let after = *last;
+        // Sent while `seq` is locked, so that the store gets appends in the order of their places.
+        let append = Append {
+            at: self.env.now(),
+            entries,
+            applied,
+        };
+        let sent = self.store.append(&self.lease, append);
+        drop(last);
+        let (agent, last) = (self.agent.clone(), self.last.clone());
+        Box::pin(async move {
+            let result = sent.await;
+            if let Err(StoreError {
+                kind: StoreErrorKind::Refused,
+                ..
+            }) = &result
+            {
+                // Refused entries leave no gap. Only a settlement can be refused, and nothing is
+                // sent behind one.
+                let mut last = lock(&last);
+                if *last == after {
+                    *last = before;
+                }
+            }
+            let mut entries = result?;
+            entries.retain(|entry| entry.agent == agent);
+            Ok(entries)
+        })
+    }
+}
+
+fn lock(last: &Mutex<Seq>) -> MutexGuard<'_, Seq> {
+    last.lock().unwrap_or_else(PoisonError::into_inner)
+}

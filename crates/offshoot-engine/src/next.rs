@@ -1,0 +1,91 @@
+//! What an agent should do now (R17).
+//!
+//! A pure function of the log, apart from whether the run was told to stop.
+//! There is no flag that could be forgotten, so after any crash, and after any
+//! race between a settlement and a wake, asking again gives the right answer.
+
+use offshoot_types::id::{AgentId, MessageId, RunId};
+use offshoot_types::settlement::{CancelledBy, Status};
+use offshoot_types::tree::{Agent, Tree};
+
+use crate::limits::Limits;
+use crate::settle;
+
+/// What an agent should do now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A turn has begun: run it.
+    Run,
+    /// Begin a turn.
+    Start {
+        /// Mail that goes in front of it, in the order it settled.
+        mail: Vec<RunId>,
+        /// The prompt it consumes; none when mail wakes the agent.
+        prompt: Option<MessageId>,
+    },
+    /// Write mail down without a turn.
+    Tell(Vec<RunId>),
+    /// Settle the open run.
+    Settle(Status),
+    /// Wait for children.
+    Wait,
+    /// Nothing.
+    Rest,
+}
+
+/// Returns what an agent should do now; `stopped` says whether its run was told to stop, and by whom.
+pub(crate) fn next(
+    tree: &Tree,
+    id: &AgentId,
+    limits: &Limits,
+    stopped: Option<CancelledBy>,
+) -> Next {
+    let Some(agent) = tree.agent(id) else {
+        return Next::Rest;
+    };
+    if agent.turn.is_some() {
+        return Next::Run;
+    }
+    let (waking, quiet) = sort_mail(tree, agent);
+    let tired = agent.wakes >= limits.wakes;
+    if agent.open_run().is_none() || stopped.is_none() {
+        if let Some(prompt) = agent.queue.front().filter(|_| !agent.paused) {
+            return Next::Start {
+                mail: all_mail(agent),
+                prompt: Some(prompt.clone()),
+            };
+        }
+        if !waking.is_empty() && !tired {
+            return Next::Start {
+                mail: all_mail(agent),
+                prompt: None,
+            };
+        }
+        if !waking.is_empty() {
+            return Next::Tell(all_mail(agent));
+        }
+    }
+    if !quiet.is_empty() {
+        return Next::Tell(quiet);
+    }
+    if agent.open_run().is_none() {
+        return Next::Rest;
+    }
+    if agent.unsettled_children > 0 {
+        return Next::Wait;
+    }
+    Next::Settle(settle::status(&agent.tally, stopped))
+}
+
+/// Returns mail that starts a turn, and mail that is only written down.
+fn sort_mail(tree: &Tree, agent: &Agent) -> (Vec<RunId>, Vec<RunId>) {
+    let wakes = |run: &RunId| {
+        let settled = tree.run(run).and_then(|run| run.settled.as_ref());
+        settled.is_some_and(|(_, settlement)| settlement.status.wakes())
+    };
+    agent.mail.values().cloned().partition(wakes)
+}
+
+fn all_mail(agent: &Agent) -> Vec<RunId> {
+    agent.mail.values().cloned().collect()
+}

@@ -1,0 +1,98 @@
+//! Recovery of a tree whose owner died (R16).
+//!
+//! For each agent, children first: mail goes into the calls that wait for it,
+//! other open calls are answered as interrupted (nothing is rerun), mail that
+//! wakes nobody is written down, the run settles as lost. One append an agent,
+//! derived from the log alone, so that dying half way and starting again is the
+//! same as not dying. Recovery starts no turn.
+
+use offshoot_types::env::Env;
+use offshoot_types::event::{Event, TurnEnd};
+use offshoot_types::id::{AgentId, MessageId, RunId, RunNo};
+use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::settlement::Status;
+use offshoot_types::tree::{Agent, OpenCall, Tree};
+
+use crate::settle;
+
+/// What a lost run's settlement says.
+const WHY: &str = "its process ended before it was done";
+
+/// Returns the agents of a tree in the order they are recovered: children before parents.
+pub(crate) fn order(tree: &Tree) -> Vec<AgentId> {
+    tree.walk().into_iter().rev().cloned().collect()
+}
+
+/// Returns what has to be written for one agent; empty when it needs nothing.
+pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env) -> Vec<Event> {
+    let Some(agent) = tree.agent(id) else {
+        return Vec::new();
+    };
+    let mut events = Vec::new();
+    for open in agent.open_calls() {
+        events.push(close(tree, open));
+    }
+    if let Some(running) = &agent.turn {
+        events.push(Event::TurnEnded {
+            turn: running.turn,
+            end: TurnEnd::Lost,
+        });
+    }
+    tell(tree, agent, env, &mut events);
+    if let Some(run) = agent.open_run() {
+        let status = Status::Lost {
+            why: WHY.to_owned(),
+        };
+        let settlement = settle::settlement(&agent.tally, status, env.now());
+        events.push(Event::Settled { run, settlement });
+    }
+    events
+}
+
+/// Answers an open call: by the child it waits for, or as interrupted.
+fn close(tree: &Tree, open: &OpenCall) -> Event {
+    let call = open.call.clone();
+    let told = open.child.as_ref().and_then(|child| {
+        let run = RunId {
+            agent: child.clone(),
+            run: RunNo::new(1),
+        };
+        let (_, settlement) = tree.run(&run)?.settled.as_ref()?;
+        let outcome = settle::outcome(child, tree.agent(child)?, settlement);
+        Some((outcome, vec![run]))
+    });
+    let (outcome, delivers) = told.unwrap_or_else(|| {
+        let text = if open.started {
+            "interrupted: the process ended while this ran, and whether it had an effect is unknown"
+        } else {
+            "interrupted: the process ended before this ran"
+        };
+        (Outcome::error(ErrorKind::Interrupted, text), Vec::new())
+    });
+    Event::CallFinished {
+        call,
+        outcome,
+        delivers,
+    }
+}
+
+/// Writes down mail that wakes nobody. Other mail waits for the next turn.
+fn tell(tree: &Tree, agent: &Agent, env: &dyn Env, events: &mut Vec<Event>) {
+    for run in agent.mail.values() {
+        let into_call = tree.waiting_call(run).is_some();
+        let settled = tree.run(run).and_then(|run| run.settled.as_ref());
+        let (Some((_, settlement)), Some(child), false) =
+            (settled, tree.agent(&run.agent), into_call)
+        else {
+            continue;
+        };
+        if !settlement.status.wakes() {
+            events.push(Event::Completion {
+                message: MessageId::new(env.new_id()),
+                run: run.clone(),
+                definition: child.spawned.definition.clone(),
+                settlement: settlement.as_ref().clone(),
+            });
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! One step of a model, from request to message.
+//!
+//! Takes a slot, streams, publishes deltas, retries what may be retried. A
+//! stream is never replayed once something of it was shown. What was said
+//! before a cut or an abort comes back as a message marked so; calls of such a
+//! message are dropped, because nobody can tell whether they were meant so.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use offshoot_types::cancel::{Cancel, Signal};
+use offshoot_types::id::{CallId, MessageId};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{
+    AssistantMessage, AssistantPart, Call, Reasoning, StopReason, Usage,
+};
+use offshoot_types::model::{Chunk, ModelError, ModelErrorKind, Request};
+use offshoot_types::transcript::Transcript;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::board::{Activity, DeltaKind};
+use crate::context::Prefix;
+use crate::slots::Rank;
+
+/// The first wait before another try; doubled each time.
+const BACKOFF: Duration = Duration::from_millis(500);
+
+/// How a step ended.
+pub(crate) enum Reply {
+    /// The model said all it had to say.
+    Whole(AssistantMessage),
+    /// The turn was cancelled; what had been said by then.
+    Cancelled(AssistantMessage),
+    /// The model failed for good; what had been said by then.
+    Failed(AssistantMessage, ModelError),
+}
+
+/// Asks the model, and again where that may help.
+pub(crate) async fn ask(
+    agent: &Agent,
+    prefix: &Prefix,
+    request: Request,
+    transcript: &Transcript,
+    rank: Rank,
+    cancel: &CancellationToken,
+) -> Reply {
+    let mut attempt = 1;
+    loop {
+        let mut step = Step::new(agent, prefix);
+        agent.set_activity(Activity::Slot);
+        let slot = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Reply::Cancelled(step.end(StopReason::Cut)),
+            slot = agent.board.slots.take(rank, agent.depth) => slot,
+        };
+        agent.set_activity(Activity::FirstByte);
+        let ended = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Ended::Cancelled,
+            ended = step.stream(request.clone(), transcript, cancel) => ended,
+        };
+        drop(slot);
+        let error = match ended {
+            Ended::Whole(stop) => return Reply::Whole(step.end(stop)),
+            Ended::Cancelled => return Reply::Cancelled(step.end(StopReason::Cut)),
+            Ended::Failed(error) => error,
+        };
+        let wait = match wait_before(&error, attempt) {
+            Some(wait) if !step.shown && attempt < agent.board.limits.attempts => wait,
+            Some(_) | None => return Reply::Failed(step.end(StopReason::Cut), error),
+        };
+        attempt += 1;
+        agent.set_activity(Activity::Retrying {
+            attempt,
+            message: error.message,
+        });
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Reply::Cancelled(step.end(StopReason::Cut)),
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// Returns how long to wait before another try; `None` when trying again is no use.
+fn wait_before(error: &ModelError, attempt: u32) -> Option<Duration> {
+    let backoff = BACKOFF * 2_u32.saturating_pow(attempt - 1);
+    match error.kind {
+        ModelErrorKind::RateLimited { retry_after } => Some(retry_after.unwrap_or(backoff)),
+        ModelErrorKind::Unavailable => Some(backoff),
+        ModelErrorKind::Invalid | ModelErrorKind::Config => None,
+    }
+}
+
+enum Ended {
+    Whole(StopReason),
+    Cancelled,
+    Failed(ModelError),
+}
+
+/// A message as it comes in.
+struct Step<'a> {
+    agent: &'a Agent,
+    prefix: &'a Prefix,
+    id: MessageId,
+    parts: Vec<AssistantPart>,
+    model: String,
+    usage: Usage,
+    shown: bool,
+}
+
+impl<'a> Step<'a> {
+    fn new(agent: &'a Agent, prefix: &'a Prefix) -> Self {
+        Self {
+            agent,
+            prefix,
+            id: MessageId::new(agent.parts.env.new_id()),
+            parts: Vec::new(),
+            model: prefix.model_name.clone(),
+            usage: Usage::default(),
+            shown: false,
+        }
+    }
+
+    async fn stream(
+        &mut self,
+        request: Request,
+        transcript: &Transcript,
+        cancel: &CancellationToken,
+    ) -> Ended {
+        let mut chunks = self
+            .prefix
+            .model
+            .stream(request, Cancel::new(Token(cancel.clone())));
+        while let Some(chunk) = chunks.next().await {
+            match chunk {
+                Ok(Chunk::End { stop, usage }) => {
+                    self.usage = usage;
+                    return Ended::Whole(stop);
+                }
+                Ok(chunk) => self.take(chunk, transcript),
+                Err(error) => return Ended::Failed(error),
+            }
+        }
+        let message = "the model's stream ended without saying that it was over";
+        Ended::Failed(ModelError::new(ModelErrorKind::Unavailable, message))
+    }
+
+    fn take(&mut self, chunk: Chunk, transcript: &Transcript) {
+        self.agent.set_activity(Activity::Streaming);
+        match chunk {
+            Chunk::Started { model } => self.model = model,
+            Chunk::Text(text) => {
+                self.show(DeltaKind::Text, &text);
+                match self.parts.last_mut() {
+                    Some(AssistantPart::Text(block)) => block.push_str(&text),
+                    Some(_) | None => self.parts.push(AssistantPart::Text(text)),
+                }
+            }
+            Chunk::Reasoning(text) => {
+                self.show(DeltaKind::Reasoning, &text);
+                match self.parts.last_mut() {
+                    Some(AssistantPart::Reasoning(block)) if block.raw.is_none() => {
+                        block.text.push_str(&text);
+                    }
+                    Some(_) | None => {
+                        self.parts
+                            .push(AssistantPart::Reasoning(Reasoning { text, raw: None }));
+                    }
+                }
+            }
+            Chunk::ReasoningBlock(raw) => self.close_reasoning(raw),
+            Chunk::Call {
+                id,
+                tool,
+                arguments,
+            } => {
+                let id = self.unique(id, transcript);
+                self.parts.push(AssistantPart::Call(Call {
+                    id,
+                    tool,
+                    arguments,
+                }));
+            }
+            Chunk::Raw(raw) => self.parts.push(AssistantPart::Raw(raw)),
+            Chunk::End { .. } => {}
+        }
+    }
+
+    fn show(&mut self, kind: DeltaKind, text: &str) {
+        self.shown = true;
+        self.agent
+            .board
+            .delta(&self.agent.id, &self.id, kind, text.to_owned());
+    }
+
+    fn close_reasoning(&mut self, raw: RawJson) {
+        match self.parts.last_mut() {
+            Some(AssistantPart::Reasoning(block)) if block.raw.is_none() => block.raw = Some(raw),
+            Some(_) | None => {
+                let block = Reasoning {
+                    text: String::new(),
+                    raw: Some(raw),
+                };
+                self.parts.push(AssistantPart::Reasoning(block));
+            }
+        }
+    }
+
+    /// Keeps a provider's id where it is new to this agent, else mints one.
+    fn unique(&self, id: String, transcript: &Transcript) -> CallId {
+        let id = CallId::new(id);
+        let here = self
+            .parts
+            .iter()
+            .any(|part| matches!(part, AssistantPart::Call(call) if call.id == id));
+        if id.as_str().is_empty() || here || transcript.knows_call(&id) {
+            return CallId::new(self.agent.parts.env.new_id());
+        }
+        id
+    }
+
+    fn end(mut self, stop: StopReason) -> AssistantMessage {
+        if stop == StopReason::Cut {
+            self.parts
+                .retain(|part| !matches!(part, AssistantPart::Call(_)));
+        }
+        self.agent.board.end_deltas(&self.agent.id);
+        AssistantMessage {
+            id: self.id,
+            parts: self.parts,
+            model: self.model,
+            usage: self.usage,
+            stop,
+        }
+    }
+}
+
+/// A token, as ports see it.
+pub(crate) struct Token(pub(crate) CancellationToken);
+
+impl Signal for Token {
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    fn cancelled(&self) -> futures_core::future::BoxFuture<'_, ()> {
+        Box::pin(self.0.cancelled())
+    }
+}

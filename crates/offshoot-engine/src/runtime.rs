@@ -1,0 +1,487 @@
+//! What faces see: five verbs (R9).
+//!
+//! `command`, `query`, `subscribe` and `shutdown` are here; `attach` comes with
+//! the faces that bring tools. All faces have equal powers because there is
+//! nothing else to call. A command goes to the session of its tree, which is
+//! opened if nobody has it, or, as a row and a nudge, to the process that has it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt};
+use offshoot_types::env::Env;
+use offshoot_types::event::{Entry, Event, Origin, Spawned};
+use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
+use offshoot_types::manifest::{Registry, names};
+use offshoot_types::message::{MAX_METADATA_BYTES, MAX_PROMPT_BYTES};
+use offshoot_types::model::Models;
+use offshoot_types::permission::Layer;
+use offshoot_types::store::{
+    Append, Lease, NewEntry, SessionSummary, Store, StoreError, StoreErrorKind,
+};
+use offshoot_types::tool::Tool;
+use offshoot_types::tree::Tree;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::board::{Activity, Board, Ordered, SessionState};
+use crate::limits::Limits;
+use crate::session::{self, Session};
+use crate::subscribe::Subscription;
+
+/// Orders a session may have waiting before a face waits for it.
+const INBOX: usize = 64;
+
+/// How long a command waits before it looks again at a tree that is changing hands.
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// What a runtime is made of.
+pub struct Parts {
+    /// Where logs live.
+    pub store: Arc<dyn Store>,
+    /// Models by name.
+    pub models: Arc<dyn Models>,
+    /// Tools that agents are offered, in a fixed order.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Agents by name.
+    pub registry: Registry,
+    /// The clock and the source of ids.
+    pub env: Arc<dyn Env>,
+    /// The host's limits.
+    pub limits: Limits,
+}
+
+impl Parts {
+    /// Finds a tool by id.
+    pub(crate) fn tool(&self, id: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| tool.spec().id == id)
+    }
+}
+
+/// A command that was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// What was asked for cannot be: tell the client.
+    #[error("{0}")]
+    Invalid(String),
+    /// No such session or agent.
+    #[error("{0}")]
+    Unknown(String),
+    /// The store could not do it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A question about the state of things; has no effect.
+#[derive(Clone, Debug)]
+pub enum Query {
+    /// All sessions, the one that changed last first.
+    Sessions,
+    /// What an agent of a tree that this process owns does now.
+    Status(TreeId, AgentId),
+    /// A tree, folded from its log.
+    Tree(TreeId),
+    /// The log of a tree after a position.
+    Log(TreeId, Pos),
+    /// Which tree an agent belongs to.
+    TreeOf(AgentId),
+}
+
+/// The answer to a query, one variant each.
+#[derive(Debug)]
+pub enum Answer {
+    /// To `Sessions`.
+    Sessions(Vec<SessionSummary>),
+    /// To `Status`; `None` when this process does not own the tree.
+    Status(Option<(SessionState, Activity)>),
+    /// To `Tree`.
+    Tree(Box<Tree>),
+    /// To `Log`.
+    Log(Vec<Entry>),
+    /// To `TreeOf`.
+    TreeOf(Option<TreeId>),
+}
+
+/// The runtime. Dropping it is a crash: everything stops where it is, and recovery does the rest.
+pub struct Runtime {
+    inner: Arc<Inner>,
+    sessions: Mutex<JoinSet<()>>,
+}
+
+struct Inner {
+    parts: Arc<Parts>,
+    /// The table of sessions. A tree's own lock covers its opening and its closing.
+    table: Mutex<BTreeMap<TreeId, Slot>>,
+    /// Who is told of commits.
+    boards: Arc<Boards>,
+    leave: CancellationToken,
+}
+
+/// A tree's place in the table. Locked, across awaits, while the tree is opened.
+type Slot = Arc<tokio::sync::Mutex<Option<Handle>>>;
+
+/// The boards of the trees this process owns.
+#[derive(Default)]
+struct Boards(Mutex<BTreeMap<TreeId, (Weak<Board>, Arc<Notify>)>>);
+
+/// How to reach a session.
+#[derive(Clone)]
+struct Handle {
+    orders: mpsc::Sender<Ordered>,
+}
+
+impl Runtime {
+    /// Makes a runtime of its parts. Reads nothing and starts nothing.
+    pub fn new(parts: Parts) -> Self {
+        let boards = Arc::new(Boards::default());
+        let committed = boards.clone();
+        let nudged = boards.clone();
+        parts.store.listen(
+            Arc::new(move |entries| committed.committed(entries)),
+            Arc::new(move |tree| nudged.nudged(tree)),
+        );
+        let inner = Inner {
+            parts: Arc::new(parts),
+            table: Mutex::default(),
+            boards,
+            leave: CancellationToken::new(),
+        };
+        Self {
+            inner: Arc::new(inner),
+            sessions: Mutex::new(JoinSet::new()),
+        }
+    }
+
+    /// Carries out a command and returns what became of it.
+    ///
+    /// Durable and idempotent: when it returns, a crash does not undo it, and sending it again
+    /// returns the same receipt. `Receipt::Queued` says that another process owns the tree and
+    /// will carry it out.
+    pub async fn command(&self, command: Command) -> Result<Receipt, CommandError> {
+        self.inner.check(&command)?;
+        let store = &self.inner.parts.store;
+        let mut submitted_at = None;
+        loop {
+            if let Some(receipt) = store.receipt(&command.id).await? {
+                return Ok(receipt);
+            }
+            match self.handle(&command).await {
+                Ok(handle) => {
+                    if let Some(receipt) = order(&handle, &command).await {
+                        return Ok(receipt);
+                    }
+                }
+                Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
+                    if matches!(command.order, Order::Open(_)) {
+                        return Err(error.into());
+                    }
+                    let now = tokio::time::Instant::now();
+                    let since = match submitted_at {
+                        Some(since) => since,
+                        None => {
+                            store
+                                .submit(command.clone(), self.inner.parts.env.now())
+                                .await?;
+                            *submitted_at.insert(now)
+                        }
+                    };
+                    if now.duration_since(since) >= self.inner.parts.limits.answer {
+                        return Ok(Receipt::Queued);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// Answers a question about the state of things.
+    pub async fn query(&self, query: Query) -> Result<Answer, StoreError> {
+        let store = &self.inner.parts.store;
+        Ok(match query {
+            Query::Sessions => Answer::Sessions(store.sessions().await?),
+            Query::Status(tree, agent) => Answer::Status(self.inner.status(&tree, &agent)),
+            Query::Tree(tree) => {
+                let entries = self.inner.log(&tree, Pos::ZERO).await?;
+                let folded = Tree::fold(&entries).map_err(|violation| {
+                    StoreError::new(
+                        StoreErrorKind::Unusable,
+                        format!("load session {tree}: {violation}"),
+                    )
+                })?;
+                Answer::Tree(Box::new(folded))
+            }
+            Query::Log(tree, after) => Answer::Log(self.inner.log(&tree, after).await?),
+            Query::TreeOf(agent) => Answer::TreeOf(store.tree_of(&agent).await?),
+        })
+    }
+
+    /// Follows a tree from a position: entries after it, open messages, then whatever happens.
+    pub async fn subscribe(&self, tree: &TreeId, after: Pos) -> Subscription {
+        let board = self.inner.boards.find(tree);
+        Subscription::new(self.inner.parts.store.clone(), tree.clone(), after, board)
+    }
+
+    /// Recovers the trees that dead processes left (R7), one after another; returns how many.
+    pub async fn recover_others(&self) -> Result<usize, StoreError> {
+        let mut recovered = 0;
+        for session in self.inner.parts.store.sessions().await? {
+            if session.open_runs == 0 || session.owned {
+                continue;
+            }
+            let slot = self.inner.slot(&session.tree);
+            let held = slot.lock().await;
+            if held.is_some() {
+                continue;
+            }
+            match self.inner.open(&session.tree).await {
+                Ok((board, _)) => {
+                    // A command that came meanwhile stays pending for whoever opens the tree next.
+                    self.inner.parts.store.release(board.lease.clone()).await?;
+                    recovered += 1;
+                }
+                Err(error) if error.kind == StoreErrorKind::Held => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// Leaves in good order (R20): stops taking work, cancels, settles, commits, lets go.
+    pub async fn shutdown(self) {
+        self.inner.leave.cancel();
+        let limit = self.inner.parts.limits.shutdown;
+        let mut sessions = self
+            .sessions
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let all = async { while sessions.join_next().await.is_some() {} };
+        // What does not end in time is dropped, which is a crash, and recovered as one.
+        drop(tokio::time::timeout(limit, all).await);
+    }
+
+    /// Returns the session of a command's tree, opened if need be.
+    async fn handle(&self, command: &Command) -> Result<Handle, CommandError> {
+        let slot = self.inner.slot(&command.tree);
+        let mut held = slot.lock().await;
+        if let Some(handle) = held.as_ref()
+            && !handle.orders.is_closed()
+        {
+            return Ok(handle.clone());
+        }
+        let (board, nudged) = match &command.order {
+            Order::Open(opening) => self.inner.create(command, opening).await?,
+            Order::Prompt(_) | Order::Cancel(_) | Order::Promote | Order::Resume => {
+                self.inner.known(command).await?;
+                self.inner.open(&command.tree).await?
+            }
+        };
+        let (orders, inputs) = mpsc::channel(INBOX);
+        let session = Session::new(
+            board,
+            self.inner.parts.clone(),
+            inputs,
+            nudged,
+            self.inner.leave.child_token(),
+        );
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        while sessions.try_join_next().is_some() {}
+        sessions.spawn(session.run());
+        let handle = Handle { orders };
+        *held = Some(handle.clone());
+        Ok(handle)
+    }
+}
+
+/// Gives an order to a session; `None` when the session ended before it answered.
+async fn order(handle: &Handle, command: &Command) -> Option<Receipt> {
+    let (reply, receipt) = oneshot::channel();
+    let order = Ordered {
+        command: command.clone(),
+        reply: Some(reply),
+    };
+    handle.orders.send(order).await.ok()?;
+    receipt.await.ok()
+}
+
+impl Inner {
+    fn slot(&self, tree: &TreeId) -> Slot {
+        lock(&self.table).entry(tree.clone()).or_default().clone()
+    }
+
+    /// Takes a tree over: claim, load, recover.
+    async fn open(&self, tree: &TreeId) -> Result<(Arc<Board>, Arc<Notify>), StoreError> {
+        let lease = self.parts.store.claim(tree).await?;
+        let folded = session::load(&self.parts, &lease).await?;
+        let (board, nudged) = self.boards.add(lease, &self.parts.limits, folded);
+        session::recover(&self.parts, &board).await?;
+        Ok((board, nudged))
+    }
+
+    /// Creates a session: its root's birth and the command, in one transaction.
+    async fn create(
+        &self,
+        command: &Command,
+        opening: &Opening,
+    ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
+        let tree = &command.tree;
+        let lease = self.parts.store.claim(tree).await?;
+        let folded = session::load(&self.parts, &lease).await?;
+        if folded.root().is_some() {
+            self.let_go(lease).await?;
+            return Err(CommandError::Invalid(format!(
+                "session {tree} exists already"
+            )));
+        }
+        let (board, nudged) = self.boards.add(lease, &self.parts.limits, folded);
+        let event = Event::Spawned(Box::new(self.root(opening)));
+        let append = Append {
+            at: self.parts.env.now(),
+            entries: vec![NewEntry {
+                agent: command.agent.clone(),
+                seq: Seq::new(1),
+                event,
+            }],
+            applied: vec![(command.clone(), Receipt::Opened)],
+        };
+        self.parts.store.append(&board.lease, append).await?;
+        Ok((board, nudged))
+    }
+
+    async fn let_go(&self, lease: Lease) -> Result<(), StoreError> {
+        self.parts.store.release(lease).await.map(drop)
+    }
+
+    fn root(&self, opening: &Opening) -> Spawned {
+        let manifest = self.parts.registry.get(&opening.definition);
+        let permissions = manifest.and_then(|manifest| manifest.permissions.as_deref());
+        let own_model = manifest.and_then(|manifest| manifest.model.clone());
+        Spawned {
+            definition: opening.definition.clone(),
+            origin: Origin::Session {
+                workspace: opening.workspace.clone(),
+                date: opening.date.clone(),
+            },
+            depth: 0,
+            model: own_model.unwrap_or_else(|| opening.model.clone()),
+            layer: Layer::of_agent(&opening.definition, permissions),
+            inspectable: true,
+            metadata: opening.metadata.clone(),
+        }
+    }
+
+    /// Refuses what no session could do.
+    fn check(&self, command: &Command) -> Result<(), CommandError> {
+        match &command.order {
+            Order::Open(opening) => self.check_opening(command, opening),
+            Order::Prompt(prompt) => check_prompt(prompt),
+            Order::Cancel(_) | Order::Promote | Order::Resume => Ok(()),
+        }
+    }
+
+    fn check_opening(&self, command: &Command, opening: &Opening) -> Result<(), CommandError> {
+        let registry = &self.parts.registry;
+        let choices = || names(registry.for_users());
+        let name = &opening.definition;
+        match registry.get(name) {
+            None => {
+                let text = format!("there is no agent {name}; there are: {}", choices());
+                return Err(CommandError::Unknown(text));
+            }
+            Some(manifest) if !manifest.mode.user_may_start() => {
+                let text = format!(
+                    "agent {name} is started by other agents only; choose one of: {}",
+                    choices()
+                );
+                return Err(CommandError::Invalid(text));
+            }
+            Some(_) => {}
+        }
+        if command.tree.root() != &command.agent {
+            return Err(CommandError::Invalid(
+                "a session is opened by its root".to_owned(),
+            ));
+        }
+        self.parts
+            .models
+            .find(&opening.model)
+            .map_err(|error| CommandError::Unknown(error.message))?;
+        Ok(())
+    }
+
+    /// Fails unless the command's agent is in the command's tree.
+    async fn known(&self, command: &Command) -> Result<(), CommandError> {
+        match self.parts.store.tree_of(&command.agent).await? {
+            Some(tree) if tree == command.tree => Ok(()),
+            Some(_) | None => {
+                let text = format!("there is no session or agent {}", command.agent);
+                Err(CommandError::Unknown(text))
+            }
+        }
+    }
+
+    async fn log(&self, tree: &TreeId, after: Pos) -> Result<Vec<Entry>, StoreError> {
+        self.parts.store.entries(tree, after, usize::MAX).await
+    }
+
+    fn status(&self, tree: &TreeId, agent: &AgentId) -> Option<(SessionState, Activity)> {
+        let board = self.boards.find(tree)?;
+        let state = board.state();
+        Some((
+            state.session_state(agent),
+            state.node(agent)?.activity.clone(),
+        ))
+    }
+}
+
+fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {
+    let size = prompt.text.len();
+    if size > MAX_PROMPT_BYTES {
+        let text = format!("the prompt has {size} bytes; at most {MAX_PROMPT_BYTES} are taken");
+        return Err(CommandError::Invalid(text));
+    }
+    let metadata = prompt
+        .metadata
+        .as_ref()
+        .map_or(0, |metadata| metadata.as_str().len());
+    if metadata > MAX_METADATA_BYTES {
+        let text = format!("metadata has {metadata} bytes; at most {MAX_METADATA_BYTES} are taken");
+        return Err(CommandError::Invalid(text));
+    }
+    Ok(())
+}
+
+impl Boards {
+    fn add(&self, lease: Lease, limits: &Limits, tree: Tree) -> (Arc<Board>, Arc<Notify>) {
+        let id = lease.tree.clone();
+        let board = Arc::new(Board::new(lease, limits.clone(), tree));
+        let nudged = Arc::new(Notify::new());
+        let mut boards = lock(&self.0);
+        boards.retain(|_, (board, _)| board.strong_count() > 0);
+        boards.insert(id, (Arc::downgrade(&board), nudged.clone()));
+        (board, nudged)
+    }
+
+    fn find(&self, tree: &TreeId) -> Option<Arc<Board>> {
+        lock(&self.0)
+            .get(tree)
+            .and_then(|(board, _)| board.upgrade())
+    }
+
+    fn committed(&self, entries: &[Arc<Entry>]) {
+        if let Some(board) = entries.first().and_then(|entry| self.find(&entry.tree)) {
+            board.committed(entries);
+        }
+    }
+
+    fn nudged(&self, tree: &TreeId) {
+        if let Some((_, nudged)) = lock(&self.0).get(tree) {
+            nudged.notify_one();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,437 @@
+//! One tree in this process: its owner and the keeper of its actors.
+//!
+//! Opens a tree (claim, load, recover), starts an actor for every agent the log
+//! says has something to do, hands orders to them, and lets the tree go when it
+//! is quiet and nobody is attached (R7). Actors live in its join set and nowhere
+//! else, so dropping the session ends them. It decides nothing about turns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use offshoot_types::command::{Order, Receipt};
+use offshoot_types::event::{Entry, Origin};
+use offshoot_types::id::{AgentId, CommandId, RunId, RunNo};
+use offshoot_types::settlement::CancelledBy;
+use offshoot_types::store::{Append, Lease, StoreError, StoreErrorKind};
+use offshoot_types::transcript::Transcript;
+use offshoot_types::tree::Tree;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{self, Agent, Ended};
+use crate::board::{Board, Ordered, Update};
+use crate::log::{AgentLog, Batch};
+use crate::next::Next;
+use crate::recover;
+use crate::runtime::Parts;
+use crate::turn;
+
+/// Orders an actor may have waiting before the session waits for it.
+const MAILBOX: usize = 64;
+
+/// Entries read at one time when a tree is loaded.
+const PAGE: usize = 4096;
+
+/// One tree in this process.
+pub(crate) struct Session {
+    board: Arc<Board>,
+    parts: Arc<Parts>,
+    inputs: mpsc::Receiver<Ordered>,
+    actors: JoinSet<Ended>,
+    mailboxes: BTreeMap<AgentId, mpsc::Sender<Ordered>>,
+    /// Orders that were taken up here, so that one that comes twice is done once.
+    taken: BTreeSet<CommandId>,
+    /// Whether agents may start turns. Recovery alone starts none (R16).
+    working: bool,
+    nudged: Arc<Notify>,
+    leave: CancellationToken,
+}
+
+/// Reads a tree's whole log and folds it.
+pub(crate) async fn load(parts: &Parts, lease: &Lease) -> Result<Tree, StoreError> {
+    let mut tree = Tree::default();
+    loop {
+        let entries = parts.store.entries(&lease.tree, tree.pos(), PAGE).await?;
+        let more = entries.len() == PAGE;
+        for entry in &entries {
+            tree.apply(entry).map_err(|violation| {
+                let text = format!("load session {}: {violation}", lease.tree);
+                StoreError::new(StoreErrorKind::Unusable, text)
+            })?;
+        }
+        if !more {
+            return Ok(tree);
+        }
+    }
+}
+
+/// Settles what a dead owner left behind. The board hears of it through the store.
+pub(crate) async fn recover(parts: &Parts, board: &Board) -> Result<(), StoreError> {
+    let order = recover::order(&board.state().tree);
+    for id in order {
+        let (events, seq) = {
+            let state = board.state();
+            let Some(agent) = state.tree.agent(&id) else {
+                continue;
+            };
+            (
+                recover::events(&state.tree, &id, parts.env.as_ref()),
+                agent.seq,
+            )
+        };
+        if !events.is_empty() {
+            let log = AgentLog::new(
+                parts.store.clone(),
+                parts.env.clone(),
+                board.lease.clone(),
+                id,
+                seq,
+            );
+            log.append(Batch::from(events)).await?;
+        }
+    }
+    Ok(())
+}
+
+impl Session {
+    pub(crate) fn new(
+        board: Arc<Board>,
+        parts: Arc<Parts>,
+        inputs: mpsc::Receiver<Ordered>,
+        nudged: Arc<Notify>,
+        leave: CancellationToken,
+    ) -> Self {
+        Self {
+            board,
+            parts,
+            inputs,
+            actors: JoinSet::new(),
+            mailboxes: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            working: false,
+            nudged,
+            leave,
+        }
+    }
+
+    /// Runs the tree until it is let go: given back when it is quiet, or dropped as it is when the
+    /// log cannot be written (R6).
+    pub(crate) async fn run(mut self) {
+        if let Err(error) = self.serve().await {
+            self.inputs.close();
+            self.actors.shutdown().await;
+            self.board.publish(Update::Parked(error.message));
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), StoreError> {
+        self.take_pending().await?;
+        let mut poll = tokio::time::interval(self.board.limits.poll);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        poll.reset();
+        let leave = self.leave.clone();
+        let mut leaving = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = leave.cancelled(), if !leaving => {
+                    leaving = true;
+                    self.stop_all();
+                }
+                Some(ended) = self.actors.join_next() => self.ended(ended).await?,
+                () = self.board.stirred.notified() => self.look().await?,
+                Some(order) = self.inputs.recv() => self.take(order).await?,
+                () = self.nudged.notified() => self.take_pending().await?,
+                _ = poll.tick() => {
+                    self.take_pending().await?;
+                    if !leaving && self.is_unneeded() && self.release().await? {
+                        return Ok(());
+                    }
+                }
+            }
+            if leaving && self.actors.is_empty() && self.board.state().tree.open_runs() == 0 {
+                self.inputs.close();
+                self.release().await?;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Looks at everyone something happened to, and starts who has something to do.
+    async fn look(&mut self) -> Result<(), StoreError> {
+        let (stirred, broken) = {
+            let mut state = self.board.state();
+            (state.take_stirred(), state.broken().cloned())
+        };
+        if let Some(what) = broken {
+            return Err(StoreError::new(StoreErrorKind::Conflict, what));
+        }
+        for id in stirred {
+            if !self.mailboxes.contains_key(&id) && self.has_work(&id) {
+                self.start(&id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_work(&self, id: &AgentId) -> bool {
+        let state = self.board.state();
+        match state.next(id, &self.board.limits) {
+            Next::Rest => false,
+            Next::Start { .. } => self.working,
+            Next::Run | Next::Tell(_) | Next::Settle(_) | Next::Wait => true,
+        }
+    }
+
+    /// Starts an agent's actor.
+    async fn start(&mut self, id: &AgentId) -> Result<(), StoreError> {
+        let infancy = self
+            .board
+            .state()
+            .node_mut(id)
+            .and_then(|node| node.infancy.take());
+        let entries = match infancy {
+            Some(entries) => entries,
+            None => self
+                .parts
+                .store
+                .agent_log(id)
+                .await?
+                .into_iter()
+                .map(Arc::new)
+                .collect(),
+        };
+        let Some(agent) = self.agent(id, &entries) else {
+            return Ok(());
+        };
+        let mut transcript = Transcript::default();
+        turn::follow(&mut transcript, entries)?;
+        let (mailbox, inputs) = mpsc::channel(MAILBOX);
+        self.mailboxes.insert(id.clone(), mailbox);
+        self.actors
+            .spawn(agent::act(Arc::new(agent), transcript, inputs));
+        Ok(())
+    }
+
+    fn agent(&self, id: &AgentId, entries: &[Arc<Entry>]) -> Option<Agent> {
+        let state = self.board.state();
+        let root = state.tree.agent(state.tree.root()?)?;
+        let Origin::Session { workspace, date } = &root.spawned.origin else {
+            return None;
+        };
+        let spawned = &state.tree.agent(id)?.spawned;
+        let last = entries.last()?.seq;
+        Some(Agent {
+            id: id.clone(),
+            definition: spawned.definition.clone(),
+            depth: spawned.depth,
+            model: spawned.model.clone(),
+            workspace: workspace.clone(),
+            date: date.clone(),
+            permissions: state.node(id)?.permissions.clone(),
+            board: self.board.clone(),
+            parts: self.parts.clone(),
+            log: AgentLog::new(
+                self.parts.store.clone(),
+                self.parts.env.clone(),
+                self.board.lease.clone(),
+                id.clone(),
+                last,
+            ),
+        })
+    }
+
+    /// Takes back what an actor left, and starts it again if something came meanwhile.
+    async fn ended(
+        &mut self,
+        ended: Result<Ended, tokio::task::JoinError>,
+    ) -> Result<(), StoreError> {
+        let Ended {
+            agent,
+            leftover,
+            result,
+        } = ended.map_err(|error| {
+            let text = format!(
+                "session {}: an agent's task failed: {error}",
+                self.board.tree
+            );
+            StoreError::new(StoreErrorKind::Conflict, text)
+        })?;
+        self.mailboxes.remove(&agent);
+        result?;
+        for order in leftover {
+            self.dispatch(order).await?;
+        }
+        if !self.mailboxes.contains_key(&agent) && self.has_work(&agent) {
+            self.start(&agent).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes up commands that other processes left.
+    async fn take_pending(&mut self) -> Result<(), StoreError> {
+        for command in self.parts.store.pending(&self.board.tree).await? {
+            self.take(Ordered {
+                command,
+                reply: None,
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Takes up an order, once.
+    async fn take(&mut self, order: Ordered) -> Result<(), StoreError> {
+        if let Some(receipt) = self.parts.store.receipt(&order.command.id).await? {
+            order.answer(receipt);
+            return Ok(());
+        }
+        // One that is on its way already is answered by its receipt: the sender looks again.
+        if self.taken.insert(order.command.id.clone()) {
+            self.dispatch(order).await?;
+        }
+        Ok(())
+    }
+
+    async fn dispatch(&mut self, order: Ordered) -> Result<(), StoreError> {
+        match &order.command.order {
+            Order::Open(_) => self.note(order, nothing("the session is open")).await,
+            Order::Resume => {
+                self.work();
+                self.note(order, Receipt::Resumed).await
+            }
+            Order::Prompt(_) => {
+                self.work();
+                self.hand_to_actor(order).await
+            }
+            Order::Cancel(_) if self.mailboxes.contains_key(&order.command.agent) => {
+                self.hand_to_actor(order).await
+            }
+            Order::Cancel(_) => {
+                let receipt = self.last_settlement(&order.command.agent);
+                self.note(order, receipt).await
+            }
+            Order::Promote => self.promote(order).await,
+        }
+    }
+
+    fn work(&mut self) {
+        if !self.working {
+            self.working = true;
+            self.board.state().stir_all();
+            self.board.stirred.notify_one();
+        }
+    }
+
+    async fn hand_to_actor(&mut self, order: Ordered) -> Result<(), StoreError> {
+        let id = order.command.agent.clone();
+        if !self.mailboxes.contains_key(&id) {
+            self.start(&id).await?;
+        }
+        match self.mailboxes.get(&id) {
+            // Fails only when the actor has just ended: then its end brings the order back.
+            Some(mailbox) => match mailbox.send(order).await {
+                Ok(()) => Ok(()),
+                Err(mpsc::error::SendError(order)) => {
+                    self.reap().await?;
+                    Box::pin(self.hand_to_actor(order)).await
+                }
+            },
+            None => self.note(order, nothing("there is no such agent")).await,
+        }
+    }
+
+    /// Waits for one actor to end.
+    async fn reap(&mut self) -> Result<(), StoreError> {
+        match self.actors.join_next().await {
+            Some(ended) => Box::pin(self.ended(ended)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn promote(&mut self, order: Ordered) -> Result<(), StoreError> {
+        let child = order.command.agent.clone();
+        let run = RunId {
+            agent: child.clone(),
+            run: RunNo::new(1),
+        };
+        let refused = {
+            let mut state = self.board.state();
+            let waiting = state.tree.waiting_call(&run).is_some();
+            match state.node_mut(&child) {
+                Some(node) if waiting && node.promote.is_none() => {
+                    node.promote = Some(order);
+                    node.returned.notify_one();
+                    None
+                }
+                Some(_) | None => Some(order),
+            }
+        };
+        match refused {
+            Some(order) => {
+                self.note(order, nothing("no call waits for this agent"))
+                    .await
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn last_settlement(&self, id: &AgentId) -> Receipt {
+        let state = self.board.state();
+        match state.tree.agent(id).and_then(|agent| agent.settlement()) {
+            Some(settlement) => Receipt::Settled(settlement.as_ref().clone()),
+            None => nothing("it has not run yet"),
+        }
+    }
+
+    /// Stores the receipt of an order that causes no entry.
+    async fn note(&mut self, order: Ordered, receipt: Receipt) -> Result<(), StoreError> {
+        let applied = vec![(order.command.clone(), receipt.clone())];
+        let append = Append {
+            at: self.parts.env.now(),
+            entries: Vec::new(),
+            applied,
+        };
+        self.parts.store.append(&self.board.lease, append).await?;
+        order.answer(receipt);
+        Ok(())
+    }
+
+    /// Stops every run, for the process is leaving.
+    fn stop_all(&mut self) {
+        self.working = false;
+        let open: Vec<AgentId> = {
+            let mut state = self.board.state();
+            state.leave();
+            let all = state.tree.walk();
+            let open = |id: &&AgentId| {
+                state
+                    .tree
+                    .agent(id)
+                    .is_some_and(|agent| agent.open_run().is_some())
+            };
+            all.into_iter().filter(open).cloned().collect()
+        };
+        for id in open {
+            self.board.cancel(&id, CancelledBy::Shutdown);
+        }
+    }
+
+    fn is_unneeded(&self) -> bool {
+        let quiet = self.board.state().is_idle() || !self.working;
+        quiet && self.actors.is_empty() && self.inputs.is_empty() && self.board.listeners() == 0
+    }
+
+    /// Gives the tree back; not if a command has come meanwhile.
+    async fn release(&mut self) -> Result<bool, StoreError> {
+        let back = self.parts.store.release(self.board.lease.clone()).await?;
+        Ok(back.is_none())
+    }
+}
+
+fn nothing(why: &str) -> Receipt {
+    Receipt::NoEffect {
+        why: why.to_owned(),
+    }
+}

@@ -1,0 +1,150 @@
+//! Following a tree (R4): the log after a position, what is being said, then live.
+//!
+//! Gives every entry exactly once and in order, whatever happens in between: a
+//! subscriber that lags, or whose tree is let go and taken up again, reads on
+//! from the log. Deltas carry offsets, so that nothing is shown twice. A tree
+//! that another process owns is followed by reading its log.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_types::id::{Pos, TreeId};
+use offshoot_types::store::{Store, StoreError};
+use tokio::sync::broadcast;
+
+use crate::board::{Board, Update};
+
+/// How often the log of a tree that another process owns is read.
+const FOLLOW: Duration = Duration::from_millis(100);
+
+/// Entries read at one time.
+const PAGE: usize = 512;
+
+/// A follower of one tree.
+pub struct Subscription {
+    store: Arc<dyn Store>,
+    tree: TreeId,
+    /// The last entry that was given.
+    pos: Pos,
+    ready: VecDeque<Update>,
+    source: Source,
+}
+
+enum Source {
+    /// This process owns the tree.
+    Live {
+        board: std::sync::Weak<Board>,
+        updates: broadcast::Receiver<Update>,
+    },
+    /// Read up to here, then live.
+    Behind {
+        board: std::sync::Weak<Board>,
+        updates: broadcast::Receiver<Update>,
+        upto: Pos,
+        then: Vec<Update>,
+    },
+    /// Nobody here owns it.
+    Log,
+}
+
+impl Subscription {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        tree: TreeId,
+        after: Pos,
+        board: Option<Arc<Board>>,
+    ) -> Self {
+        let source = board.as_ref().map_or(Source::Log, join);
+        Self {
+            store,
+            tree,
+            pos: after,
+            ready: VecDeque::new(),
+            source,
+        }
+    }
+
+    /// Returns the next update; waits for one. Fails only when the log cannot be read.
+    pub async fn next(&mut self) -> Result<Update, StoreError> {
+        loop {
+            if let Some(update) = self.ready.pop_front() {
+                if let Some(update) = self.fresh(update) {
+                    return Ok(update);
+                }
+                continue;
+            }
+            self.fill().await?;
+        }
+    }
+
+    /// Drops an entry that was given before, and notes the place of one that was not.
+    fn fresh(&mut self, update: Update) -> Option<Update> {
+        if let Update::Entry(entry) = &update {
+            if entry.pos <= self.pos {
+                return None;
+            }
+            self.pos = entry.pos;
+        }
+        Some(update)
+    }
+
+    async fn fill(&mut self) -> Result<(), StoreError> {
+        match &mut self.source {
+            Source::Live { board, updates } => match updates.recv().await {
+                Ok(update) => self.ready.push_back(update),
+                // Too slow: read what was missed and join again.
+                Err(broadcast::error::RecvError::Lagged(_)) => {
+                    self.source = board.upgrade().as_ref().map_or(Source::Log, join);
+                }
+                Err(broadcast::error::RecvError::Closed) => self.source = Source::Log,
+            },
+            Source::Behind { upto, .. } => {
+                let upto = *upto;
+                if self.pos < upto {
+                    self.read().await?;
+                } else if let Source::Behind {
+                    board,
+                    updates,
+                    then,
+                    ..
+                } = std::mem::replace(&mut self.source, Source::Log)
+                {
+                    self.ready.extend(then);
+                    self.source = Source::Live { board, updates };
+                }
+            }
+            Source::Log => {
+                self.read().await?;
+                if self.ready.is_empty() {
+                    tokio::time::sleep(FOLLOW).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self) -> Result<(), StoreError> {
+        let entries = self.store.entries(&self.tree, self.pos, PAGE).await?;
+        self.ready.extend(
+            entries
+                .into_iter()
+                .map(|entry| Update::Entry(Arc::new(entry))),
+        );
+        Ok(())
+    }
+}
+
+fn join(board: &Arc<Board>) -> Source {
+    let (snapshot, updates) = board.join();
+    let mut then: Vec<Update> = snapshot.open.into_iter().map(Update::Delta).collect();
+    if snapshot.idle {
+        then.push(Update::Idle);
+    }
+    Source::Behind {
+        board: Arc::downgrade(board),
+        updates,
+        upto: snapshot.pos,
+        then,
+    }
+}
