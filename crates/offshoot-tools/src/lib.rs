@@ -1,1 +1,20 @@
-//! placeholder
+//! Tools behind the `Tool` port.
+//!
+//! `read` and `write`, confined to the workspace by the kernel rather than by
+//! looking at paths. A tool knows no agent, no session and no model; whether it
+//! may run is decided before, from what `needs` returns.
+
+mod blocking;
+mod confined;
+mod read;
+mod target;
+mod write;
+
+use std::sync::Arc;
+
+use offshoot_types::tool::Tool;
+
+/// Returns the built-in tools, in the order models see them.
+pub fn builtin() -> Vec<Arc<dyn Tool>> {
+    vec![Arc::new(read::Read::new()), Arc::new(write::Write::new())]
+}

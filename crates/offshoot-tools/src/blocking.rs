@@ -1,0 +1,20 @@
+//! The one place that hands blocking file work to other threads.
+//!
+//! Work on regular files is short and cannot be interrupted half way, so nothing
+//! here watches a signal: the work does, between its pieces. Dropping the future
+//! leaves the work to finish by itself.
+
+use offshoot_types::outcome::{ErrorKind, Outcome};
+
+/// Runs `work` where blocking is allowed and waits for it.
+pub(crate) async fn run(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "awaited on the next line; the runtime bounds the threads"
+    )]
+    let task = tokio::task::spawn_blocking(work);
+    match task.await {
+        Ok(outcome) => outcome,
+        Err(error) => Outcome::error(ErrorKind::Failed, format!("run the tool: {error}")),
+    }
+}

@@ -1,0 +1,213 @@
+//! What `read` returns.
+
+use std::fs;
+
+use offshoot_types::cancel::{Cancel, Signal};
+use offshoot_types::json::RawJson;
+use offshoot_types::permission::Need;
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+
+const LIMIT: usize = 200 * 1024;
+
+/// Checks what a model reads of a file `f` with this content.
+async fn check(content: &[u8], arguments: Value, expected: &str) {
+    let bench = Bench::new();
+    bench.file("f", content);
+    assert_eq!(
+        bench.call("read", &arguments).await,
+        expected,
+        "{arguments}"
+    );
+}
+
+#[tokio::test]
+async fn a_file_is_returned_as_it_is() {
+    for content in ["", "one", "one\n", "one\r\ntwo\n\n", "\u{feff}ä\t€\n"] {
+        check(content.as_bytes(), json!({"path": "f"}), content).await;
+    }
+}
+
+#[tokio::test]
+async fn lines_are_counted_from_one() {
+    let content = b"1\n2\n3\n4";
+    check(
+        content,
+        json!({"path": "f", "offset": 1, "limit": 2}),
+        "1\n2\n",
+    )
+    .await;
+    check(content, json!({"path": "f", "offset": 3}), "3\n4").await;
+    check(content, json!({"path": "f", "limit": 1}), "1\n").await;
+    check(content, json!({"path": "f", "offset": 4, "limit": 9}), "4").await;
+    check(
+        content,
+        json!({"path": "f", "offset": null, "limit": null}),
+        "1\n2\n3\n4",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_offset_behind_the_end_is_told_the_end() {
+    let end = |lines| format!("error: read `f`: `f` has {lines} lines, so none at offset 5");
+    check(b"1\n2\n3\n4", json!({"path": "f", "offset": 5}), &end(4)).await;
+    check(b"1\n2\n3\n4\n", json!({"path": "f", "offset": 5}), &end(4)).await;
+    check(b"", json!({"path": "f", "offset": 5}), &end(0)).await;
+}
+
+#[tokio::test]
+async fn a_long_file_is_cut_after_a_whole_line() {
+    let bench = Bench::new();
+    let line = format!("{}\n", "x".repeat(99));
+    bench.file("f", line.repeat(3000));
+    let outcome = bench.outcome("read", &json!({"path": "f"})).await;
+    let text = outcome.for_model();
+    let note = "[truncated: lines 1 to 2048 are shown; read on with offset 2049]";
+    assert_eq!(text, line.repeat(2048) + note);
+    assert_eq!(outcome.metadata.truncated, Some(true));
+    assert_eq!(outcome.metadata.output_path, Some(bench.absolute("f")));
+
+    let rest = json!({"path": "f", "offset": 2049});
+    let outcome = bench.outcome("read", &rest).await;
+    assert_eq!(outcome.for_model(), line.repeat(3000 - 2048));
+    assert_eq!(outcome.metadata.truncated, None);
+}
+
+#[tokio::test]
+async fn a_line_of_a_megabyte_is_cut_inside() {
+    let bench = Bench::new();
+    // Two bytes each, after one of one: the cut falls inside a character.
+    bench.file("f", format!("first\nx{}\nlast", "ä".repeat(512 * 1024)));
+    let from_two = json!({"path": "f", "offset": 2});
+    let text = bench.call("read", &from_two).await;
+    let (shown, note) = text.split_once('\n').unwrap();
+    assert_eq!(shown.len(), LIMIT - 1);
+    assert_eq!(
+        note,
+        "[truncated: line 2 is too long to show; the next is at offset 3]"
+    );
+    let from_three = json!({"path": "f", "offset": 3});
+    assert_eq!(bench.call("read", &from_three).await, "last");
+}
+
+#[tokio::test]
+async fn a_file_of_exactly_the_limit_is_whole() {
+    let bench = Bench::new();
+    bench.file("f", "x".repeat(LIMIT));
+    let outcome = bench.outcome("read", &json!({"path": "f"})).await;
+    assert_eq!(outcome.for_model().len(), LIMIT);
+    assert_eq!(outcome.metadata.truncated, None);
+}
+
+#[tokio::test]
+async fn a_binary_file_is_refused() {
+    let binary = "error: read `f`: it is a binary file, not text";
+    check(b"\x7fELF\0\0", json!({"path": "f"}), binary).await;
+}
+
+#[tokio::test]
+async fn text_of_another_encoding_is_read_as_well_as_it_goes() {
+    check(b"gr\xfcn\n", json!({"path": "f"}), "gr\u{fffd}n\n").await;
+}
+
+#[tokio::test]
+async fn a_missing_file_is_named() {
+    check(
+        b"",
+        json!({"path": "a/b.rs"}),
+        "error: read `a/b.rs`: there is no such file",
+    )
+    .await;
+    check(
+        b"",
+        json!({"path": "f/b.rs"}),
+        "error: read `f/b.rs`: a part of the path is a file, not a folder",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_name_with_a_newline_is_a_name() {
+    let bench = Bench::new();
+    bench.file("a\nb", "content");
+    assert_eq!(
+        bench.call("read", &json!({"path": "a\nb"})).await,
+        "content"
+    );
+    assert_eq!(
+        bench.call("read", &json!({"path": "a\nc"})).await,
+        "error: read \"a\\nc\": there is no such file"
+    );
+}
+
+#[tokio::test]
+async fn a_folder_is_refused() {
+    let folder = "error: read `.`: it is a folder, not a file";
+    check(b"", json!({"path": "."}), folder).await;
+}
+
+#[test]
+fn a_call_needs_to_read_the_absolute_path() {
+    let bench = Bench::new();
+    let expected = vec![Need {
+        capability: "fs.read".into(),
+        target: bench.absolute("src/a.rs"),
+    }];
+    let relative = json!({"path": "./src//a.rs"});
+    assert_eq!(bench.needs("read", &relative), Ok(expected.clone()));
+    let absolute = json!({"path": bench.absolute("src/a.rs")});
+    assert_eq!(bench.needs("read", &absolute), Ok(expected));
+}
+
+#[test]
+fn wrong_arguments_are_told_before_the_call() {
+    let check = |arguments: Value, expected: &str| {
+        let error = Bench::new().needs("read", &arguments).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    };
+    check(
+        json!({}),
+        "take the arguments of read: missing field `path`",
+    );
+    check(
+        json!({"path": 1}),
+        "take the arguments of read: invalid type: integer `1`",
+    );
+    check(
+        json!({"file": "a"}),
+        "take the arguments of read: unknown field `file`",
+    );
+    check(
+        json!({"path": "a", "offset": 0}),
+        "take the arguments of read: invalid value",
+    );
+    check(json!({"path": "../a"}), "`../a` goes through `..`");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_says_so_and_changes_nothing() {
+    struct Fired;
+    impl Signal for Fired {
+        fn is_cancelled(&self) -> bool {
+            true
+        }
+        fn cancelled(&self) -> futures_core::future::BoxFuture<'_, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+    let bench = Bench::new();
+    bench.file("f", "x");
+    for tool in offshoot_tools::builtin() {
+        let arguments = match tool.spec().id.as_str() {
+            "read" => json!({"path": "f"}),
+            _ => json!({"path": "f", "content": "y"}),
+        };
+        let arguments = RawJson::of(&arguments);
+        let outcome = tool.run(arguments, bench.place(), Cancel::new(Fired)).await;
+        let id = &tool.spec().id;
+        assert_eq!(outcome.for_model(), format!("error: {id} `f`: cancelled"));
+    }
+    assert_eq!(fs::read_to_string(bench.path("f")).unwrap(), "x");
+}
