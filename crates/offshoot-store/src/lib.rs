@@ -7,6 +7,12 @@
 
 mod backend;
 mod memory;
+mod sqlite;
+
+pub mod chat;
+pub mod contract;
+mod title;
 
 pub use backend::{Backend, Write, Written};
 pub use memory::Memory;
+pub use sqlite::Sqlite;

@@ -15,6 +15,7 @@ use offshoot_types::store::{Append, SessionSummary, StoreError, StoreErrorKind};
 use offshoot_types::tree::{Broken, Tree};
 
 use crate::backend::{Backend, Write, Written};
+use crate::title::first_line;
 
 /// All trees, in memory.
 #[derive(Debug, Default)]
@@ -62,7 +63,7 @@ impl Memory {
 
     fn owned(&mut self, tree: &TreeId, epoch: Epoch) -> Result<&mut Kept, StoreError> {
         match self.trees.get_mut(tree) {
-            Some(kept) if kept.epoch == epoch => Ok(kept),
+            Some(kept) if kept.owned && kept.epoch == epoch => Ok(kept),
             Some(_) | None => Err(StoreError::new(
                 StoreErrorKind::Fenced,
                 format!("append to session {tree}: another process has taken it over"),
@@ -172,11 +173,15 @@ impl Kept {
             Origin::Session { workspace, .. } => workspace.clone(),
             Origin::Task(_) => String::new(),
         };
-        let title = self.entries.iter().find_map(|entry| match &entry.event {
-            Event::Prompted(message) if entry.agent == *id.root() => {
-                Some(first_line(&message.text))
+        let mut own = self
+            .entries
+            .iter()
+            .filter(|entry| entry.agent == *id.root());
+        let title = own.find_map(|entry| {
+            if let Event::Prompted(message) = &entry.event {
+                return Some(first_line(&message.text));
             }
-            _ => None,
+            None
         });
         let at = |entry: Option<&Arc<Entry>>| entry.map_or(Timestamp::ZERO, |entry| entry.at);
         Some(SessionSummary {
@@ -194,16 +199,6 @@ impl Kept {
                 .map(|settlement| settlement.status.word().to_owned()),
         })
     }
-}
-
-/// Returns the first line of a prompt, cut to what a list can show.
-pub(crate) fn first_line(text: &str) -> String {
-    text.lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(80)
-        .collect()
 }
 
 fn conflict(message: String) -> StoreError {

@@ -1,0 +1,286 @@
+//! The JSON in the chat tables: parts in the shape of the AI SDK, and metadata.
+//!
+//! Pure functions from our types to text. Blocks of providers and arguments of
+//! calls go through byte for byte. Transcripts of opaque children stand beside
+//! a call's output, so that the output stays exactly what the model was told.
+
+use std::collections::BTreeMap;
+
+use offshoot_types::id::{CallId, RunId, Timestamp};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{
+    Arguments, AssistantMessage, AssistantPart, Call, Reasoning, StopReason, Usage, UserMessage,
+};
+use offshoot_types::settlement::{Settlement, Status};
+use serde::{Deserialize, Serialize};
+
+use super::row::{Finish, PartState, ToolCall};
+
+/// The metadata key that says a prompt waits.
+const QUEUED_AT: &str = "queued_at";
+
+/// A part without its place.
+pub(super) struct Block {
+    pub(super) kind: String,
+    pub(super) data_json: String,
+    pub(super) tool: Option<ToolCall>,
+}
+
+/// Renders a value of ours, which JSON can hold.
+pub(super) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// Returns the part of an assistant message.
+pub(super) fn block(part: &AssistantPart) -> Block {
+    match part {
+        AssistantPart::Text(text) => self::text(text),
+        AssistantPart::Reasoning(reasoning) => self::reasoning(reasoning),
+        AssistantPart::Call(call) => tool(call),
+        AssistantPart::Raw(raw) => data("data-provider", raw),
+    }
+}
+
+/// Returns a part of words.
+pub(super) fn text(text: &str) -> Block {
+    #[derive(Serialize)]
+    struct Text<'a> {
+        r#type: &'static str,
+        text: &'a str,
+    }
+    plain(
+        "text",
+        json(&Text {
+            r#type: "text",
+            text,
+        }),
+    )
+}
+
+fn reasoning(reasoning: &Reasoning) -> Block {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Thinking<'a> {
+        r#type: &'static str,
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        provider_metadata: Option<Provider<'a>>,
+    }
+    #[derive(Serialize)]
+    struct Provider<'a> {
+        raw: &'a RawJson,
+    }
+    plain(
+        "reasoning",
+        json(&Thinking {
+            r#type: "reasoning",
+            text: &reasoning.text,
+            provider_metadata: reasoning.raw.as_ref().map(|raw| Provider { raw }),
+        }),
+    )
+}
+
+/// Returns a part of data.
+pub(super) fn data(kind: &'static str, data: &impl Serialize) -> Block {
+    #[derive(Serialize)]
+    struct Data<'a, T> {
+        r#type: &'static str,
+        data: &'a T,
+    }
+    plain(kind, json(&Data { r#type: kind, data }))
+}
+
+fn plain(kind: &str, data_json: String) -> Block {
+    Block {
+        kind: kind.to_owned(),
+        data_json,
+        tool: None,
+    }
+}
+
+/// A call, in the shape of the AI SDK.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolPart {
+    r#type: String,
+    tool_call_id: CallId,
+    state: PartState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<RawJson>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raw_input: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<RawJson>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error_text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metadata: Option<offshoot_types::outcome::Metadata>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    transcripts: Vec<RawJson>,
+}
+
+fn tool(call: &Call) -> Block {
+    let kind = format!("tool-{}", call.tool);
+    let state = PartState::InputAvailable;
+    let (input, raw_input) = match &call.arguments {
+        Arguments::Json(input) => (Some(input.clone()), None),
+        Arguments::Malformed(text) => (None, Some(text.clone())),
+    };
+    let data_json = json(&ToolPart {
+        r#type: kind.clone(),
+        tool_call_id: call.id.clone(),
+        state,
+        input,
+        raw_input,
+        output: None,
+        error_text: None,
+        metadata: None,
+        transcripts: Vec::new(),
+    });
+    Block {
+        kind,
+        data_json,
+        tool: Some(ToolCall {
+            call: call.id.clone(),
+            state,
+        }),
+    }
+}
+
+/// Returns the JSON of a call that was open and now has its outcome.
+pub(crate) fn finished(data_json: &str, finish: &Finish) -> Result<String, serde_json::Error> {
+    let mut part: ToolPart = serde_json::from_str(data_json)?;
+    part.state = finish.state;
+    part.output.clone_from(&finish.output);
+    part.error_text.clone_from(&finish.error_text);
+    part.metadata = Some(finish.metadata.clone());
+    part.transcripts.clone_from(&finish.transcripts);
+    Ok(json(&part))
+}
+
+/// Returns the part that tells of a run outside any call.
+pub(super) fn completion(
+    run: &RunId,
+    definition: &str,
+    settlement: &Settlement,
+    transcript: Option<RawJson>,
+) -> Block {
+    #[derive(Serialize)]
+    struct Completion<'a> {
+        session_id: &'a str,
+        run: u32,
+        agent: &'a str,
+        status: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_text: Option<String>,
+        metadata: Envelope,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        transcript: Option<RawJson>,
+    }
+    #[derive(Serialize)]
+    struct Envelope {
+        duration_ms: u64,
+        settlement: &'static str,
+        turns: u32,
+        usage: Usage,
+    }
+    let (status, output, error_text) = told(settlement);
+    data(
+        "data-task-completion",
+        &Completion {
+            session_id: run.agent.as_str(),
+            run: run.run.get(),
+            agent: definition,
+            status,
+            output,
+            error_text,
+            metadata: Envelope {
+                duration_ms: settlement.duration_ms,
+                settlement: settlement.status.word(),
+                turns: settlement.steps,
+                usage: settlement.usage,
+            },
+            transcript,
+        },
+    )
+}
+
+/// Returns the guide's word for an end, with the output or the error.
+fn told(settlement: &Settlement) -> (&'static str, Option<String>, Option<String>) {
+    let reason = settlement.status.reason().unwrap_or_default();
+    let text = settlement.output.as_deref().unwrap_or_default();
+    match &settlement.status {
+        Status::Completed => ("completed", Some(text.to_owned()), None),
+        Status::Partial(_) => {
+            let marked = format!("[partial: {reason}] {text}");
+            ("completed", Some(marked.trim_end().to_owned()), None)
+        }
+        Status::Cancelled(_) => ("aborted", None, Some(reason)),
+        Status::Failed { .. }
+        | Status::BudgetExhausted(_)
+        | Status::Denied { .. }
+        | Status::Lost { .. } => ("failed", None, Some(reason)),
+    }
+}
+
+/// Returns the metadata of a prompt that waits: the host's keys, and since when.
+pub(super) fn queued(message: &UserMessage, at: Timestamp) -> String {
+    let host = message.metadata.as_ref().map(RawJson::as_str);
+    let mut keys = keys(host.unwrap_or("{}"));
+    keys.insert(QUEUED_AT.to_owned(), RawJson::of(&at));
+    json(&keys)
+}
+
+/// Returns the metadata of a prompt whose turn has begun.
+pub(crate) fn fired(metadata_json: &str) -> String {
+    let mut keys = keys(metadata_json);
+    keys.remove(QUEUED_AT);
+    json(&keys)
+}
+
+/// Tells whether this is the metadata of a prompt that waits.
+pub(super) fn is_queued(metadata_json: &str) -> bool {
+    keys(metadata_json).contains_key(QUEUED_AT)
+}
+
+/// Reads an object; whatever else a host attached has no keys to keep.
+fn keys(object: &str) -> BTreeMap<String, RawJson> {
+    serde_json::from_str(object).unwrap_or_default()
+}
+
+/// Returns the metadata of an assistant message.
+pub(super) fn spoken(message: &AssistantMessage) -> String {
+    #[derive(Serialize)]
+    struct Spoken<'a> {
+        model: Model<'a>,
+        stop: StopReason,
+        usage: Usage,
+    }
+    #[derive(Serialize)]
+    struct Model<'a> {
+        model_id: &'a str,
+    }
+    json(&Spoken {
+        model: Model {
+            model_id: &message.model,
+        },
+        stop: message.stop,
+        usage: message.usage,
+    })
+}
+
+/// Returns the JSON of a model named `PROVIDER/NAME`.
+pub(super) fn model(name: &str) -> String {
+    #[derive(Serialize)]
+    struct Model<'a> {
+        provider_id: &'a str,
+        model_id: &'a str,
+    }
+    let (provider_id, model_id) = name.split_once('/').unwrap_or(("", name));
+    json(&Model {
+        provider_id,
+        model_id,
+    })
+}

@@ -1,0 +1,208 @@
+//! The rows of the chat tables, and what can be done to them.
+//!
+//! Columns that nothing sets yet (`permissions_json`, `cost_usd`,
+//! `archived_at`) have their defaults in the schema and no field here.
+
+use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::Usage;
+use offshoot_types::outcome::Metadata;
+use serde::{Deserialize, Serialize};
+
+/// A row of `chat_sessions`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionRow {
+    /// The agent's id.
+    pub id: AgentId,
+    /// The manifest's name.
+    pub agent: String,
+    /// Tells children from forks.
+    pub kind: Kind,
+    /// The first line of the first prompt; `None` before one.
+    pub title: Option<String>,
+    /// The root folder.
+    pub workspace_root: Option<String>,
+    /// `{provider_id, model_id}`.
+    pub model_json: String,
+    /// The agent that spawned it, whether or not that one has a row.
+    pub parent_id: Option<AgentId>,
+    /// The message that agent was processing.
+    pub parent_message_id: Option<MessageId>,
+    /// What the host attached, unchanged.
+    pub metadata_json: String,
+    /// Sums over its messages.
+    pub usage: Usage,
+    /// When it was spawned.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A row of `chat_messages`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageRow {
+    /// The message's id, unique within its session.
+    pub id: MessageId,
+    /// Whose.
+    pub session_id: AgentId,
+    /// Who speaks.
+    pub role: Role,
+    /// Keys of PER-05, and those of the host.
+    pub metadata_json: String,
+    /// When it was written; for a prompt that waited, when its turn began.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A row of `chat_parts`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartRow {
+    /// Whose.
+    pub session_id: AgentId,
+    /// Of which message.
+    pub message_id: MessageId,
+    /// Its place in that message.
+    pub index: u32,
+    /// The column `type`, which is also in `data_json`.
+    pub kind: String,
+    /// The whole part, in the shape of the AI SDK.
+    pub data_json: String,
+    /// The columns `tool_call_id` and `tool_state`.
+    pub tool: Option<ToolCall>,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+impl PartRow {
+    /// Returns its id, which derives from its place.
+    pub fn id(&self) -> String {
+        format!("{}.{}", self.message_id, self.index)
+    }
+}
+
+/// What is hoisted from a part that is a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// Which call.
+    pub call: CallId,
+    /// How far it is.
+    pub state: PartState,
+}
+
+/// What a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A root.
+    Session,
+    /// A child of `task`.
+    Subagent,
+    /// A copy of a session.
+    Fork,
+}
+
+/// Who speaks in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Whoever asks the agent.
+    User,
+    /// The agent, and completions.
+    Assistant,
+}
+
+/// How far a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartState {
+    /// The model has made it.
+    InputAvailable,
+    /// It worked.
+    OutputAvailable,
+    /// It did not.
+    OutputError,
+}
+
+/// Gives an enum of words its words in the tables, both ways.
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal),* $(,)? }) => {
+        impl $name {
+            /// Returns the word in the table.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            /// Reads the word in the table.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+words!(Kind {
+    Session = "session",
+    Subagent = "subagent",
+    Fork = "fork",
+});
+words!(Role {
+    User = "user",
+    Assistant = "assistant",
+});
+words!(PartState {
+    InputAvailable = "input-available",
+    OutputAvailable = "output-available",
+    OutputError = "output-error",
+});
+
+/// What an entry does to the rows.
+#[derive(Clone, Debug)]
+pub(crate) enum RowOp {
+    /// Insert a session.
+    Session(Box<SessionRow>),
+    /// Insert a message; one that is there already stays.
+    Message(MessageRow),
+    /// Insert a part; one that is there already stays.
+    Part(PartRow),
+    /// Give a session its title, unless it has one.
+    Title { session: AgentId, title: String },
+    /// Close the open call of a session.
+    Finish {
+        session: AgentId,
+        call: CallId,
+        finish: Box<Finish>,
+        at: Timestamp,
+    },
+    /// Take a prompt out of the queue.
+    Fire {
+        session: AgentId,
+        message: MessageId,
+        at: Timestamp,
+    },
+    /// Add to a session's sums.
+    Spend {
+        session: AgentId,
+        usage: Usage,
+        at: Timestamp,
+    },
+    /// Say that a session has changed.
+    Touch { session: AgentId, at: Timestamp },
+}
+
+/// What closes a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Finish {
+    pub(crate) state: PartState,
+    pub(crate) output: Option<RawJson>,
+    pub(crate) error_text: Option<String>,
+    pub(crate) metadata: Metadata,
+    pub(crate) transcripts: Vec<RawJson>,
+}

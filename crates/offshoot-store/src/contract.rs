@@ -1,0 +1,95 @@
+//! The suite that every store must pass.
+//!
+//! Each check is a sentence of the `Store` port, told to two handles on one
+//! store: two processes. It fails by panicking. A store that passes all of them
+//! can take the place of any other.
+
+#![expect(clippy::expect_used, reason = "a check fails by panicking")]
+
+mod append;
+mod command;
+mod ownership;
+mod reading;
+pub mod scene;
+
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use offshoot_types::store::{Lease, Store, StoreError, StoreErrorKind};
+
+use scene::Scene;
+
+/// One handle on the store.
+pub type Handle = Arc<dyn Store>;
+
+/// A check of two fresh handles on one fresh store.
+pub type Check = fn(Handle, Handle) -> BoxFuture<'static, ()>;
+
+macro_rules! checks {
+    ($($module:ident: $($name:ident),* $(,)?;)*) => {
+        /// All checks, each under its name.
+        pub const CHECKS: &[(&str, Check)] = &[
+            $($((stringify!($name), |a, b| Box::pin($module::$name(a, b))),)*)*
+        ];
+    };
+}
+
+checks! {
+    ownership:
+        one_handle_owns_a_tree_at_a_time,
+        a_claim_raises_the_epoch,
+        a_former_owner_is_fenced,
+        a_released_lease_is_fenced,
+        a_dropped_lease_frees_the_tree,
+        a_release_with_a_pending_command_gives_the_lease_back,
+        a_release_frees_the_tree,
+        lists_tell_who_is_owned;
+    append:
+        entries_come_back_with_their_places,
+        an_append_is_all_or_nothing,
+        a_failed_append_leaves_no_gap,
+        an_append_goes_on_without_its_caller,
+        the_sink_is_told_before_the_appender_in_order,
+        positions_have_no_gap_under_many_appenders,
+        an_entry_that_is_not_the_next_is_a_conflict,
+        a_run_does_not_settle_before_its_children,
+        a_run_settles_once,
+        a_run_is_told_once,
+        only_a_settled_run_is_told,
+        an_agent_is_born_once_below_its_parent,
+        an_unknown_agent_is_a_conflict;
+    command:
+        a_command_waits_until_it_is_done,
+        a_command_that_is_there_stays_as_it_is,
+        commands_come_in_order,
+        a_command_is_done_once,
+        a_command_may_be_done_without_having_waited,
+        a_failed_append_leaves_its_command_pending,
+        a_command_for_an_unknown_tree_is_refused,
+        the_owner_is_nudged;
+    reading:
+        the_unknown_is_empty,
+        entries_are_read_in_pages,
+        an_agent_has_its_own_log,
+        an_agent_is_found_in_its_tree,
+        lists_tell_of_roots,
+        the_last_changed_comes_first;
+}
+
+/// Claims the tree of a scene and writes what it holds.
+async fn write(store: &Handle, scene: &mut Scene) -> Lease {
+    let lease = store.claim(scene.tree()).await.expect("the tree is free");
+    let appended = store.append(&lease, scene.take()).await;
+    appended.expect("the scene is a good log");
+    lease
+}
+
+/// Writes what a scene holds by now.
+async fn append(store: &Handle, lease: &Lease, scene: &mut Scene) -> Result<(), StoreErrorKind> {
+    let appended = store.append(lease, scene.take()).await;
+    appended.map(|_| ()).map_err(|error| error.kind)
+}
+
+fn kind<T>(result: Result<T, StoreError>) -> Option<StoreErrorKind> {
+    result.err().map(|error| error.kind)
+}

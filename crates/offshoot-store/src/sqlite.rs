@@ -1,0 +1,274 @@
+//! A store in one SQLite file.
+//!
+//! Rules of the log are kept by keys and row counts in the transaction of the
+//! entry: append-only, gap-free, settled once, told once, nothing settled before
+//! its children. Counters are remembered between groups and trusted only as far
+//! as the row of their tree confirms them, because other processes share the
+//! file. This is a backend and nothing more: no thread, no lock, no subscriber,
+//! and never a checkpoint.
+
+mod append;
+mod chat;
+mod command;
+mod counters;
+mod failure;
+mod open;
+mod read;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use offshoot_types::command::{Command, Receipt};
+use offshoot_types::event::Entry;
+use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
+use offshoot_types::store::{SessionSummary, StoreError};
+use rusqlite::Connection;
+use rusqlite::hooks::Wal;
+
+use crate::backend::{Backend, Write, Written};
+use crate::chat::Rows;
+use counters::Counters;
+use failure::Failure;
+pub(crate) use open::checkpointer;
+
+/// All trees, in one SQLite file.
+#[derive(Debug)]
+pub struct Sqlite {
+    connection: Connection,
+    /// The path, for messages.
+    place: String,
+    counters: Counters,
+    log_pages: Arc<AtomicU64>,
+}
+
+impl Sqlite {
+    /// Opens the file at `path`, or makes it, readable to its owner only.
+    ///
+    /// Fails with `Unusable`, and leaves the file as it is, if it is damaged, of a newer version, or
+    /// not ours.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let place = path.display().to_string();
+        let mut sqlite = Self::over(open::writer(path)?, place);
+        let pages = Arc::clone(&sqlite.log_pages);
+        // Takes the place of automatic checkpoints, which SQLite would make in this very hook.
+        let count = move |_: &mut Wal, in_log: i32| {
+            pages.store(in_log.unsigned_abs().into(), Ordering::Relaxed);
+            Ok(())
+        };
+        let hooked = sqlite.connection.wal_hook(Some(count));
+        hooked.map_err(|error| Failure::from(error).explain(&sqlite.place, "open the database"))?;
+        Ok(sqlite)
+    }
+
+    /// Opens a file that is there already, for reading only.
+    pub(crate) fn open_reader(path: &Path) -> Result<Self, StoreError> {
+        open::reader(path).map(|connection| Self::over(connection, path.display().to_string()))
+    }
+
+    /// Makes a database that is gone when it is dropped.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        open::in_memory().map(|connection| Self::over(connection, "memory".to_owned()))
+    }
+
+    /// Returns the chat rows of a tree, to compare with `chat::fold` of its log.
+    pub fn chat_rows(&mut self, tree: &TreeId) -> Result<Rows, StoreError> {
+        self.reading("read the chat rows of a session", |connection| {
+            chat::rows(connection, tree)
+        })
+    }
+
+    /// Returns the counter of pages in the write-ahead log, as of the last commit.
+    pub(crate) fn log_pages(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.log_pages)
+    }
+
+    fn over(connection: Connection, place: String) -> Self {
+        Self {
+            connection,
+            place,
+            counters: Counters::default(),
+            log_pages: Arc::default(),
+        }
+    }
+
+    fn reading<T>(
+        &mut self,
+        what: &str,
+        read: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        // One snapshot for all statements of a request, and none after it.
+        let read = || {
+            let snapshot = self.connection.unchecked_transaction()?;
+            let found = read(&snapshot)?;
+            snapshot.finish()?;
+            Ok(found)
+        };
+        read().map_err(|failure: Failure| failure.explain(&self.place, what))
+    }
+
+    /// Carries out one write, alone: what it did is undone if it fails.
+    fn write(&mut self, write: Write) -> Result<Written, Ended> {
+        let what = describe(&write);
+        let tree = tree_of(&write).clone();
+        let connection = &self.connection;
+        let counters = &mut self.counters;
+        let run = || {
+            connection.prepare_cached("SAVEPOINT write")?.execute([])?;
+            let written = match write {
+                Write::Claim(tree) => command::claim(connection, &tree),
+                Write::Release(tree, epoch) => command::release(connection, &tree, epoch),
+                Write::Append(tree, epoch, append) => {
+                    append::append(connection, counters, &tree, epoch, append)
+                }
+                Write::Submit(command, at) => command::submit(connection, &command, at),
+            }?;
+            connection.prepare_cached("RELEASE write")?.execute([])?;
+            Ok(written)
+        };
+        let failure = match run() {
+            Ok(written) => {
+                if matches!(written, Written::Claimed(_) | Written::Released(true)) {
+                    self.counters.forget(&tree);
+                }
+                return Ok(written);
+            }
+            Err(failure) => failure,
+        };
+        let error = Failure::explain(failure, &self.place, &what);
+        self.counters.forget(&tree);
+        if self.connection.is_autocommit() || self.undo().is_err() {
+            return Err(Ended::Group(error));
+        }
+        Err(Ended::Write(error))
+    }
+
+    fn undo(&self) -> rusqlite::Result<()> {
+        self.connection
+            .execute_batch("ROLLBACK TO write; RELEASE write")
+    }
+
+    /// Fails a whole group. The counters have moved with it, so they are read again.
+    fn abandon(
+        &mut self,
+        done: Vec<Result<Written, StoreError>>,
+        of: usize,
+        error: &StoreError,
+    ) -> Vec<Result<Written, StoreError>> {
+        self.counters.clear();
+        if !self.connection.is_autocommit()
+            && let Err(failure) = self.connection.execute_batch("ROLLBACK")
+        {
+            let failure = Failure::from(failure).explain(&self.place, "roll back");
+            return vec![Err(failure); of].into_iter().collect();
+        }
+        let mut results: Vec<_> = done
+            .into_iter()
+            .map(|result| match result {
+                Ok(_) => Err(error.clone()),
+                Err(own) => Err(own),
+            })
+            .collect();
+        results.resize(of, Err(error.clone()));
+        results
+    }
+}
+
+/// What a failing write took with it.
+enum Ended {
+    /// Only itself.
+    Write(StoreError),
+    /// The transaction: SQLite has rolled it back.
+    Group(StoreError),
+}
+
+fn tree_of(write: &Write) -> &TreeId {
+    match write {
+        Write::Claim(tree) | Write::Release(tree, _) | Write::Append(tree, _, _) => tree,
+        Write::Submit(command, _) => &command.tree,
+    }
+}
+
+fn describe(write: &Write) -> String {
+    let tree = tree_of(write);
+    match write {
+        Write::Claim(_) => format!("take over session {tree}"),
+        Write::Release(_, _) => format!("release session {tree}"),
+        Write::Append(_, _, _) => format!("append to session {tree}"),
+        Write::Submit(_, _) => format!("send a command to session {tree}"),
+    }
+}
+
+impl Backend for Sqlite {
+    fn commit(&mut self, group: Vec<Write>) -> Vec<Result<Written, StoreError>> {
+        let of = group.len();
+        let mut results = Vec::with_capacity(of);
+        if of == 0 {
+            return results;
+        }
+        let execute = |connection: &Connection, sql| {
+            let mut statement = connection.prepare_cached(sql)?;
+            statement.execute([])
+        };
+        if let Err(failure) = execute(&self.connection, "BEGIN IMMEDIATE") {
+            let error = Failure::from(failure).explain(&self.place, "begin to write");
+            return self.abandon(results, of, &error);
+        }
+        for write in group {
+            match self.write(write) {
+                Ok(written) => results.push(Ok(written)),
+                Err(Ended::Write(error)) => results.push(Err(error)),
+                Err(Ended::Group(error)) => return self.abandon(results, of, &error),
+            }
+        }
+        match execute(&self.connection, "COMMIT") {
+            Ok(_) => results,
+            Err(failure) => {
+                let error = Failure::from(failure).explain(&self.place, "commit");
+                self.abandon(results, of, &error)
+            }
+        }
+    }
+
+    fn entries(
+        &mut self,
+        tree: &TreeId,
+        after: Pos,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.reading("read the log of a session", |connection| {
+            read::entries(connection, tree, after, limit)
+        })
+    }
+
+    fn agent_log(&mut self, agent: &AgentId) -> Result<Vec<Entry>, StoreError> {
+        self.reading("read the log of an agent", |connection| {
+            read::agent_log(connection, agent)
+        })
+    }
+
+    fn tree_of(&mut self, agent: &AgentId) -> Result<Option<TreeId>, StoreError> {
+        self.reading("find the session of an agent", |connection| {
+            read::tree_of(connection, agent)
+        })
+    }
+
+    fn pending(&mut self, tree: &TreeId) -> Result<Vec<Command>, StoreError> {
+        self.reading("read the commands of a session", |connection| {
+            command::pending(connection, tree)
+        })
+    }
+
+    fn receipt(&mut self, command: &CommandId) -> Result<Option<Receipt>, StoreError> {
+        self.reading("read what became of a command", |connection| {
+            command::receipt(connection, command)
+        })
+    }
+
+    fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
+        self.reading("list the sessions", read::sessions)
+    }
+}

@@ -1,0 +1,311 @@
+//! Appending entries.
+//!
+//! The row of the tree is moved first, under the condition that the epoch and
+//! the position are what we think: that one statement is the fence. Then each
+//! entry is checked, stored and projected. What is found wrong half way is
+//! undone by the savepoint around it.
+
+use std::sync::Arc;
+
+use offshoot_types::event::{Entry, Event, Origin, Spawned};
+use offshoot_types::id::{Epoch, Pos, RunId, RunNo, Seq, Timestamp, TreeId};
+use offshoot_types::settlement::Settlement;
+use offshoot_types::store::{Append, NewEntry, StoreErrorKind};
+use rusqlite::{Connection, params};
+
+use super::chat;
+use super::command;
+use super::counters::{AgentCounters, Counters, TreeCounters};
+use super::failure::Failure;
+use super::read::signed;
+use crate::backend::Written;
+use crate::chat::has_rows;
+
+/// Appends entries to a tree, and marks the commands they carry out as done.
+pub(super) fn append(
+    connection: &Connection,
+    counters: &mut Counters,
+    id: &TreeId,
+    epoch: Epoch,
+    append: Append,
+) -> Result<Written, Failure> {
+    let count = append.entries.len() as u64;
+    let tree = advance(connection, counters, id, epoch, (count, append.at))?;
+    for (command, receipt) in &append.applied {
+        command::done(connection, tree.key, command, receipt, append.at)?;
+    }
+    let mut place = Place {
+        connection,
+        id,
+        tree,
+        at: append.at,
+    };
+    let mut appended = Vec::with_capacity(append.entries.len());
+    for new in append.entries {
+        appended.push(place.entry(new)?);
+    }
+    Ok(Written::Appended(appended))
+}
+
+/// Moves the row of a tree ahead, if it is where we left it and ours.
+fn advance<'c>(
+    connection: &Connection,
+    counters: &'c mut Counters,
+    id: &TreeId,
+    epoch: Epoch,
+    (count, at): (u64, Timestamp),
+) -> Result<&'c mut TreeCounters, Failure> {
+    let sql = "UPDATE trees SET pos = pos + ?4, updated_at = iif(?4 > 0, ?5, updated_at)
+        WHERE key = ?1 AND epoch = ?2 AND pos = ?3 AND owned";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut is_ours = |tree: &TreeCounters| {
+        let epoch = signed(epoch.get());
+        let pos = signed(tree.pos.get());
+        let moved = statement.execute(params![
+            tree.key,
+            epoch,
+            pos,
+            signed(count),
+            signed(at.get())
+        ])?;
+        Ok::<_, Failure>(moved == 1)
+    };
+    let mut good = match counters.tree(connection, id)? {
+        Some(tree) => is_ours(tree)?,
+        None => false,
+    };
+    if !good {
+        // Perhaps the counters are old. If it is still not ours when they are new, it is not ours.
+        counters.forget(id);
+        good = match counters.tree(connection, id)? {
+            Some(tree) => is_ours(tree)?,
+            None => false,
+        };
+    }
+    match counters.tree(connection, id)? {
+        Some(tree) if good => Ok(tree),
+        Some(_) | None => Err(Failure::Rule(
+            StoreErrorKind::Fenced,
+            "another process has taken it over".to_owned(),
+        )),
+    }
+}
+
+/// The end of a tree, where entries go.
+struct Place<'a> {
+    connection: &'a Connection,
+    id: &'a TreeId,
+    tree: &'a mut TreeCounters,
+    at: Timestamp,
+}
+
+impl Place<'_> {
+    fn entry(&mut self, new: NewEntry) -> Result<Arc<Entry>, Failure> {
+        let entry = Arc::new(Entry {
+            tree: self.id.clone(),
+            pos: self.tree.pos.next(),
+            agent: new.agent,
+            seq: new.seq,
+            at: self.at,
+            event: new.event,
+        });
+        self.tree.pos = entry.pos;
+        if let Event::Spawned(spawned) = &entry.event {
+            self.born(&entry, spawned)?;
+        }
+        let agent = self.follow(&entry)?;
+        self.store(&entry, agent.key)?;
+        self.take_effect(&entry, &agent)?;
+        if agent.has_rows {
+            chat::project(self.connection, self.tree.key, &entry)?;
+        }
+        Ok(entry)
+    }
+
+    /// Makes an agent.
+    fn born(&mut self, entry: &Entry, spawned: &Spawned) -> Result<(), Failure> {
+        let misplaced = || Failure::conflict(format!("agent {} has no parent there", entry.agent));
+        let parent = match &spawned.origin {
+            Origin::Session { .. } => {
+                if entry.pos != Pos::new(1) || self.id.root() != &entry.agent {
+                    return Err(misplaced());
+                }
+                None
+            }
+            Origin::Task(parent) => {
+                let above = self.tree.agent(self.connection, &parent.agent)?;
+                Some(above.ok_or_else(misplaced)?.key)
+            }
+        };
+        let sql = "INSERT INTO agents (id, tree, parent, definition, depth, inspectable)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let key = self.connection.prepare_cached(sql)?.insert(params![
+            entry.agent.as_str(),
+            self.tree.key,
+            parent,
+            spawned.definition,
+            spawned.depth,
+            spawned.inspectable,
+        ])?;
+        let agent = AgentCounters {
+            key,
+            parent,
+            has_rows: has_rows(spawned),
+            seq: Seq::ZERO,
+            run: RunNo::ZERO,
+            open: false,
+        };
+        self.tree.born(&entry.agent, agent);
+        Ok(())
+    }
+
+    /// Checks that an entry is the next of its agent, and that its run is the one it may be in.
+    fn follow(&mut self, entry: &Entry) -> Result<AgentCounters, Failure> {
+        let Some(agent) = self.tree.agent(self.connection, &entry.agent)? else {
+            let message = format!("there is no agent {} in it", entry.agent);
+            return Err(Failure::conflict(message));
+        };
+        if entry.seq != agent.seq.next() {
+            return Err(Failure::conflict(format!(
+                "entry {} of agent {} is not the next one, which is {}",
+                entry.seq,
+                entry.agent,
+                agent.seq.next()
+            )));
+        }
+        let before = agent.clone();
+        agent.seq = entry.seq;
+        match &entry.event {
+            Event::TurnStarted { run, .. } => {
+                let expected = if agent.open {
+                    agent.run
+                } else {
+                    agent.run.next()
+                };
+                if *run != expected {
+                    return Err(wrong_run(entry, *run));
+                }
+                agent.run = *run;
+                agent.open = true;
+            }
+            Event::Settled { run, .. } => {
+                if !agent.open || *run != agent.run {
+                    return Err(wrong_run(entry, *run));
+                }
+                agent.open = false;
+            }
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Completion { .. }
+            | Event::Replied(_)
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::TurnEnded { .. } => {}
+        }
+        Ok(before)
+    }
+
+    fn store(&self, entry: &Entry, agent: i64) -> Result<(), Failure> {
+        let sql = "INSERT INTO entries (tree, pos, agent, seq, at, event)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.connection.prepare_cached(sql)?.execute(params![
+            self.tree.key,
+            signed(entry.pos.get()),
+            agent,
+            signed(entry.seq.get()),
+            signed(entry.at.get()),
+            serde_json::to_string(&entry.event)?,
+        ])?;
+        Ok(())
+    }
+
+    /// Opens, settles and delivers runs. `agent` is as it was before the entry.
+    fn take_effect(&mut self, entry: &Entry, agent: &AgentCounters) -> Result<(), Failure> {
+        for run in entry.event.delivers() {
+            self.deliver(entry, agent, run)?;
+        }
+        if let Event::TurnStarted { run, .. } = &entry.event
+            && !agent.open
+        {
+            self.open(agent, *run)?;
+        }
+        if let Event::Settled { run, settlement } = &entry.event {
+            self.settle(entry, agent, *run, settlement)?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, agent: &AgentCounters, run: RunNo) -> Result<(), Failure> {
+        let sql = "INSERT INTO runs (agent, run, tree, parent) VALUES (?1, ?2, ?3, ?4)";
+        self.connection.prepare_cached(sql)?.execute(params![
+            agent.key,
+            run.get(),
+            self.tree.key,
+            agent.parent
+        ])?;
+        Ok(())
+    }
+
+    fn settle(
+        &self,
+        entry: &Entry,
+        agent: &AgentCounters,
+        run: RunNo,
+        settlement: &Settlement,
+    ) -> Result<(), Failure> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE parent = ?1 AND settled_pos IS NULL)";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let waits: bool = statement.query_row([agent.key], |row| row.get(0))?;
+        if waits {
+            return Err(Failure::Rule(
+                StoreErrorKind::Refused,
+                format!(
+                    "run {run} of agent {} cannot settle while a child run is unsettled",
+                    entry.agent
+                ),
+            ));
+        }
+        let sql = "UPDATE runs SET settled_pos = ?3, status = ?4
+            WHERE agent = ?1 AND run = ?2 AND settled_pos IS NULL";
+        let settled = self.connection.prepare_cached(sql)?.execute(params![
+            agent.key,
+            run.get(),
+            signed(entry.pos.get()),
+            settlement.status.word(),
+        ])?;
+        if settled == 1 {
+            Ok(())
+        } else {
+            Err(wrong_run(entry, run))
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        entry: &Entry,
+        agent: &AgentCounters,
+        run: &RunId,
+    ) -> Result<(), Failure> {
+        let wrong = || Failure::conflict(format!("run {run} is not mail of agent {}", entry.agent));
+        let child = self.tree.agent(self.connection, &run.agent)?;
+        let child = child.ok_or_else(wrong)?.key;
+        let sql = "UPDATE runs SET delivered_pos = ?3
+            WHERE agent = ?1 AND run = ?2 AND parent = ?4
+                AND settled_pos IS NOT NULL AND delivered_pos IS NULL";
+        let told = self.connection.prepare_cached(sql)?.execute(params![
+            child,
+            run.run.get(),
+            signed(entry.pos.get()),
+            agent.key,
+        ])?;
+        if told == 1 { Ok(()) } else { Err(wrong()) }
+    }
+}
+
+fn wrong_run(entry: &Entry, run: RunNo) -> Failure {
+    Failure::conflict(format!(
+        "run {run} of agent {} is not the one that can follow",
+        entry.agent
+    ))
+}

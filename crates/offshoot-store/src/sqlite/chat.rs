@@ -1,0 +1,310 @@
+//! The chat tables in SQL.
+//!
+//! Carries out row operations in the transaction of their entry, and looks up
+//! what the derivation needs. Nothing else writes these tables.
+
+use offshoot_types::event::Entry;
+use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp, TreeId};
+use offshoot_types::message::Usage;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::failure::Failure;
+use super::read::{self, number, signed, text};
+use crate::chat::{
+    self, Finish, Kind, MessageRow, PartRow, PartState, Role, RowOp, Rows, SessionRow, Source,
+    ToolCall,
+};
+
+/// Writes what an entry does to the rows of its agent.
+pub(super) fn project(connection: &Connection, tree: i64, entry: &Entry) -> Result<(), Failure> {
+    for op in chat::derive(entry, &mut Log { connection, tree })? {
+        execute(connection, op)?;
+    }
+    Ok(())
+}
+
+/// The log of a tree, as far as the transaction has it.
+struct Log<'a> {
+    connection: &'a Connection,
+    tree: i64,
+}
+
+impl Source for Log<'_> {
+    type Error = Failure;
+
+    fn workspace(&mut self) -> Result<Option<String>, Failure> {
+        let sql = "SELECT workspace_root FROM chat_sessions JOIN trees USING (id) WHERE key = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement.query_row([self.tree], |row| row.get(0));
+        Ok(found.optional()?.flatten())
+    }
+
+    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Entry>>, Failure> {
+        let sql = "SELECT 1 FROM agents WHERE id = ?1 AND parent IS NOT NULL AND NOT inspectable";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        if !statement.exists([agent.as_str()])? {
+            return Ok(None);
+        }
+        read::agent_log(self.connection, agent).map(Some)
+    }
+}
+
+fn execute(connection: &Connection, op: RowOp) -> Result<(), Failure> {
+    match op {
+        RowOp::Session(row) => insert_session(connection, &row),
+        RowOp::Message(row) => insert_message(connection, &row),
+        RowOp::Part(row) => insert_part(connection, &row),
+        RowOp::Title { session, title } => {
+            let sql = "UPDATE chat_sessions SET title = ?2 WHERE id = ?1 AND title IS NULL";
+            let mut statement = connection.prepare_cached(sql)?;
+            statement.execute([session.as_str(), title.as_str()])?;
+            Ok(())
+        }
+        RowOp::Finish {
+            session,
+            call,
+            finish,
+            at,
+        } => finish_part(connection, (&session, &call), &finish, at),
+        RowOp::Fire {
+            session,
+            message,
+            at,
+        } => fire(connection, (&session, &message), at),
+        RowOp::Spend { session, usage, at } => spend(connection, &session, &usage, at),
+        RowOp::Touch { session, at } => {
+            let sql = "UPDATE chat_sessions SET updated_at = ?2 WHERE id = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            statement.execute(params![session.as_str(), signed(at.get())])?;
+            Ok(())
+        }
+    }
+}
+
+fn insert_session(connection: &Connection, row: &SessionRow) -> Result<(), Failure> {
+    let sql = "INSERT INTO chat_sessions (id, agent, kind, workspace_root, model_json, parent_id,
+            parent_message_id, metadata_json, created_at, updated_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    connection.prepare_cached(sql)?.execute(params![
+        row.id.as_str(),
+        row.agent,
+        row.kind.word(),
+        row.workspace_root,
+        row.model_json,
+        row.parent_id.as_ref().map(AgentId::as_str),
+        row.parent_message_id.as_ref().map(MessageId::as_str),
+        row.metadata_json,
+        signed(row.created_at.get()),
+        signed(row.updated_at.get()),
+    ])?;
+    Ok(())
+}
+
+fn insert_message(connection: &Connection, row: &MessageRow) -> Result<(), Failure> {
+    let sql = "INSERT INTO chat_messages
+            (id, session_id, role, metadata_json, created_at, updated_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        ON CONFLICT DO NOTHING";
+    connection.prepare_cached(sql)?.execute(params![
+        row.id.as_str(),
+        row.session_id.as_str(),
+        row.role.word(),
+        row.metadata_json,
+        signed(row.created_at.get()),
+        signed(row.updated_at.get()),
+    ])?;
+    Ok(())
+}
+
+fn insert_part(connection: &Connection, row: &PartRow) -> Result<(), Failure> {
+    let sql = "INSERT INTO chat_parts (id, message_id, session_id, \"index\", type, data_json,
+            tool_call_id, tool_state, created_at, updated_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+        ON CONFLICT DO NOTHING";
+    connection.prepare_cached(sql)?.execute(params![
+        row.id(),
+        row.message_id.as_str(),
+        row.session_id.as_str(),
+        row.index,
+        row.kind,
+        row.data_json,
+        row.tool.as_ref().map(|tool| tool.call.as_str()),
+        row.tool.as_ref().map(|tool| tool.state.word()),
+        signed(row.created_at.get()),
+        signed(row.updated_at.get()),
+    ])?;
+    Ok(())
+}
+
+fn finish_part(
+    connection: &Connection,
+    (session, call): (&AgentId, &CallId),
+    finish: &Finish,
+    at: Timestamp,
+) -> Result<(), Failure> {
+    let sql = "SELECT rowid, data_json FROM chat_parts
+        WHERE tool_call_id = ?2 AND session_id = ?1 AND tool_state = 'input-available'
+        ORDER BY rowid DESC LIMIT 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([session.as_str(), call.as_str()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(());
+    };
+    let key: i64 = row.get(0)?;
+    let data_json = chat::finished(text(row, 1)?, finish)?;
+    let sql = "UPDATE chat_parts SET data_json = ?2, tool_state = ?3, updated_at = ?4
+        WHERE rowid = ?1";
+    let state = finish.state.word();
+    connection
+        .prepare_cached(sql)?
+        .execute(params![key, data_json, state, signed(at.get())])?;
+    Ok(())
+}
+
+fn fire(
+    connection: &Connection,
+    (session, message): (&AgentId, &MessageId),
+    at: Timestamp,
+) -> Result<(), Failure> {
+    let sql = "SELECT rowid, metadata_json FROM chat_messages WHERE session_id = ?1 AND id = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([session.as_str(), message.as_str()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(());
+    };
+    let key: i64 = row.get(0)?;
+    let metadata_json = chat::fired(text(row, 1)?);
+    let sql = "UPDATE chat_messages SET metadata_json = ?2, created_at = ?3, updated_at = ?3
+        WHERE rowid = ?1";
+    let at = signed(at.get());
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.execute(params![key, metadata_json, at])?;
+    Ok(())
+}
+
+fn spend(
+    connection: &Connection,
+    session: &AgentId,
+    usage: &Usage,
+    at: Timestamp,
+) -> Result<(), Failure> {
+    let sql = "UPDATE chat_sessions SET
+            prompt_tokens = prompt_tokens + ?2,
+            completion_tokens = completion_tokens + ?3,
+            reasoning_tokens = reasoning_tokens + ?4,
+            cache_read = cache_read + ?5,
+            cache_write = cache_write + ?6,
+            total_tokens = total_tokens + ?7,
+            updated_at = ?8
+        WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute(params![
+        session.as_str(),
+        signed(usage.input),
+        signed(usage.output),
+        signed(usage.reasoning),
+        signed(usage.cache_read),
+        signed(usage.cache_write),
+        signed(usage.total()),
+        signed(at.get()),
+    ])?;
+    Ok(())
+}
+
+/// Reads the rows of a tree.
+pub(super) fn rows(connection: &Connection, tree: &TreeId) -> Result<Rows, Failure> {
+    let mut rows = Rows::default();
+    let sql = format!("SELECT * FROM chat_sessions WHERE id IN {OF_TREE}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = statement.query([tree.as_str()])?;
+    while let Some(row) = found.next()? {
+        let row = session(row)?;
+        rows.sessions.insert(row.id.clone(), row);
+    }
+    let sql = format!("SELECT * FROM chat_messages WHERE session_id IN {OF_TREE}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = statement.query([tree.as_str()])?;
+    while let Some(row) = found.next()? {
+        let row = message(row)?;
+        let key = (row.session_id.clone(), row.id.clone());
+        rows.messages.insert(key, row);
+    }
+    let sql = format!("SELECT * FROM chat_parts WHERE session_id IN {OF_TREE}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = statement.query([tree.as_str()])?;
+    while let Some(row) = found.next()? {
+        let row = part(row)?;
+        let key = (row.session_id.clone(), row.message_id.clone(), row.index);
+        rows.parts.insert(key, row);
+    }
+    Ok(rows)
+}
+
+const OF_TREE: &str = "(SELECT agents.id FROM agents JOIN trees ON trees.key = agents.tree
+    WHERE trees.id = ?1)";
+
+fn session(row: &Row<'_>) -> Result<SessionRow, Failure> {
+    let count = |name: &str| number(row, row.as_ref().column_index(name)?);
+    Ok(SessionRow {
+        id: AgentId::new(row.get::<_, String>("id")?),
+        agent: row.get("agent")?,
+        kind: word(row, "kind", Kind::from_word)?,
+        title: row.get("title")?,
+        workspace_root: row.get("workspace_root")?,
+        model_json: row.get("model_json")?,
+        parent_id: row.get::<_, Option<String>>("parent_id")?.map(AgentId::new),
+        parent_message_id: row
+            .get::<_, Option<String>>("parent_message_id")?
+            .map(MessageId::new),
+        metadata_json: row.get("metadata_json")?,
+        usage: Usage {
+            input: count("prompt_tokens")?,
+            output: count("completion_tokens")?,
+            reasoning: count("reasoning_tokens")?,
+            cache_read: count("cache_read")?,
+            cache_write: count("cache_write")?,
+        },
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+fn message(row: &Row<'_>) -> Result<MessageRow, Failure> {
+    Ok(MessageRow {
+        id: MessageId::new(row.get::<_, String>("id")?),
+        session_id: AgentId::new(row.get::<_, String>("session_id")?),
+        role: word(row, "role", Role::from_word)?,
+        metadata_json: row.get("metadata_json")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+fn part(row: &Row<'_>) -> Result<PartRow, Failure> {
+    let tool = match row.get::<_, Option<String>>("tool_call_id")? {
+        Some(call) => Some(ToolCall {
+            call: CallId::new(call),
+            state: word(row, "tool_state", PartState::from_word)?,
+        }),
+        None => None,
+    };
+    Ok(PartRow {
+        session_id: AgentId::new(row.get::<_, String>("session_id")?),
+        message_id: MessageId::new(row.get::<_, String>("message_id")?),
+        index: row.get("index")?,
+        kind: row.get("type")?,
+        data_json: row.get("data_json")?,
+        tool,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+fn time(row: &Row<'_>, name: &str) -> Result<Timestamp, Failure> {
+    let column = row.as_ref().column_index(name)?;
+    Ok(Timestamp::new(number(row, column)?))
+}
+
+fn word<T>(row: &Row<'_>, name: &str, read: fn(&str) -> Option<T>) -> Result<T, Failure> {
+    let word: String = row.get(name)?;
+    read(&word).ok_or_else(|| Failure::Unreadable(format!("{name} is {word}")))
+}

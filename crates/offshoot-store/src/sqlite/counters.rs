@@ -1,0 +1,135 @@
+//! What the writer remembers between groups.
+//!
+//! Keys and counters of trees and agents, so that an append needs no query to
+//! find its place. They are right as long as the row of their tree has the
+//! position they were left at; whoever finds it has not reads them again.
+
+use std::collections::HashMap;
+
+use offshoot_types::id::{AgentId, Pos, RunNo, Seq, TreeId};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::failure::Failure;
+use super::read::number;
+
+/// Trees that are remembered before all are forgotten; how many agents each has is capped elsewhere.
+const MOST_TREES: usize = 16_384;
+
+/// Trees and agents by id.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    trees: HashMap<TreeId, TreeCounters>,
+}
+
+/// Where a tree is.
+#[derive(Debug)]
+pub(super) struct TreeCounters {
+    pub(super) key: i64,
+    pub(super) pos: Pos,
+    agents: HashMap<AgentId, AgentCounters>,
+}
+
+/// Where an agent is.
+#[derive(Clone, Debug)]
+pub(super) struct AgentCounters {
+    pub(super) key: i64,
+    pub(super) parent: Option<i64>,
+    pub(super) has_rows: bool,
+    pub(super) seq: Seq,
+    /// The last run; zero before the first.
+    pub(super) run: RunNo,
+    /// Whether that run is open.
+    pub(super) open: bool,
+}
+
+impl Counters {
+    /// Forgets a tree.
+    pub(super) fn forget(&mut self, tree: &TreeId) {
+        self.trees.remove(tree);
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.trees.clear();
+    }
+
+    /// Returns where a tree is; `None` if it is not there.
+    pub(super) fn tree(
+        &mut self,
+        connection: &Connection,
+        id: &TreeId,
+    ) -> Result<Option<&mut TreeCounters>, Failure> {
+        if !self.trees.contains_key(id) {
+            let Some(tree) = load_tree(connection, id)? else {
+                return Ok(None);
+            };
+            if self.trees.len() >= MOST_TREES {
+                self.trees.clear();
+            }
+            self.trees.insert(id.clone(), tree);
+        }
+        Ok(self.trees.get_mut(id))
+    }
+}
+
+impl TreeCounters {
+    /// Returns where an agent of this tree is; `None` if it is not there.
+    pub(super) fn agent(
+        &mut self,
+        connection: &Connection,
+        id: &AgentId,
+    ) -> Result<Option<&mut AgentCounters>, Failure> {
+        if !self.agents.contains_key(id) {
+            let Some(agent) = load_agent(connection, self.key, id)? else {
+                return Ok(None);
+            };
+            self.agents.insert(id.clone(), agent);
+        }
+        Ok(self.agents.get_mut(id))
+    }
+
+    /// Remembers an agent that was just born.
+    pub(super) fn born(&mut self, id: &AgentId, agent: AgentCounters) {
+        self.agents.insert(id.clone(), agent);
+    }
+}
+
+fn load_tree(connection: &Connection, id: &TreeId) -> Result<Option<TreeCounters>, Failure> {
+    let sql = "SELECT key, pos FROM trees WHERE id = ?1";
+    let read = |row: &Row<'_>| {
+        Ok(TreeCounters {
+            key: row.get(0)?,
+            pos: Pos::new(number(row, 1)?),
+            agents: HashMap::new(),
+        })
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row([id.as_str()], read).optional()?)
+}
+
+fn load_agent(
+    connection: &Connection,
+    tree: i64,
+    id: &AgentId,
+) -> Result<Option<AgentCounters>, Failure> {
+    let sql = "SELECT key, parent, inspectable,
+            (SELECT max(seq) FROM entries WHERE agent = key),
+            (SELECT coalesce(max(run), 0) FROM runs WHERE agent = key),
+            EXISTS (SELECT 1 FROM runs WHERE agent = key AND settled_pos IS NULL)
+        FROM agents WHERE id = ?1 AND tree = ?2";
+    let read = |row: &Row<'_>| {
+        let parent: Option<i64> = row.get(1)?;
+        let inspectable: bool = row.get(2)?;
+        Ok(AgentCounters {
+            key: row.get(0)?,
+            parent,
+            has_rows: parent.is_none() || inspectable,
+            seq: Seq::new(number(row, 3)?),
+            run: RunNo::new(row.get(4)?),
+            open: row.get(5)?,
+        })
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_row(params![id.as_str(), tree], read);
+    Ok(found.optional()?)
+}

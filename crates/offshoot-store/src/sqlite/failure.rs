@@ -1,0 +1,61 @@
+//! What can go wrong in SQLite, in the words of the store.
+//!
+//! Inside the backend `?` collects failures; they are explained once, on the way
+//! out, with what was attempted and where.
+
+use offshoot_types::store::{StoreError, StoreErrorKind};
+use rusqlite::ErrorCode;
+
+/// Why something could not be done.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// A rule of ours.
+    Rule(StoreErrorKind, String),
+    /// SQLite.
+    Sql(rusqlite::Error),
+    /// A row holds what this version cannot read.
+    Unreadable(String),
+}
+
+impl Failure {
+    pub(super) fn conflict(message: impl Into<String>) -> Self {
+        Self::Rule(StoreErrorKind::Conflict, message.into())
+    }
+
+    /// Says what was attempted, where, and what came back.
+    pub(super) fn explain(self, place: &str, what: &str) -> StoreError {
+        match self {
+            Self::Rule(kind, message) => StoreError::new(kind, format!("{what}: {message}")),
+            Self::Sql(error) => {
+                let kind = kind(&error);
+                StoreError::new(kind, format!("{what} in {place}: {error}"))
+            }
+            Self::Unreadable(message) => StoreError::new(
+                StoreErrorKind::Unusable,
+                format!("{what} in {place}: {message}"),
+            ),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Unreadable(format!("a row cannot be read: {error}"))
+    }
+}
+
+fn kind(error: &rusqlite::Error) -> StoreErrorKind {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreErrorKind::Unusable,
+        // Every key of ours stands for a rule of the log.
+        Some(ErrorCode::ConstraintViolation) => StoreErrorKind::Conflict,
+        Some(_) | None => StoreErrorKind::Io,
+    }
+}

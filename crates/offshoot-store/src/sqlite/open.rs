@@ -1,0 +1,194 @@
+//! Opening the file.
+//!
+//! What is there is looked at through a connection that cannot write before one
+//! is opened that can, so that a file which is damaged, newer or not ours stays
+//! as it is, byte for byte. A new file is readable to its owner only; SQLite
+//! gives its two companions (`-wal`, `-shm`) the same mode.
+
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use offshoot_types::store::{StoreError, StoreErrorKind};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::failure::Failure;
+use super::schema;
+
+/// Held while a file is made and opened.
+///
+/// POSIX locks belong to a process: closing a descriptor of the file drops the locks that every
+/// connection of the process has on it. The only descriptor of ours is the one that makes the file.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// More statements than the backend has.
+const STATEMENTS: usize = 64;
+
+/// How often a lock is tried again, and so how long: 55 ms, then in steps of 25 ms up to 5 s.
+const TRIES: i32 = 208;
+
+/// Opens the file for reading and writing, and makes it if it is not there.
+pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
+    let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = path.display().to_string();
+    let what = "open the database";
+    make(path).map_err(|error| {
+        let message = format!("{what} {place}: {error}");
+        StoreError::new(StoreErrorKind::Io, message)
+    })?;
+    look(path).map_err(|failure| failure.explain(&place, what))?;
+    let open = || {
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        patiently(|| write_ahead(&connection))?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        prepare(&connection, path)?;
+        Ok(connection)
+    };
+    open().map_err(|failure: Failure| failure.explain(&place, what))
+}
+
+/// Opens the file for reading only.
+pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
+    let open = || {
+        // A connection that may not write to the folder cannot read a log without its index.
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    };
+    open().map_err(|failure: Failure| {
+        failure.explain(&path.display().to_string(), "open the database")
+    })
+}
+
+/// Opens the file for checkpoints only: it waits for nobody.
+pub(crate) fn checkpointer(path: &Path) -> Result<Connection, StoreError> {
+    let open = || {
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.busy_handler(None::<fn(i32) -> bool>)?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        Ok(connection)
+    };
+    open().map_err(|failure: Failure| {
+        failure.explain(&path.display().to_string(), "open the database")
+    })
+}
+
+/// Makes a database without a file.
+pub(super) fn in_memory() -> Result<Connection, StoreError> {
+    let open = || {
+        let connection = Connection::open_in_memory()?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        connection.pragma_update(None, "foreign_keys", true)?;
+        prepare(&connection, Path::new("memory"))?;
+        Ok(connection)
+    };
+    open().map_err(|failure: Failure| failure.explain("memory", "open the database"))
+}
+
+fn make(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Failure> {
+    let mut connection =
+        Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_handler(Some(wait))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(connection)
+}
+
+/// Waits for a lock of another process a little longer each time, and not for ever.
+fn wait(tries: i32) -> bool {
+    if tries >= TRIES {
+        return false;
+    }
+    let pause = if tries < 10 {
+        tries.unsigned_abs() + 1
+    } else {
+        25
+    };
+    thread::sleep(Duration::from_millis(u64::from(pause)));
+    true
+}
+
+/// Repeats what SQLite refuses at once when another process opens the file too.
+fn patiently(step: impl Fn() -> Result<(), Failure>) -> Result<(), Failure> {
+    let mut tries = 0;
+    loop {
+        match step() {
+            Err(Failure::Sql(error))
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && wait(tries) =>
+            {
+                tries += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+fn write_ahead(connection: &Connection) -> Result<(), Failure> {
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    let message = "the file system cannot keep a write-ahead log".to_owned();
+    Err(Failure::Rule(StoreErrorKind::Io, message))
+}
+
+/// What a file says it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    New,
+    Ours,
+}
+
+/// Looks at a file without being able to change it.
+fn look(path: &Path) -> Result<(), Failure> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    judge(&connection, path)?;
+    Ok(())
+}
+
+fn judge(connection: &Connection, path: &Path) -> Result<Found, Failure> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let place = path.display();
+    let refuse = |message| Err(Failure::Rule(StoreErrorKind::Unusable, message));
+    match (pragma("application_id")?, pragma("user_version")?) {
+        (0, 0) if tables == 0 => Ok(Found::New),
+        (schema::APPLICATION_ID, schema::VERSION) => Ok(Found::Ours),
+        (schema::APPLICATION_ID, version) if version > schema::VERSION => refuse(format!(
+            "{place} was written by a newer offshoot (schema {version}, this one knows {}); \
+             upgrade offshoot to use it",
+            schema::VERSION
+        )),
+        (_, _) => refuse(format!("{place} is not a database of offshoot")),
+    }
+}
+
+/// Makes the tables, unless another process has.
+fn prepare(connection: &Connection, path: &Path) -> Result<(), Failure> {
+    if judge(connection, path)? == Found::Ours {
+        return Ok(());
+    }
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    // Whatever fails here is rolled back when the connection closes.
+    if judge(connection, path)? == Found::New {
+        schema::create(connection)?;
+    }
+    connection.execute_batch("COMMIT")?;
+    Ok(())
+}

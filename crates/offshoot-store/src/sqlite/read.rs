@@ -1,0 +1,133 @@
+//! Reading the log and the list of sessions.
+
+use std::collections::HashMap;
+
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, Pos, Seq, Timestamp, TreeId};
+use offshoot_types::store::SessionSummary;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::failure::Failure;
+
+/// Returns up to `limit` entries of a tree after a position, in order.
+pub(super) fn entries(
+    connection: &Connection,
+    tree: &TreeId,
+    after: Pos,
+    limit: usize,
+) -> Result<Vec<Entry>, Failure> {
+    let sql = "SELECT pos, agent, seq, at, event FROM entries
+        WHERE tree = (SELECT key FROM trees WHERE id = ?1) AND pos > ?2
+        ORDER BY pos LIMIT ?3";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![tree.as_str(), signed(after.get()), limit])?;
+    let mut names = HashMap::new();
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        let key: i64 = row.get(1)?;
+        let agent = match names.get(&key) {
+            Some(agent) => AgentId::clone(agent),
+            None => {
+                let agent = name(connection, key)?;
+                names.insert(key, agent.clone());
+                agent
+            }
+        };
+        entries.push(entry(row, tree, agent)?);
+    }
+    Ok(entries)
+}
+
+/// Returns an agent's whole log, in order.
+pub(super) fn agent_log(connection: &Connection, agent: &AgentId) -> Result<Vec<Entry>, Failure> {
+    let Some(tree) = tree_of(connection, agent)? else {
+        return Ok(Vec::new());
+    };
+    let sql = "SELECT pos, agent, seq, at, event FROM entries
+        WHERE agent = (SELECT key FROM agents WHERE id = ?1)
+        ORDER BY seq";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([agent.as_str()])?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        entries.push(entry(row, &tree, agent.clone())?);
+    }
+    Ok(entries)
+}
+
+/// Returns the tree of an agent.
+pub(super) fn tree_of(connection: &Connection, agent: &AgentId) -> Result<Option<TreeId>, Failure> {
+    let sql = "SELECT trees.id FROM agents JOIN trees ON trees.key = agents.tree
+        WHERE agents.id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let id: Option<String> = statement
+        .query_row([agent.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(id.map(|id| TreeId::of(AgentId::new(id))))
+}
+
+/// Lists the roots, the one that changed last first.
+pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionSummary>, Failure> {
+    let sql = "SELECT trees.id, chat.agent, chat.workspace_root, chat.title, chat.created_at,
+            trees.updated_at, trees.owned,
+            (SELECT count(*) FROM agents WHERE agents.tree = trees.key),
+            (SELECT count(*) FROM runs WHERE runs.tree = trees.key AND settled_pos IS NULL),
+            (SELECT status FROM runs WHERE runs.agent = root.key ORDER BY run DESC LIMIT 1)
+        FROM trees
+            JOIN agents AS root ON root.id = trees.id
+            JOIN chat_sessions AS chat ON chat.id = trees.id
+        ORDER BY trees.updated_at DESC, trees.id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| {
+        Ok(SessionSummary {
+            tree: TreeId::of(AgentId::new(row.get::<_, String>(0)?)),
+            definition: row.get(1)?,
+            workspace: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+            title: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+            created_at: Timestamp::new(number(row, 4)?),
+            updated_at: Timestamp::new(number(row, 5)?),
+            owned: row.get(6)?,
+            agents: number(row, 7)?,
+            open_runs: number(row, 8)?,
+            status: row.get(9)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// SQLite's integers are signed; ours never reach the half that is lost.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Reads a number that is never negative.
+pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+/// Reads text where it lies.
+pub(super) fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Failure> {
+    let text = row.get_ref(column)?.as_str();
+    text.map_err(|error| Failure::Sql(error.into()))
+}
+
+fn name(connection: &Connection, key: i64) -> Result<AgentId, Failure> {
+    let sql = "SELECT id FROM agents WHERE key = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let id: String = statement.query_row([key], |row| row.get(0))?;
+    Ok(AgentId::new(id))
+}
+
+fn entry(row: &Row<'_>, tree: &TreeId, agent: AgentId) -> Result<Entry, Failure> {
+    let event: Event = serde_json::from_str(text(row, 4)?)?;
+    Ok(Entry {
+        tree: tree.clone(),
+        pos: Pos::new(number(row, 0)?),
+        agent,
+        seq: Seq::new(number(row, 2)?),
+        at: Timestamp::new(number(row, 3)?),
+        event,
+    })
+}

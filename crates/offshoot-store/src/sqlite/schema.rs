@@ -1,0 +1,144 @@
+//! The tables.
+//!
+//! `trees`, `agents`, `runs`, `entries` and `commands` are the store's own; the
+//! `chat_*` tables are the guide's (PER-02, 04, 06) and a projection. Entries
+//! are never changed: a trigger says so to whoever else opens the file. A new
+//! version adds a step to the end and raises `VERSION`; it changes no step.
+
+use rusqlite::Connection;
+
+/// The version this code reads and writes.
+pub(super) const VERSION: i64 = 1;
+
+/// `ofsh`: says that a file is ours.
+pub(super) const APPLICATION_ID: i64 = 0x6f66_7368;
+
+/// Makes all tables, within a transaction of the caller.
+pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(LOG)?;
+    connection.execute_batch(CHAT)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", VERSION)
+}
+
+const LOG: &str = "
+CREATE TABLE trees (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    epoch INTEGER NOT NULL,
+    owned INTEGER NOT NULL,
+    pos INTEGER NOT NULL DEFAULT 0,
+    updated_at INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE agents (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    tree INTEGER NOT NULL REFERENCES trees,
+    parent INTEGER REFERENCES agents,
+    definition TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    inspectable INTEGER NOT NULL
+) STRICT;
+CREATE INDEX agents_tree ON agents (tree);
+
+-- A run that is settled and not delivered is mail (R14).
+CREATE TABLE runs (
+    agent INTEGER NOT NULL REFERENCES agents,
+    run INTEGER NOT NULL,
+    tree INTEGER NOT NULL,
+    parent INTEGER,
+    settled_pos INTEGER,
+    status TEXT,
+    delivered_pos INTEGER,
+    PRIMARY KEY (agent, run)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_unsettled_parent ON runs (parent) WHERE settled_pos IS NULL;
+CREATE INDEX runs_unsettled_tree ON runs (tree) WHERE settled_pos IS NULL;
+
+CREATE TABLE entries (
+    tree INTEGER NOT NULL,
+    pos INTEGER NOT NULL,
+    agent INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    event TEXT NOT NULL,
+    PRIMARY KEY (tree, pos),
+    UNIQUE (agent, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER entries_are_final BEFORE UPDATE ON entries
+BEGIN
+    SELECT RAISE(ABORT, 'entries are never changed');
+END;
+
+CREATE TABLE commands (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    tree INTEGER NOT NULL REFERENCES trees,
+    agent TEXT NOT NULL,
+    body TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    receipt TEXT
+) STRICT;
+CREATE INDEX commands_pending ON commands (tree, arrival) WHERE receipt IS NULL;
+";
+
+// Ids of messages may be chosen by clients, so they are unique within a session only.
+const CHAT: &str = r#"
+CREATE TABLE chat_sessions (
+    id TEXT PRIMARY KEY,
+    agent TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    title TEXT,
+    workspace_root TEXT,
+    model_json TEXT NOT NULL,
+    parent_id TEXT,
+    parent_message_id TEXT,
+    permissions_json TEXT NOT NULL DEFAULT '[]',
+    metadata_json TEXT NOT NULL DEFAULT '{}',
+    prompt_tokens INTEGER NOT NULL DEFAULT 0,
+    completion_tokens INTEGER NOT NULL DEFAULT 0,
+    reasoning_tokens INTEGER NOT NULL DEFAULT 0,
+    cache_read INTEGER NOT NULL DEFAULT 0,
+    cache_write INTEGER NOT NULL DEFAULT 0,
+    total_tokens INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    archived_at INTEGER
+) STRICT;
+CREATE INDEX chat_sessions_agent ON chat_sessions (agent, updated_at);
+CREATE INDEX chat_sessions_workspace ON chat_sessions (workspace_root, updated_at);
+CREATE INDEX chat_sessions_parent ON chat_sessions (parent_id);
+CREATE INDEX chat_sessions_archived ON chat_sessions (archived_at);
+
+CREATE TABLE chat_messages (
+    id TEXT NOT NULL,
+    session_id TEXT NOT NULL REFERENCES chat_sessions ON DELETE CASCADE,
+    role TEXT NOT NULL,
+    metadata_json TEXT NOT NULL DEFAULT '{}',
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (session_id, id)
+) STRICT;
+CREATE INDEX chat_messages_session ON chat_messages (session_id, created_at);
+
+CREATE TABLE chat_parts (
+    id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    "index" INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    data_json TEXT NOT NULL,
+    tool_call_id TEXT,
+    tool_state TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (session_id, id),
+    FOREIGN KEY (session_id, message_id) REFERENCES chat_messages (session_id, id)
+        ON DELETE CASCADE
+) STRICT;
+CREATE INDEX chat_parts_message ON chat_parts (message_id, "index");
+CREATE INDEX chat_parts_call ON chat_parts (tool_call_id, session_id)
+    WHERE tool_call_id IS NOT NULL;
+"#;

@@ -1,0 +1,234 @@
+//! What only a look inside can test: full disks, groups, old counters.
+
+use std::path::Path;
+
+use offshoot_types::command::{Command, Order};
+use offshoot_types::id::{CommandId, Epoch, Pos, Timestamp, TreeId};
+use offshoot_types::store::{StoreError, StoreErrorKind};
+
+use super::Sqlite;
+use crate::backend::{Backend, Write, Written};
+use crate::chat;
+use crate::contract::scene::{Child, Scene};
+
+fn claim(sqlite: &mut Sqlite, scene: &Scene) -> Epoch {
+    let results = sqlite.commit(vec![Write::Claim(scene.tree().clone())]);
+    match &results[..] {
+        [Ok(Written::Claimed(epoch))] => *epoch,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn append(scene: &mut Scene, epoch: Epoch) -> Write {
+    Write::Append(scene.tree().clone(), epoch, scene.take())
+}
+
+fn kinds(results: &[Result<Written, StoreError>]) -> Vec<Option<StoreErrorKind>> {
+    let kind = |result: &Result<_, StoreError>| result.as_ref().err().map(|error| error.kind);
+    results.iter().map(kind).collect()
+}
+
+fn count(sqlite: &mut Sqlite, tree: &TreeId) -> usize {
+    sqlite.entries(tree, Pos::ZERO, usize::MAX).unwrap().len()
+}
+
+/// Leaves room for so many more pages.
+fn leave_room(sqlite: &Sqlite, pages: i64) {
+    let connection = &sqlite.connection;
+    let now: i64 = connection
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .unwrap();
+    connection
+        .pragma_update(None, "max_page_count", now + pages)
+        .unwrap();
+}
+
+fn reopened(path: &Path) -> Sqlite {
+    Sqlite::open(path).unwrap()
+}
+
+#[test]
+fn a_write_that_fails_in_the_middle_of_a_group_keeps_the_others() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let (mut one, mut two) = (Scene::opened("one"), Scene::opened("two"));
+    let (first, second) = (claim(&mut sqlite, &one), claim(&mut sqlite, &two));
+    let good = append(&mut one, first);
+    let bad = append(&mut two.clone(), Epoch::new(99));
+    let results = sqlite.commit(vec![good, bad, append(&mut two, second)]);
+    assert_eq!(kinds(&results), [None, Some(StoreErrorKind::Fenced), None]);
+    assert_eq!(count(&mut sqlite, one.tree()), 3);
+    assert_eq!(count(&mut sqlite, two.tree()), 3);
+}
+
+#[test]
+fn appends_of_one_tree_in_one_group_follow_each_other() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let mut scene = Scene::opened("s");
+    let epoch = claim(&mut sqlite, &scene);
+    let first = append(&mut scene, epoch);
+    let bad = append(scene.clone().settle("s").settle("s"), epoch);
+    let second = append(scene.say("s", "m", "well"), epoch);
+    let results = sqlite.commit(vec![first, bad, second]);
+    assert_eq!(
+        kinds(&results),
+        [None, Some(StoreErrorKind::Conflict), None]
+    );
+    let entries = sqlite.entries(scene.tree(), Pos::ZERO, 99).unwrap();
+    let places: Vec<u64> = entries.iter().map(|entry| entry.pos.get()).collect();
+    assert_eq!(places, [1, 2, 3, 4]);
+    assert_eq!(
+        sqlite.chat_rows(scene.tree()).unwrap(),
+        chat::fold(&entries)
+    );
+}
+
+#[test]
+fn a_full_disk_is_told_and_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("offshoot.db");
+    let mut sqlite = Sqlite::open(&path).unwrap();
+    let mut scene = Scene::opened("s");
+    let epoch = claim(&mut sqlite, &scene);
+    let results = sqlite.commit(vec![append(&mut scene, epoch)]);
+    assert_eq!(kinds(&results), [None]);
+    leave_room(&sqlite, 1);
+    let before = scene.clone();
+    let long = "long ".repeat(20_000);
+    let full = append(scene.say("s", "m", &long), epoch);
+    let error = sqlite.commit(vec![full]).remove(0).unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Full);
+    assert!(error.message.contains("append to session s"), "{error}");
+    assert!(error.message.contains("offshoot.db"), "{error}");
+    assert_eq!(count(&mut sqlite, scene.tree()), 3);
+    // As small as it was, it still fits.
+    let mut scene = before;
+    let results = sqlite.commit(vec![append(scene.prompt("s", "m1", "more"), epoch)]);
+    assert_eq!(kinds(&results), [None]);
+    leave_room(&sqlite, 1_000);
+    let results = sqlite.commit(vec![append(scene.say("s", "m", &long), epoch)]);
+    assert_eq!(kinds(&results), [None]);
+    drop(sqlite);
+    assert_eq!(count(&mut reopened(&path), scene.tree()), 5);
+}
+
+#[test]
+fn counters_that_another_process_moved_are_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("offshoot.db");
+    let (mut a, mut b) = (reopened(&path), reopened(&path));
+    let mut scene = Scene::opened("s");
+    let first = claim(&mut a, &scene);
+    assert_eq!(kinds(&a.commit(vec![append(&mut scene, first)])), [None]);
+    let second = claim(&mut b, &scene);
+    let write = append(scene.prompt("s", "m1", "more"), second);
+    assert_eq!(kinds(&b.commit(vec![write])), [None]);
+    let third = claim(&mut a, &scene);
+    let write = append(scene.prompt("s", "m2", "more"), third);
+    assert_eq!(kinds(&a.commit(vec![write])), [None]);
+    // Nothing says that `b` heard of it.
+    let late = append(scene.clone().prompt("s", "m3", "late"), second);
+    let fenced = kinds(&b.commit(vec![late]));
+    assert_eq!(fenced, [Some(StoreErrorKind::Fenced)]);
+    assert_eq!(count(&mut b, scene.tree()), 5);
+}
+
+#[test]
+fn a_group_that_cannot_begin_fails_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("offshoot.db");
+    let (mut a, b) = (reopened(&path), reopened(&path));
+    a.connection.busy_handler(None::<fn(i32) -> bool>).unwrap();
+    b.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let scene = Scene::opened("s");
+    let claims = vec![Write::Claim(scene.tree().clone()); 2];
+    let results = a.commit(claims);
+    assert_eq!(kinds(&results), [Some(StoreErrorKind::Io); 2]);
+    b.connection.execute_batch("ROLLBACK").unwrap();
+    claim(&mut a, &scene);
+}
+
+#[test]
+fn entries_cannot_be_changed_by_anybody() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let mut scene = Scene::opened("s");
+    let epoch = claim(&mut sqlite, &scene);
+    sqlite.commit(vec![append(&mut scene, epoch)]);
+    let changed = sqlite.connection.execute("UPDATE entries SET at = 0", []);
+    let message = changed.unwrap_err().to_string();
+    assert!(message.contains("never changed"), "{message}");
+}
+
+#[test]
+fn a_log_is_only_added_to() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let mut scene = Scene::opened("s");
+    let epoch = claim(&mut sqlite, &scene);
+    sqlite.commit(vec![append(&mut scene, epoch)]);
+    let mut stored = stored_text(&sqlite);
+    scene.call("s", "m", "task", &["c"]);
+    scene.spawn("s", "c", "child", Child::Inspectable);
+    sqlite.commit(vec![append(&mut scene, epoch)]);
+    scene.answer("child", "3 files").settle("child");
+    scene.finish("s", "c", &[("child", 1)]).end("s").settle("s");
+    sqlite.commit(vec![append(&mut scene, epoch)]);
+    let now = stored_text(&sqlite);
+    let added = now.len();
+    stored.extend_from_slice(&now[stored.len()..]);
+    assert_eq!(stored, now);
+    assert_eq!(added, 14);
+}
+
+fn stored_text(sqlite: &Sqlite) -> Vec<String> {
+    let mut statement = sqlite
+        .connection
+        .prepare("SELECT tree || pos || agent || seq || at || event FROM entries ORDER BY pos")
+        .unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[test]
+fn settings_are_as_the_design_wants_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = reopened(&folder.path().join("offshoot.db"));
+    let text = |name| -> String {
+        let read = |row: &rusqlite::Row<'_>| row.get(0);
+        sqlite
+            .connection
+            .pragma_query_value(None, name, read)
+            .unwrap()
+    };
+    let number = |name| -> i64 {
+        let read = |row: &rusqlite::Row<'_>| row.get(0);
+        sqlite
+            .connection
+            .pragma_query_value(None, name, read)
+            .unwrap()
+    };
+    assert_eq!(text("journal_mode"), "wal");
+    assert_eq!(number("synchronous"), 2);
+    assert_eq!(number("foreign_keys"), 1);
+    assert_eq!(number("wal_autocheckpoint"), 0);
+}
+
+#[test]
+fn a_command_keeps_its_place_when_it_is_sent_again() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let mut scene = Scene::opened("s");
+    let epoch = claim(&mut sqlite, &scene);
+    sqlite.commit(vec![append(&mut scene, epoch)]);
+    let submit = |id: &str| {
+        let command = Command {
+            id: CommandId::new(id),
+            tree: scene.tree().clone(),
+            agent: scene.tree().root().clone(),
+            order: Order::Resume,
+        };
+        Write::Submit(command, Timestamp::new(1))
+    };
+    let results = sqlite.commit(vec![submit("b"), submit("a"), submit("b")]);
+    assert_eq!(kinds(&results), [None; 3]);
+    let pending = sqlite.pending(scene.tree()).unwrap();
+    let ids: Vec<&str> = pending.iter().map(|command| command.id.as_str()).collect();
+    assert_eq!(ids, ["b", "a"]);
+}
