@@ -9,10 +9,13 @@ mod backend;
 mod memory;
 mod sqlite;
 
+mod handle;
+
 pub mod chat;
 pub mod contract;
 mod title;
 
 pub use backend::{Backend, Write, Written};
+pub use handle::Handle;
 pub use memory::Memory;
 pub use sqlite::Sqlite;

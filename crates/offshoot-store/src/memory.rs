@@ -72,6 +72,7 @@ impl Memory {
     }
 
     fn append(&mut self, id: &TreeId, epoch: Epoch, append: Append) -> Result<Written, StoreError> {
+        self.owned(id, epoch)?;
         for (command, _) in &append.applied {
             if self
                 .commands

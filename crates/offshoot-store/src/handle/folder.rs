@@ -1,0 +1,147 @@
+//! The data folder: the database, the locks, the sockets.
+//!
+//! Who holds the lock file of a tree holds the tree. The kernel gives the lock
+//! back when the process dies. Lock files are never unlinked: a name that came
+//! back as another file would be two locks. A lock file contains the name of its
+//! holder's socket, which is worth something only while the lock is held.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use offshoot_types::id::TreeId;
+use offshoot_types::store::{StoreError, StoreErrorKind};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::nudge::{Ears, Sockets};
+use super::place::{Hold, Listeners, Place};
+
+/// How often a lock that only others' glances keep us from is tried again.
+const TRIES: usize = 1000;
+
+/// A data folder, as one handle uses it.
+pub(super) struct Folder {
+    path: PathBuf,
+    sockets: Arc<Sockets>,
+    listeners: Listeners,
+    /// Where this handle hears nudges, from its first claim on.
+    ears: Mutex<Option<Ears>>,
+}
+
+impl Folder {
+    /// Opens a folder, or makes it, for its owner only.
+    pub(super) fn open(path: &Path, listeners: Listeners) -> Result<Self, StoreError> {
+        let open = || {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o700);
+            builder.create(path.join("locks"))?;
+            builder.create(path.join("nudge"))?;
+            Sockets::open(&path.join("nudge"))
+        };
+        let sockets = open().map_err(|error| failed("open the data folder", path, &error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            sockets: Arc::new(sockets),
+            listeners,
+            ears: Mutex::new(None),
+        })
+    }
+
+    /// Returns where the database is.
+    pub(super) fn database(&self) -> PathBuf {
+        self.path.join("offshoot.db")
+    }
+
+    fn lock_path(&self, tree: &TreeId) -> PathBuf {
+        let name = format!("{:032x}.lock", fnv1a(tree.as_str().as_bytes()));
+        self.path.join("locks").join(name)
+    }
+
+    /// Returns the name of this handle's socket; `None` if it could not have one.
+    fn socket(&self) -> Option<String> {
+        let mut ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
+        if ears.is_none() {
+            // Without a socket the owner still polls, so this is no reason to fail.
+            *ears = Ears::open(&self.sockets, &self.listeners).ok();
+        }
+        ears.as_ref().map(|ears| ears.name().to_owned())
+    }
+
+    fn take(&self, path: &Path) -> io::Result<Option<File>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.mode(0o600).open(path)?;
+        if !lock(&file)? {
+            return Ok(None);
+        }
+        file.set_len(0)?;
+        if let Some(name) = self.socket() {
+            file.write_all(name.as_bytes())?;
+        }
+        Ok(Some(file))
+    }
+}
+
+impl Place for Folder {
+    fn hold(&self, tree: &TreeId) -> Result<Option<Arc<Hold>>, StoreError> {
+        let path = self.lock_path(tree);
+        let file = self.take(&path);
+        let file = file.map_err(|error| failed("take the lock", &path, &error))?;
+        Ok(file.map(Hold::new))
+    }
+
+    fn is_held(&self, tree: &TreeId) -> bool {
+        let Ok(file) = File::open(self.lock_path(tree)) else {
+            return false;
+        };
+        // A shared lock is a glance: it is gone with the file, and claimers see through it.
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+    }
+
+    fn nudge(&self, tree: &TreeId) {
+        if let Ok(name) = fs::read_to_string(self.lock_path(tree)) {
+            self.sockets.send(&name, tree);
+        }
+    }
+}
+
+/// Takes a lock for itself; `false` if somebody has it.
+///
+/// Somebody who glances has a shared lock for a moment. If we can share it too, then nobody owns
+/// it, and it is tried again.
+fn lock(file: &File) -> io::Result<bool> {
+    for _ in 0..TRIES {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => std::thread::yield_now(),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
+}
+
+/// FNV-1a of 128 bits: file names of ids that may be any text, the same in every version.
+fn fnv1a(bytes: &[u8]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(BASIS, |hash, byte| {
+        (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
+    })
+}
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> StoreError {
+    let kind = if error.kind() == io::ErrorKind::StorageFull {
+        StoreErrorKind::Full
+    } else {
+        StoreErrorKind::Io
+    };
+    StoreError::new(kind, format!("{what} {}: {error}", path.display()))
+}

@@ -1,0 +1,167 @@
+//! Nudges between processes: datagrams in the data folder.
+//!
+//! A nudge says which tree has a command; the command itself is a row. Nudges
+//! may be lost, and nothing depends on one: owners poll. The path of a socket
+//! may have 108 bytes, and data folders may be deeper than that, so sockets are
+//! named through the descriptor of their folder.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use offshoot_types::id::{AgentId, MAX_ID_BYTES, TreeId};
+
+use super::mailbox::{join, spawn};
+use super::place::{Listeners, call_nudged};
+
+/// Tells apart the handles of one process.
+static HANDLES: AtomicU64 = AtomicU64::new(0);
+
+/// The folder of sockets.
+pub(super) struct Sockets {
+    path: PathBuf,
+    folder: File,
+}
+
+impl Sockets {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            folder: File::open(path)?,
+        })
+    }
+
+    /// Sends a nudge, and forgets about it.
+    pub(super) fn send(&self, name: &str, tree: &TreeId) {
+        if !is_name(name) {
+            return;
+        }
+        let sent = UnixDatagram::unbound().and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            socket.send_to(tree.as_str().as_bytes(), self.address(name))
+        });
+        // A socket that nobody reads is left over from a process that died.
+        if sent.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            self.remove(name);
+        }
+    }
+
+    /// Returns a path that is short enough, however deep the folder is.
+    fn address(&self, name: &str) -> PathBuf {
+        let direct = self.path.join(name);
+        if direct.as_os_str().len() < 100 {
+            return direct;
+        }
+        let folder = self.folder.as_raw_fd();
+        PathBuf::from(format!("/proc/self/fd/{folder}/{name}"))
+    }
+
+    fn remove(&self, name: &str) {
+        if let Err(error) = fs::remove_file(self.path.join(name))
+            && error.kind() != ErrorKind::NotFound
+        {
+            // It stays, and the next one to find it tries again.
+        }
+    }
+
+    /// Makes a socket of our own.
+    fn bind(&self) -> io::Result<(String, UnixDatagram)> {
+        loop {
+            let handle = HANDLES.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{}-{handle}.sock", process::id());
+            match UnixDatagram::bind(self.address(&name)) {
+                Ok(socket) => return Ok((name, socket)),
+                // Left over from a process that had our number, or of another machine's view.
+                Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The content of a lock file is somebody else's text: it names a socket of ours or nothing.
+fn is_name(name: &str) -> bool {
+    name.strip_suffix(".sock").is_some_and(|stem| {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        stem.split_once('-')
+            .is_some_and(|(process, handle)| is_number(process) && is_number(handle))
+    })
+}
+
+/// A handle's own socket and the thread that hears it.
+pub(super) struct Ears {
+    name: String,
+    sockets: Arc<Sockets>,
+    socket: Arc<UnixDatagram>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ears {
+    pub(super) fn open(sockets: &Arc<Sockets>, listeners: &Listeners) -> io::Result<Self> {
+        let (name, socket) = sockets.bind()?;
+        let socket = Arc::new(socket);
+        let stop = Arc::new(AtomicBool::new(false));
+        let hear = {
+            let (socket, stop) = (Arc::clone(&socket), Arc::clone(&stop));
+            let listeners = Arc::clone(listeners);
+            move || hear(&socket, &stop, &listeners)
+        };
+        let thread = spawn("offshoot-nudge", hear).map_err(io::Error::other)?;
+        Ok(Self {
+            name,
+            sockets: Arc::clone(sockets),
+            socket,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Returns the name of the socket.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Ears {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let woken = UnixDatagram::unbound().and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            socket.send_to(&[], self.sockets.address(&self.name))
+        });
+        match woken {
+            // A full queue wakes the thread as well as one more datagram does.
+            Ok(_) => join(&mut self.thread),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => join(&mut self.thread),
+            // Somebody has taken the file away, so the socket itself has to be shut.
+            Err(_) if self.socket.shutdown(std::net::Shutdown::Both).is_ok() => {
+                join(&mut self.thread);
+            }
+            // It cannot be woken: it is left to the end of the process rather than waited for.
+            Err(_) => {}
+        }
+        self.sockets.remove(&self.name);
+    }
+}
+
+fn hear(socket: &UnixDatagram, stop: &AtomicBool, listeners: &Listeners) {
+    let mut buffer = [0; MAX_ID_BYTES];
+    while !stop.load(Ordering::SeqCst) {
+        let Ok(length) = socket.recv(&mut buffer) else {
+            return;
+        };
+        match std::str::from_utf8(&buffer[..length]) {
+            Ok(tree) if !tree.is_empty() => {
+                call_nudged(listeners, &TreeId::of(AgentId::new(tree)));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
