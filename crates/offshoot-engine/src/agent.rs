@@ -29,6 +29,7 @@ use crate::context::{self, Prefix, Surroundings};
 use crate::log::{AgentLog, Batch};
 use crate::next::Next;
 use crate::runtime::Parts;
+use crate::sabotage::{Bug, planted};
 use crate::task::{self, TASK};
 use crate::{settle, turn};
 
@@ -157,7 +158,9 @@ impl Actor {
     fn record(&mut self, order: Ordered, event: Option<Event>, receipt: Receipt) {
         let mut batch = Batch::default();
         event.into_iter().for_each(|event| batch.own(event));
-        batch.applied(order.command.clone(), receipt.clone());
+        if !planted(Bug::OrderWithoutRecord) {
+            batch.applied(order.command.clone(), receipt.clone());
+        }
         let sent = self.agent.log.append(batch);
         self.appends.push(Box::pin(async move {
             let entries = sent.await?;
@@ -183,7 +186,10 @@ impl Actor {
             numbers
         };
         let mut batch = Batch::default();
-        self.tell(&mut batch, mail);
+        if !planted(Bug::WakeWithoutMail) {
+            self.tell(&mut batch, mail);
+        }
+        let prompt = prompt.filter(|_| !planted(Bug::PromptNotConsumed));
         batch.own(Event::TurnStarted { run, turn, prompt });
         self.append(batch).await
     }

@@ -13,7 +13,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, MessageId, Pos, RunId, TreeId};
 use offshoot_types::permission::{Layer, Permissions};
-use offshoot_types::settlement::{CancelledBy, Settlement};
+use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, broadcast, oneshot};
@@ -22,10 +22,12 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Prefix;
 use crate::limits::Limits;
 use crate::next::{self, Next};
+use crate::sabotage::{Bug, planted};
+use crate::settle;
 use crate::slots::Slots;
 
 /// How many updates a subscriber may lag behind before it has to read the log again.
-const LIVE_BACKLOG: usize = 1024;
+const LIVE_BACKLOG: usize = if cfg!(test) { 16 } else { 1024 };
 
 /// What a subscriber sees.
 #[derive(Clone, Debug)]
@@ -133,6 +135,8 @@ pub(crate) struct State {
     was_idle: bool,
     /// Whether the process is leaving: no run is opened any more.
     leaving: bool,
+    /// Orders to promote a child whose call had returned by then.
+    late: Vec<Ordered>,
 }
 
 /// What the process knows of an agent beyond its log.
@@ -191,6 +195,7 @@ impl Board {
             broken: None,
             was_idle: false,
             leaving: false,
+            late: Vec::new(),
         };
         for id in tree.walk() {
             if let Some(agent) = tree.agent(id) {
@@ -228,7 +233,11 @@ impl Board {
                 break;
             }
             state.follow(entry, &self.limits);
-            self.publish(Update::Entry(entry.clone()));
+            let skip =
+                planted(Bug::EntryNotPublished) && matches!(entry.event, Event::TurnEnded { .. });
+            if !skip {
+                self.publish(Update::Entry(entry.clone()));
+            }
         }
         let idle = state.is_idle();
         if idle && !state.was_idle {
@@ -379,11 +388,49 @@ impl State {
     /// Returns what an agent should do now (R17).
     pub(crate) fn next(&self, id: &AgentId, limits: &Limits) -> Next {
         let stopped = self.nodes.get(id).and_then(Node::stopped);
-        let next = next::next(&self.tree, id, limits, stopped);
-        if self.leaving && matches!(next, Next::Start { .. }) {
-            Next::Rest
-        } else {
-            next
+        match next::next(&self.tree, id, limits, stopped) {
+            Next::Start { .. } if self.leaving || self.is_stopping_above(id) => self.hold(id),
+            next @ (Next::Run
+            | Next::Start { .. }
+            | Next::Tell(_)
+            | Next::Settle(_)
+            | Next::Wait
+            | Next::Rest) => next,
+        }
+    }
+
+    /// Tells whether a run above an agent is being stopped: nothing new begins below it until it has
+    /// settled, or it would wait for what the stop did not mean.
+    fn is_stopping_above(&self, id: &AgentId) -> bool {
+        let parent_of = |id: &AgentId| Some(self.tree.agent(id)?.parent()?.agent.clone());
+        let mut above = parent_of(id);
+        while let Some(id) = above {
+            let open = self
+                .tree
+                .agent(&id)
+                .is_some_and(|agent| agent.open_run().is_some());
+            if open
+                && self
+                    .nodes
+                    .get(&id)
+                    .is_some_and(|node| node.stopped().is_some())
+            {
+                return true;
+            }
+            above = parent_of(&id);
+        }
+        false
+    }
+
+    /// Returns what an agent does that may not begin a turn.
+    fn hold(&self, id: &AgentId) -> Next {
+        let Some(agent) = self.tree.agent(id) else {
+            return Next::Rest;
+        };
+        match agent.open_run() {
+            None => Next::Rest,
+            Some(_) if agent.unsettled_children > 0 => Next::Wait,
+            Some(_) => Next::Settle(settle::status(&agent.tally, Some(CancelledBy::Ancestor))),
         }
     }
 
@@ -395,6 +442,11 @@ impl State {
     /// Returns the agents that something happened to since the last call.
     pub(crate) fn take_stirred(&mut self) -> BTreeSet<AgentId> {
         std::mem::take(&mut self.stirred)
+    }
+
+    /// Returns orders that came too late to have an effect.
+    pub(crate) fn take_late(&mut self) -> Vec<Ordered> {
+        std::mem::take(&mut self.late)
     }
 
     /// Stirs every agent, so that the session looks at all of them.
@@ -466,7 +518,9 @@ impl State {
                     .tree
                     .agent(id)
                     .and_then(|agent| Some(agent.parent()?.agent.clone()));
-                if let Some(above) = parent.as_ref().and_then(|parent| self.nodes.get(parent)) {
+                if let Some(above) = parent.as_ref().and_then(|parent| self.nodes.get(parent))
+                    && !planted(Bug::LostWake)
+                {
                     above.wake.notify_one();
                 }
             }
@@ -478,8 +532,13 @@ impl State {
             | Event::TurnStarted { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
-            | Event::CallFinished { .. }
             | Event::TurnEnded { .. } => {}
+            Event::CallFinished { delivers, .. } => {
+                for run in delivers {
+                    let node = self.nodes.get_mut(&run.agent);
+                    self.late.extend(node.and_then(|node| node.promote.take()));
+                }
+            }
         }
         if let Some(infancy) = self
             .nodes
@@ -492,6 +551,16 @@ impl State {
         if let Some(parent) = parent {
             self.judge(&parent, limits);
             self.stirred.insert(parent);
+        }
+        if let Event::Settled { settlement, .. } = &entry.event
+            && matches!(settlement.status, Status::Cancelled(_))
+        {
+            // What was held below may begin now.
+            let below: Vec<AgentId> = self.tree.below(id).into_iter().cloned().collect();
+            for id in below {
+                self.judge(&id, limits);
+                self.stirred.insert(id);
+            }
         }
         if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
             self.stirred.insert(id.clone());
@@ -523,6 +592,9 @@ impl State {
                 CancellationToken::new(),
             ),
             Origin::Task(parent) => match self.nodes.get(&parent.agent) {
+                Some(node) if planted(Bug::CancelStopsShort) => {
+                    (node.permissions.clone(), CancellationToken::new())
+                }
                 Some(node) => (node.permissions.clone(), node.token.child_token()),
                 None => (Permissions::empty(), CancellationToken::new()),
             },

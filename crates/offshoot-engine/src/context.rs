@@ -14,6 +14,7 @@ use offshoot_types::model::{Asker, CallOutcome, Model, Request, RequestMessage, 
 use offshoot_types::tool::ToolSpec;
 use offshoot_types::transcript::{Item, Ready, Step};
 
+use crate::sabotage::{Bug, planted};
 use crate::settle;
 
 /// Most bytes of one outcome or completion that a model is shown.
@@ -102,6 +103,7 @@ pub(crate) fn request(
 fn push_item(messages: &mut Vec<RequestMessage>, item: &Item) {
     match item {
         Item::User(message) => messages.push(RequestMessage::User(message.text.clone())),
+        Item::Completion(_) if planted(Bug::MarkedButNotTold) => {}
         Item::Completion(completion) => {
             let text = settle::completion_text(
                 &completion.run.agent,

@@ -14,6 +14,7 @@ mod next;
 mod recover;
 mod reply;
 mod runtime;
+mod sabotage;
 mod scheduler;
 mod session;
 mod settle;
@@ -21,6 +22,9 @@ mod slots;
 mod subscribe;
 mod task;
 mod turn;
+
+#[cfg(test)]
+mod sim;
 
 pub use board::{Activity, Delta, DeltaKind, SessionState, Update};
 pub use limits::Limits;

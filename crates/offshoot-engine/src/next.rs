@@ -9,6 +9,7 @@ use offshoot_types::settlement::{CancelledBy, Status};
 use offshoot_types::tree::{Agent, Tree};
 
 use crate::limits::Limits;
+use crate::sabotage::{Bug, planted};
 use crate::settle;
 
 /// What an agent should do now.
@@ -47,23 +48,22 @@ pub(crate) fn next(
         return Next::Run;
     }
     let (waking, quiet) = sort_mail(tree, agent);
-    let tired = agent.wakes >= limits.wakes;
-    if agent.open_run().is_none() || stopped.is_none() {
-        if let Some(prompt) = agent.queue.front().filter(|_| !agent.paused) {
-            return Next::Start {
-                mail: all_mail(agent),
-                prompt: Some(prompt.clone()),
-            };
-        }
-        if !waking.is_empty() && !tired {
+    if !is_stopping(agent, stopped)
+        && let Some(prompt) = agent.queue.front().filter(|_| !agent.paused)
+    {
+        return Next::Start {
+            mail: all_mail(agent),
+            prompt: Some(prompt.clone()),
+        };
+    }
+    if !waking.is_empty() && may_wake(agent, stopped) {
+        if agent.wakes < limits.wakes {
             return Next::Start {
                 mail: all_mail(agent),
                 prompt: None,
             };
         }
-        if !waking.is_empty() {
-            return Next::Tell(all_mail(agent));
-        }
+        return Next::Tell(all_mail(agent));
     }
     if !quiet.is_empty() {
         return Next::Tell(quiet);
@@ -71,10 +71,24 @@ pub(crate) fn next(
     if agent.open_run().is_none() {
         return Next::Rest;
     }
-    if agent.unsettled_children > 0 {
+    if agent.unsettled_children > 0 && !planted(Bug::SettleBeforeChildren) {
         return Next::Wait;
     }
     Next::Settle(settle::status(&agent.tally, stopped))
+}
+
+/// Tells whether the open run was told to stop. What comes next is for the next run.
+fn is_stopping(agent: &Agent, stopped: Option<CancelledBy>) -> bool {
+    agent.open_run().is_some() && stopped.is_some()
+}
+
+/// Tells whether mail may start a turn: not of a run that is stopping, nor of an agent that was
+/// cancelled or lost. Their mail waits for their next run (R18).
+fn may_wake(agent: &Agent, stopped: Option<CancelledBy>) -> bool {
+    match agent.settlement() {
+        Some(settlement) => settlement.status.wakes(),
+        None => !is_stopping(agent, stopped),
+    }
 }
 
 /// Returns mail that starts a turn, and mail that is only written down.

@@ -13,6 +13,7 @@ use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::Status;
 use offshoot_types::tree::{Agent, OpenCall, Tree};
 
+use crate::sabotage::{Bug, planted};
 use crate::settle;
 
 /// What a lost run's settlement says.
@@ -20,7 +21,11 @@ const WHY: &str = "its process ended before it was done";
 
 /// Returns the agents of a tree in the order they are recovered: children before parents.
 pub(crate) fn order(tree: &Tree) -> Vec<AgentId> {
-    tree.walk().into_iter().rev().cloned().collect()
+    let mut order: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
+    if !planted(Bug::RecoverParentsFirst) {
+        order.reverse();
+    }
+    order
 }
 
 /// Returns what has to be written for one agent; empty when it needs nothing.

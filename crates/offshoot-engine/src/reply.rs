@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::board::{Activity, DeltaKind};
 use crate::context::Prefix;
+use crate::sabotage::{Bug, planted};
 use crate::slots::Rank;
 
 /// The first wait before another try; doubled each time.
@@ -60,14 +61,23 @@ pub(crate) async fn ask(
             () = cancel.cancelled() => Ended::Cancelled,
             ended = step.stream(request.clone(), transcript, cancel) => ended,
         };
-        drop(slot);
+        if planted(Bug::SlotLeak) {
+            std::mem::forget(slot);
+        } else {
+            drop(slot);
+        }
         let error = match ended {
             Ended::Whole(stop) => return Reply::Whole(step.end(stop)),
             Ended::Cancelled => return Reply::Cancelled(step.end(StopReason::Cut)),
             Ended::Failed(error) => error,
         };
         let wait = match wait_before(&error, attempt) {
-            Some(wait) if !step.shown && attempt < agent.board.limits.attempts => wait,
+            Some(wait)
+                if (!step.shown || planted(Bug::ReplayAfterShown))
+                    && attempt < agent.board.limits.attempts =>
+            {
+                wait
+            }
             Some(_) | None => return Reply::Failed(step.end(StopReason::Cut), error),
         };
         attempt += 1;

@@ -123,7 +123,13 @@ type Slot = Arc<tokio::sync::Mutex<Option<Handle>>>;
 
 /// The boards of the trees this process owns.
 #[derive(Default)]
-struct Boards(Mutex<BTreeMap<TreeId, (Weak<Board>, Arc<Notify>)>>);
+struct Boards(Mutex<BTreeMap<TreeId, Listener>>);
+
+/// A board, and how to tell its session that another process has left a command.
+struct Listener {
+    board: Weak<Board>,
+    nudged: Arc<Notify>,
+}
 
 /// How to reach a session.
 #[derive(Clone)]
@@ -219,8 +225,9 @@ impl Runtime {
 
     /// Follows a tree from a position: entries after it, open messages, then whatever happens.
     pub async fn subscribe(&self, tree: &TreeId, after: Pos) -> Subscription {
-        let board = self.inner.boards.find(tree);
-        Subscription::new(self.inner.parts.store.clone(), tree.clone(), after, board)
+        let boards = self.inner.boards.clone();
+        let find = Arc::new(move |tree: &TreeId| boards.find(tree));
+        Subscription::new(self.inner.parts.store.clone(), tree.clone(), after, find)
     }
 
     /// Recovers the trees that dead processes left (R7), one after another; returns how many.
@@ -458,15 +465,21 @@ impl Boards {
         let board = Arc::new(Board::new(lease, limits.clone(), tree));
         let nudged = Arc::new(Notify::new());
         let mut boards = lock(&self.0);
-        boards.retain(|_, (board, _)| board.strong_count() > 0);
-        boards.insert(id, (Arc::downgrade(&board), nudged.clone()));
+        boards.retain(|_, listener| listener.board.strong_count() > 0);
+        boards.insert(
+            id,
+            Listener {
+                board: Arc::downgrade(&board),
+                nudged: nudged.clone(),
+            },
+        );
         (board, nudged)
     }
 
     fn find(&self, tree: &TreeId) -> Option<Arc<Board>> {
         lock(&self.0)
             .get(tree)
-            .and_then(|(board, _)| board.upgrade())
+            .and_then(|listener| listener.board.upgrade())
     }
 
     fn committed(&self, entries: &[Arc<Entry>]) {
@@ -476,8 +489,8 @@ impl Boards {
     }
 
     fn nudged(&self, tree: &TreeId) {
-        if let Some((_, nudged)) = lock(&self.0).get(tree) {
-            nudged.notify_one();
+        if let Some(listener) = lock(&self.0).get(tree) {
+            listener.nudged.notify_one();
         }
     }
 }

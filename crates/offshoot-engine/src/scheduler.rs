@@ -27,6 +27,7 @@ use crate::agent::Agent;
 use crate::board::{Activity, Ordered};
 use crate::log::Batch;
 use crate::reply::Token;
+use crate::sabotage::{Bug, planted};
 use crate::settle;
 use crate::slots::Rank;
 use crate::task::{self, TASK};
@@ -156,6 +157,9 @@ impl Plan {
         let mut finished: Vec<Finished> = Vec::new();
         let mut stopped = false;
         loop {
+            if planted(Bug::DanglingCalls) && cancel.is_cancelled() {
+                return Ok(entries);
+            }
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if !stopped => {
@@ -287,7 +291,11 @@ async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Vec<Fini
                     call: call.clone(),
                     starts: false,
                     outcome: settle::outcome(&child, of, &settlement),
-                    delivers: vec![run.clone()],
+                    delivers: if planted(Bug::ToldButNotMarked) {
+                        vec![]
+                    } else {
+                        vec![run.clone()]
+                    },
                     promoted,
                 }),
                 (None, Some(order)) => Some(Finished {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use offshoot_types::command::{Order, Receipt};
+use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Entry, Origin};
 use offshoot_types::id::{AgentId, CommandId, RunId, RunNo};
 use offshoot_types::settlement::CancelledBy;
@@ -144,6 +144,7 @@ impl Session {
                 Some(order) = self.inputs.recv() => self.take(order).await?,
                 () = self.nudged.notified() => self.take_pending().await?,
                 _ = poll.tick() => {
+                    self.check_lease().await?;
                     self.take_pending().await?;
                     if !leaving && self.is_unneeded() && self.release().await? {
                         return Ok(());
@@ -160,12 +161,20 @@ impl Session {
 
     /// Looks at everyone something happened to, and starts who has something to do.
     async fn look(&mut self) -> Result<(), StoreError> {
-        let (stirred, broken) = {
+        let (stirred, late, broken) = {
             let mut state = self.board.state();
-            (state.take_stirred(), state.broken().cloned())
+            (
+                state.take_stirred(),
+                state.take_late(),
+                state.broken().cloned(),
+            )
         };
         if let Some(what) = broken {
             return Err(StoreError::new(StoreErrorKind::Conflict, what));
+        }
+        for order in late {
+            self.note(order, nothing("the agent had already ended"))
+                .await?;
         }
         for id in stirred {
             if !self.mailboxes.contains_key(&id) && self.has_work(&id) {
@@ -281,6 +290,19 @@ impl Session {
         Ok(())
     }
 
+    /// Fails if somebody else has taken the tree over: an owner that writes nothing would not notice.
+    async fn check_lease(&self) -> Result<(), StoreError> {
+        let nothing = Append {
+            at: self.parts.env.now(),
+            ..Append::default()
+        };
+        self.parts
+            .store
+            .append(&self.board.lease, nothing)
+            .await
+            .map(drop)
+    }
+
     /// Takes up an order, once.
     async fn take(&mut self, order: Ordered) -> Result<(), StoreError> {
         if let Some(receipt) = self.parts.store.receipt(&order.command.id).await? {
@@ -308,7 +330,10 @@ impl Session {
             Order::Cancel(_) if self.mailboxes.contains_key(&order.command.agent) => {
                 self.hand_to_actor(order).await
             }
-            Order::Cancel(_) => {
+            Order::Cancel(scope) => {
+                if *scope == Scope::Run {
+                    self.stop_below(&order.command.agent);
+                }
                 let receipt = self.last_settlement(&order.command.agent);
                 self.note(order, receipt).await
             }
@@ -401,20 +426,25 @@ impl Session {
     /// Stops every run, for the process is leaving.
     fn stop_all(&mut self) {
         self.working = false;
-        let open: Vec<AgentId> = {
+        let open = {
             let mut state = self.board.state();
             state.leave();
-            let all = state.tree.walk();
-            let open = |id: &&AgentId| {
-                state
-                    .tree
-                    .agent(id)
-                    .is_some_and(|agent| agent.open_run().is_some())
-            };
-            all.into_iter().filter(open).cloned().collect()
+            open_runs(&state.tree, state.tree.walk())
         };
         for id in open {
             self.board.cancel(&id, CancelledBy::Shutdown);
+        }
+    }
+
+    /// Stops what is open below an agent that has no open run itself.
+    fn stop_below(&self, agent: &AgentId) {
+        let open = {
+            let state = self.board.state();
+            let below = state.tree.below(agent);
+            open_runs(&state.tree, below)
+        };
+        for id in open {
+            self.board.cancel(&id, CancelledBy::Ancestor);
         }
     }
 
@@ -428,6 +458,15 @@ impl Session {
         let back = self.parts.store.release(self.board.lease.clone()).await?;
         Ok(back.is_none())
     }
+}
+
+/// Returns those of the agents that have an open run.
+fn open_runs(tree: &Tree, agents: Vec<&AgentId>) -> Vec<AgentId> {
+    let is_open = |id: &&AgentId| {
+        tree.agent(id)
+            .is_some_and(|agent| agent.open_run().is_some())
+    };
+    agents.into_iter().filter(is_open).cloned().collect()
 }
 
 fn nothing(why: &str) -> Receipt {

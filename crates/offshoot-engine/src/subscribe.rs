@@ -29,7 +29,11 @@ pub struct Subscription {
     pos: Pos,
     ready: VecDeque<Update>,
     source: Source,
+    find: Find,
 }
+
+/// Finds the board of a tree, if this process owns it by now.
+pub(crate) type Find = Arc<dyn Fn(&TreeId) -> Option<Arc<Board>> + Send + Sync>;
 
 enum Source {
     /// This process owns the tree.
@@ -49,19 +53,14 @@ enum Source {
 }
 
 impl Subscription {
-    pub(crate) fn new(
-        store: Arc<dyn Store>,
-        tree: TreeId,
-        after: Pos,
-        board: Option<Arc<Board>>,
-    ) -> Self {
-        let source = board.as_ref().map_or(Source::Log, join);
+    pub(crate) fn new(store: Arc<dyn Store>, tree: TreeId, after: Pos, find: Find) -> Self {
         Self {
             store,
             tree,
             pos: after,
             ready: VecDeque::new(),
-            source,
+            source: Source::Log,
+            find,
         }
     }
 
@@ -115,6 +114,10 @@ impl Subscription {
                 }
             }
             Source::Log => {
+                if let Some(board) = (self.find)(&self.tree) {
+                    self.source = join(&board);
+                    return Ok(());
+                }
                 self.read().await?;
                 if self.ready.is_empty() {
                     tokio::time::sleep(FOLLOW).await;

@@ -203,8 +203,13 @@ impl Tree {
 
     /// Returns all agents, every parent before its children.
     pub fn walk(&self) -> Vec<&AgentId> {
-        let mut order = Vec::with_capacity(self.agents.len());
-        let mut stack: Vec<&AgentId> = self.root.iter().collect();
+        self.root.as_ref().map_or_else(Vec::new, |root| self.below(root))
+    }
+
+    /// Returns an agent and its descendants, every parent before its children.
+    pub fn below<'a>(&'a self, top: &'a AgentId) -> Vec<&'a AgentId> {
+        let mut order = Vec::new();
+        let mut stack = vec![top];
         while let Some(id) = stack.pop() {
             order.push(id);
             if let Some(agent) = self.agents.get(id) {

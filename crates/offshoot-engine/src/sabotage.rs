@@ -1,0 +1,58 @@
+//! Bugs that can be planted, to prove that the simulation can fail.
+//!
+//! Each is a mistake that somebody has shipped. Outside the crate's own tests
+//! `planted` is a constant `false` and the compiler removes what hangs on it.
+
+/// A mistake in the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// A call's outcome tells of a child's run and does not mark it as told.
+    ToldButNotMarked,
+    /// A settled child does not wake its parent.
+    LostWake,
+    /// A run settles without waiting for its children.
+    SettleBeforeChildren,
+    /// Recovery works on parents before their children.
+    RecoverParentsFirst,
+    /// A turn does not say which prompt it consumes.
+    PromptNotConsumed,
+    /// Cancelling a run does not reach its children.
+    CancelStopsShort,
+    /// A slot is not given back.
+    SlotLeak,
+    /// A cancelled turn ends while calls are open.
+    DanglingCalls,
+    /// Some committed entries are not published.
+    EntryNotPublished,
+    /// An order is carried out without a record that it was.
+    OrderWithoutRecord,
+    /// A step is tried again after some of it was shown.
+    ReplayAfterShown,
+    /// Mail is marked as told and its text is left out.
+    MarkedButNotTold,
+    /// A woken agent starts its turn and leaves the mail for later.
+    WakeWithoutMail,
+}
+
+/// Tells whether a bug is planted: never, outside tests.
+#[cfg(not(test))]
+pub(crate) const fn planted(_bug: Bug) -> bool {
+    false
+}
+
+#[cfg(test)]
+thread_local! {
+    static PLANTED: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
+}
+
+/// Tells whether a bug is planted on this thread.
+#[cfg(test)]
+pub(crate) fn planted(bug: Bug) -> bool {
+    PLANTED.get() == Some(bug)
+}
+
+/// Plants a bug on this thread, or none.
+#[cfg(test)]
+pub(crate) fn plant(bug: Option<Bug>) {
+    PLANTED.set(bug);
+}

@@ -1,0 +1,160 @@
+//! The simulation: whole trees on one thread, under a clock that only we move.
+//!
+//! A history is one seed with one death schedule: which process dies at which
+//! commit, before it or between it and its answer. All randomness, of the
+//! model, the tools, the person and the order in which things go on, is drawn
+//! from the seed, so a failing seed repeats itself to the byte. After each
+//! history the oracle reads the log, what the models were sent and what a
+//! subscriber saw. Planted bugs prove that it can fail.
+
+mod chance;
+mod disk;
+mod fakes;
+mod oracle;
+mod world;
+
+use offshoot_store::{Backend, Memory, Sqlite};
+
+use crate::sabotage::{self, Bug};
+use disk::Flaw;
+use world::{Plan, Report};
+
+/// Runs the histories of some seeds; the first that breaks a rule fails the test with its seed.
+#[track_caller]
+fn check(seeds: std::ops::Range<u64>, backend: fn() -> Box<dyn Backend>) -> Report {
+    let mut sum = Report::default();
+    for seed in seeds {
+        match world::history(Plan {
+            seed,
+            backend: backend(),
+            flaw: None,
+        }) {
+            Ok(report) => sum += report,
+            Err(broken) => {
+                let plan = Plan {
+                    seed,
+                    backend: backend(),
+                    flaw: None,
+                };
+                panic!(
+                    "seed {seed}: {broken}
+{}",
+                    world::trace(plan)
+                );
+            }
+        }
+    }
+    println!("{sum}");
+    sum
+}
+
+fn memory() -> Box<dyn Backend> {
+    Box::new(Memory::default())
+}
+
+fn sqlite() -> Box<dyn Backend> {
+    Box::new(Sqlite::in_memory().expect("open an in-memory database"))
+}
+
+/// The seeds are split over tests so that they share the cores.
+const SHARE: u64 = 5_000;
+
+#[test]
+fn no_death_loses_or_doubles_a_result_first_share() {
+    let report = check(0..SHARE, memory);
+    assert!(report.deaths > SHARE, "{report}");
+}
+
+#[test]
+fn no_death_loses_or_doubles_a_result_second_share() {
+    check(SHARE..2 * SHARE, memory);
+}
+
+#[test]
+fn no_death_loses_or_doubles_a_result_third_share() {
+    check(2 * SHARE..3 * SHARE, memory);
+}
+
+#[test]
+fn no_death_loses_or_doubles_a_result_fourth_share() {
+    check(3 * SHARE..4 * SHARE, memory);
+}
+
+#[test]
+fn no_death_loses_or_doubles_a_result_on_real_sql() {
+    check(0..600, sqlite);
+}
+
+#[test]
+fn a_seed_repeats_itself_to_the_byte() {
+    for seed in [1, 7, 42, 99] {
+        let twice: Vec<String> = (0..2)
+            .map(|_| {
+                world::trace(Plan {
+                    seed,
+                    backend: memory(),
+                    flaw: None,
+                })
+            })
+            .collect();
+        assert!(twice[0].len() > 100, "seed {seed} does next to nothing");
+        assert_eq!(twice[0], twice[1], "seed {seed}");
+    }
+}
+
+/// Returns how many histories it took to find a planted bug.
+fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
+    sabotage::plant(bug);
+    let found = (0..400).find(|&seed| {
+        world::history(Plan {
+            seed,
+            backend: memory(),
+            flaw,
+        })
+        .is_err()
+    });
+    sabotage::plant(None);
+    found
+}
+
+#[test]
+fn every_planted_bug_of_the_engine_is_found() {
+    use Bug::{
+        CancelStopsShort, DanglingCalls, EntryNotPublished, LostWake, MarkedButNotTold,
+        OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst, ReplayAfterShown,
+        SettleBeforeChildren, SlotLeak, ToldButNotMarked, WakeWithoutMail,
+    };
+    let bugs = [
+        ToldButNotMarked,
+        LostWake,
+        SettleBeforeChildren,
+        RecoverParentsFirst,
+        PromptNotConsumed,
+        CancelStopsShort,
+        SlotLeak,
+        DanglingCalls,
+        EntryNotPublished,
+        OrderWithoutRecord,
+        ReplayAfterShown,
+        MarkedButNotTold,
+        WakeWithoutMail,
+    ];
+    for bug in bugs {
+        let seeds = found(Some(bug), None);
+        println!("{bug:?}: found at seed {seeds:?}");
+        assert!(seeds.is_some(), "{bug:?} was not found");
+    }
+}
+
+#[test]
+fn every_planted_flaw_of_the_store_is_found() {
+    for flaw in [
+        Flaw::PublishBeforeCommit,
+        Flaw::AnswerBeforeCommit,
+        Flaw::EpochIgnored,
+    ] {
+        let seeds = found(None, Some(flaw));
+        println!("{flaw:?}: found at seed {seeds:?}");
+        assert!(seeds.is_some(), "{flaw:?} was not found");
+    }
+}

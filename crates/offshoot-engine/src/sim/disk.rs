@@ -1,0 +1,542 @@
+//! The disk of a simulated machine, and one process's way to it.
+//!
+//! Commits groups whose bounds are drawn from the seed, on the thread of the
+//! history. A process that died writes nothing any more, also from `Drop`, and
+//! whoever waited in it waits for ever. Flaws of a store can be planted.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use futures_core::future::BoxFuture;
+use offshoot_store::{Backend, Write, Written};
+use offshoot_types::command::{Command, Receipt};
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, RunNo, Timestamp, TreeId};
+use offshoot_types::store::{
+    Append, Committed, Lease, Nudged, SessionSummary, Store, StoreError, StoreErrorKind,
+};
+use offshoot_types::tree::Tree;
+use tokio::sync::{Notify, oneshot};
+
+use super::chance::Chance;
+use super::oracle::Verdict;
+
+/// Commits after which a history is called a runaway.
+const TOO_MANY: usize = 4_000;
+
+/// A mistake in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// Subscribers hear of entries before they are durable.
+    PublishBeforeCommit,
+    /// Appenders are answered before their entries are durable.
+    AnswerBeforeCommit,
+    /// A former owner may still append.
+    EpochIgnored,
+}
+
+/// What survives.
+pub(crate) struct Disk {
+    backend: Mutex<Box<dyn Backend>>,
+    locks: Mutex<BTreeMap<TreeId, u32>>,
+    nudges: Mutex<BTreeMap<u32, Nudged>>,
+    pub(crate) verdict: Verdict,
+    pub(crate) chance: Chance,
+    commits: AtomicUsize,
+    flaw: Option<Flaw>,
+}
+
+/// When a process dies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Death {
+    pub(crate) at_commit: usize,
+    pub(crate) moment: Moment,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    BeforeCommit,
+    BeforeAnswer,
+}
+
+/// A process's power supply.
+#[derive(Default)]
+pub(crate) struct Power {
+    dead: AtomicBool,
+    pub(crate) died: Notify,
+    commits: AtomicUsize,
+    death: Mutex<Option<Death>>,
+    /// How many of the next commits find the disk full.
+    pub(crate) full: AtomicUsize,
+    /// Whether a commit has found it full.
+    was_full: AtomicBool,
+}
+
+impl Power {
+    pub(crate) fn dying(death: Option<Death>) -> Self {
+        Self {
+            death: Mutex::new(death),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn spare(&self) {
+        *self.death.lock().unwrap() = None;
+        self.full.store(0, Ordering::Relaxed);
+    }
+
+    fn cut(&self) {
+        self.dead.store(true, Ordering::Relaxed);
+        self.died.notify_one();
+    }
+}
+
+/// One process's way to the disk.
+pub(crate) struct SimStore {
+    pub(crate) disk: Arc<Disk>,
+    pub(crate) process: u32,
+    pub(crate) power: Arc<Power>,
+    queue: Mutex<Vec<Queued>>,
+    more: Notify,
+    sinks: OnceLock<Committed>,
+}
+
+struct Queued {
+    write: Write,
+    reply: oneshot::Sender<Result<Written, StoreError>>,
+}
+
+impl Disk {
+    pub(crate) fn new(
+        backend: Box<dyn Backend>,
+        verdict: Verdict,
+        chance: Chance,
+        flaw: Option<Flaw>,
+    ) -> Self {
+        Self {
+            backend: Mutex::new(backend),
+            locks: Mutex::default(),
+            nudges: Mutex::default(),
+            verdict,
+            chance,
+            commits: AtomicUsize::new(0),
+            flaw,
+        }
+    }
+
+    /// Reads the disk directly, as the oracle may.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&mut dyn Backend) -> Result<T, StoreError>,
+    ) -> T {
+        read(self.backend.lock().unwrap().as_mut()).expect("the oracle reads the disk")
+    }
+
+    /// Returns how many groups have been committed.
+    pub(crate) fn commits(&self) -> usize {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Drops the locks of a process, as a crash does.
+    pub(crate) fn forget(&self, process: u32) {
+        self.locks
+            .lock()
+            .unwrap()
+            .retain(|_, owner| *owner != process);
+        self.nudges.lock().unwrap().remove(&process);
+    }
+
+    /// Breaks a lock behind its owner's back, so that somebody else can take the tree over.
+    pub(crate) fn steal(&self, tree: &TreeId) {
+        self.locks.lock().unwrap().remove(tree);
+    }
+}
+
+impl SimStore {
+    pub(crate) fn new(disk: Arc<Disk>, process: u32, power: Arc<Power>) -> Arc<Self> {
+        Arc::new(Self {
+            disk,
+            process,
+            power,
+            queue: Mutex::default(),
+            more: Notify::new(),
+            sinks: OnceLock::new(),
+        })
+    }
+
+    /// The writer of this process: commits groups until the process dies.
+    pub(crate) async fn write(self: Arc<Self>) {
+        loop {
+            while self.queue.lock().unwrap().is_empty() {
+                self.more.notified().await;
+            }
+            self.disk.chance.pause().await;
+            if self.power.is_dead() || !self.commit_group().await {
+                return;
+            }
+        }
+    }
+
+    /// Commits some of what waits; false when the process died of it.
+    async fn commit_group(&self) -> bool {
+        let chance = &self.disk.chance;
+        let group: Vec<Queued> = {
+            let mut queue = self.queue.lock().unwrap();
+            let some = 1 + chance.below(queue.len());
+            queue.drain(..some).collect()
+        };
+        let number = self.power.commits.fetch_add(1, Ordering::Relaxed) + 1;
+        let idle = group.iter().all(|queued| match &queued.write {
+            Write::Append(_, _, append) => append.entries.is_empty(),
+            Write::Claim(_) | Write::Release(..) | Write::Submit(..) => false,
+        });
+        if self
+            .disk
+            .commits
+            .fetch_add(usize::from(!idle), Ordering::Relaxed)
+            > TOO_MANY
+        {
+            self.disk
+                .verdict
+                .fail("runaway: the tree does not come to rest");
+            self.power.cut();
+            return false;
+        }
+        let dies = |moment| {
+            let death = *self.power.death.lock().unwrap();
+            death.is_some_and(|death| death.at_commit == number && death.moment == moment)
+        };
+        let (writes, replies): (Vec<Write>, Vec<_>) = group
+            .into_iter()
+            .map(|queued| (self.flawed(queued.write), queued.reply))
+            .unzip();
+        let mut replies: Vec<Option<_>> = replies.into_iter().map(Some).collect();
+        let premature = self.premature(&writes);
+        if let Some(entries) = &premature {
+            entries.iter().for_each(|group| self.publish(group));
+            if self.disk.flaw == Some(Flaw::AnswerBeforeCommit) && entries.len() == replies.len() {
+                for (reply, entries) in replies.iter_mut().zip(entries) {
+                    let answer = Ok(Written::Appended(entries.clone()));
+                    reply
+                        .take()
+                        .into_iter()
+                        .for_each(|reply| drop(reply.send(answer.clone())));
+                }
+            }
+            for _ in 0..4 {
+                chance.pause().await;
+            }
+        }
+        if dies(Moment::BeforeCommit) {
+            self.power.cut();
+            return false;
+        }
+        if self.power.full.load(Ordering::Relaxed) > 0 {
+            self.power.full.fetch_sub(1, Ordering::Relaxed);
+            self.power.was_full.store(true, Ordering::Relaxed);
+            let full = StoreError::new(StoreErrorKind::Full, "append: the disk is full");
+            for reply in replies.into_iter().flatten() {
+                drop(reply.send(Err(full.clone())));
+            }
+            return true;
+        }
+        let settling = settling(&writes);
+        let results = self.disk.backend.lock().unwrap().commit(writes);
+        if dies(Moment::BeforeAnswer) {
+            self.power.cut();
+            return false;
+        }
+        for (result, settling) in results.iter().zip(settling) {
+            match result {
+                Ok(Written::Appended(entries)) if premature.is_none() => self.publish(entries),
+                Ok(_) => {}
+                // Behind an append that failed, the next one of the same agent has a gap before it.
+                Err(error)
+                    if error.kind == StoreErrorKind::Conflict
+                        && !self.power.was_full.load(Ordering::Relaxed) =>
+                {
+                    self.disk
+                        .verdict
+                        .fail(&format!("the log refused an entry: {error}"));
+                }
+                Err(error) if error.kind == StoreErrorKind::Refused => {
+                    self.refused(settling);
+                }
+                Err(_) => {}
+            }
+        }
+        for (reply, result) in replies.into_iter().zip(results) {
+            if let Some(reply) = reply {
+                chance.pause().await;
+                drop(reply.send(result));
+            }
+        }
+        true
+    }
+
+    /// A settlement may be refused when somebody messaged a settled child meanwhile, and for no
+    /// other reason: an agent knows of the children it spawned itself.
+    fn refused(&self, settling: Option<(TreeId, AgentId)>) {
+        let Some((tree, agent)) = settling else {
+            return;
+        };
+        let entries = self
+            .disk
+            .read(|backend| backend.entries(&tree, Pos::ZERO, usize::MAX));
+        let tree = Tree::fold(&entries).expect("the disk has a log that folds");
+        let own = |child: &AgentId| {
+            let child = tree.agent(child).expect("a child is in its tree");
+            child.open_run() == Some(RunNo::new(1))
+        };
+        if tree
+            .agent(&agent)
+            .is_some_and(|agent| agent.children.iter().any(own))
+        {
+            self.disk
+                .verdict
+                .fail("a run tried to settle before its children");
+        }
+    }
+
+    fn publish(&self, entries: &[Arc<Entry>]) {
+        if let (Some(committed), false) = (self.sinks.get(), entries.is_empty()) {
+            committed(entries);
+        }
+    }
+
+    /// A planted flaw: appends are let through whatever their epoch.
+    fn flawed(&self, write: Write) -> Write {
+        match write {
+            Write::Append(tree, epoch, append) if self.disk.flaw == Some(Flaw::EpochIgnored) => {
+                let now = (epoch.get()..epoch.get() + 64)
+                    .map(Epoch::new)
+                    .find(|&epoch| {
+                        let probe = Write::Append(tree.clone(), epoch, Append::default());
+                        self.disk.backend.lock().unwrap().commit(vec![probe])[0].is_ok()
+                    });
+                Write::Append(tree, now.unwrap_or(epoch), append)
+            }
+            write @ (Write::Append(..)
+            | Write::Claim(_)
+            | Write::Release(..)
+            | Write::Submit(..)) => write,
+        }
+    }
+
+    /// A planted flaw: what is about to be committed, as if it were.
+    fn premature(&self, writes: &[Write]) -> Option<Vec<Vec<Arc<Entry>>>> {
+        match self.disk.flaw {
+            Some(Flaw::PublishBeforeCommit | Flaw::AnswerBeforeCommit) => {}
+            Some(Flaw::EpochIgnored) | None => return None,
+        }
+        let [Write::Append(tree, _, append)] = writes else {
+            return None;
+        };
+        let mut pos = self
+            .disk
+            .read(|backend| backend.entries(tree, Pos::ZERO, usize::MAX))
+            .len() as u64;
+        let entries = append.entries.iter().map(|new| {
+            pos += 1;
+            Arc::new(Entry {
+                tree: tree.clone(),
+                pos: Pos::new(pos),
+                agent: new.agent.clone(),
+                seq: new.seq,
+                at: append.at,
+                event: new.event.clone(),
+            })
+        });
+        Some(vec![entries.collect()])
+    }
+
+    /// Sends a write now; the future waits for its answer, for ever if the process dies.
+    fn send(&self, write: Write) -> BoxFuture<'static, Result<Written, StoreError>> {
+        if self.power.is_dead() {
+            let error = StoreError::new(StoreErrorKind::Fenced, "write: this process is dead");
+            return Box::pin(async move { Err(error) });
+        }
+        let (reply, answer) = oneshot::channel();
+        self.queue.lock().unwrap().push(Queued { write, reply });
+        self.more.notify_one();
+        let (chance, power) = (self.disk.chance.clone(), self.power.clone());
+        Box::pin(async move {
+            let answer = answer.await;
+            chance.pause().await;
+            match answer {
+                Ok(answer) if !power.is_dead() => answer,
+                Ok(_) | Err(_) => std::future::pending().await,
+            }
+        })
+    }
+
+    fn look<'a, T: Send + 'a>(
+        &'a self,
+        look: impl FnOnce(&mut dyn Backend) -> Result<T, StoreError> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
+        Box::pin(async move {
+            self.disk.chance.pause().await;
+            if self.power.is_dead() {
+                std::future::pending::<()>().await;
+            }
+            look(self.disk.backend.lock().unwrap().as_mut())
+        })
+    }
+}
+
+/// Returns, for each write, the agent whose run it settles.
+fn settling(writes: &[Write]) -> Vec<Option<(TreeId, AgentId)>> {
+    let settled = |write: &Write| {
+        let Write::Append(tree, _, append) = write else {
+            return None;
+        };
+        let entry = append
+            .entries
+            .iter()
+            .find(|new| matches!(new.event, Event::Settled { .. }))?;
+        Some((tree.clone(), entry.agent.clone()))
+    };
+    writes.iter().map(settled).collect()
+}
+
+/// A held lock.
+struct Lock {
+    disk: Arc<Disk>,
+    tree: TreeId,
+    process: u32,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let mut locks = self.disk.locks.lock().unwrap();
+        if locks.get(&self.tree) == Some(&self.process) {
+            locks.remove(&self.tree);
+        }
+    }
+}
+
+impl Store for SimStore {
+    fn listen(&self, committed: Committed, nudged: Nudged) {
+        self.sinks.get_or_init(|| committed);
+        self.disk
+            .nudges
+            .lock()
+            .unwrap()
+            .insert(self.process, nudged);
+    }
+
+    fn claim(&self, tree: &TreeId) -> BoxFuture<'_, Result<Lease, StoreError>> {
+        let tree = tree.clone();
+        Box::pin(async move {
+            self.disk.chance.pause().await;
+            {
+                let mut locks = self.disk.locks.lock().unwrap();
+                if locks.contains_key(&tree) {
+                    return Err(StoreError::new(
+                        StoreErrorKind::Held,
+                        "claim: somebody has it",
+                    ));
+                }
+                locks.insert(tree.clone(), self.process);
+            }
+            let lock = Arc::new(Lock {
+                disk: self.disk.clone(),
+                tree: tree.clone(),
+                process: self.process,
+            });
+            let claimed = self.send(Write::Claim(tree.clone())).await?;
+            let Written::Claimed(epoch) = claimed else {
+                panic!("claim answered {claimed:?}");
+            };
+            Ok(Lease::new(tree, epoch, lock))
+        })
+    }
+
+    fn release(&self, lease: Lease) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+        Box::pin(async move {
+            let write = Write::Release(lease.tree.clone(), lease.epoch);
+            let written = self.send(write).await?;
+            let Written::Released(released) = written else {
+                panic!("release answered {written:?}");
+            };
+            if !released {
+                return Ok(Some(lease));
+            }
+            let mut locks = self.disk.locks.lock().unwrap();
+            if locks.get(&lease.tree) == Some(&self.process) {
+                locks.remove(&lease.tree);
+            }
+            Ok(None)
+        })
+    }
+
+    fn append(
+        &self,
+        lease: &Lease,
+        append: Append,
+    ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>> {
+        let sent = self.send(Write::Append(lease.tree.clone(), lease.epoch, append));
+        Box::pin(async move {
+            let appended = sent.await?;
+            let Written::Appended(entries) = appended else {
+                panic!("append answered {appended:?}");
+            };
+            Ok(entries)
+        })
+    }
+
+    fn entries(
+        &self,
+        tree: &TreeId,
+        after: Pos,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let tree = tree.clone();
+        self.look(move |backend| backend.entries(&tree, after, limit))
+    }
+
+    fn agent_log(&self, agent: &AgentId) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let agent = agent.clone();
+        self.look(move |backend| backend.agent_log(&agent))
+    }
+
+    fn tree_of(&self, agent: &AgentId) -> BoxFuture<'_, Result<Option<TreeId>, StoreError>> {
+        let agent = agent.clone();
+        self.look(move |backend| backend.tree_of(&agent))
+    }
+
+    fn submit(&self, command: Command, at: Timestamp) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let tree = command.tree.clone();
+            self.send(Write::Submit(command, at)).await?;
+            // One nudge in three is lost.
+            if !self.disk.chance.one_in(3) {
+                let owner = self.disk.locks.lock().unwrap().get(&tree).copied();
+                let nudges = self.disk.nudges.lock().unwrap();
+                if let Some(nudged) = owner.and_then(|owner| nudges.get(&owner)) {
+                    nudged(&tree);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn pending(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {
+        let tree = tree.clone();
+        self.look(move |backend| backend.pending(&tree))
+    }
+
+    fn receipt(&self, command: &CommandId) -> BoxFuture<'_, Result<Option<Receipt>, StoreError>> {
+        let command = command.clone();
+        self.look(move |backend| backend.receipt(&command))
+    }
+
+    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        self.look(|backend| backend.sessions())
+    }
+}

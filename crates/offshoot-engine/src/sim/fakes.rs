@@ -1,0 +1,299 @@
+//! The model, the tools and the clock of a history.
+//!
+//! The model delegates, calls tools, talks, stalls and fails as the seed has
+//! it; every text it says is unique, so that the oracle can count where it turns
+//! up. Each request is held against the one before: only ever extended.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use futures_util::StreamExt;
+use offshoot_types::cancel::Cancel;
+use offshoot_types::env::Env;
+use offshoot_types::id::Timestamp;
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{Arguments, StopReason, Usage};
+use offshoot_types::model::{
+    Chunk, Model, ModelError, ModelErrorKind, Models, Request, RequestMessage, ToolChoice,
+};
+use offshoot_types::outcome::Outcome;
+use offshoot_types::permission::Need;
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec};
+use serde_json::json;
+
+use super::chance::Chance;
+use super::oracle::Witness;
+
+/// The prompt that ends a history: it is answered without calls.
+pub(crate) const FINAL: &str = "final";
+
+pub(crate) struct SimEnv(pub(crate) Arc<Witness>);
+
+impl Env for SimEnv {
+    fn now(&self) -> Timestamp {
+        let ms = self.0.began.elapsed().as_millis();
+        Timestamp::new(1_000_000 + u64::try_from(ms).unwrap())
+    }
+
+    fn new_id(&self) -> String {
+        format!("id{:05}", self.0.ids.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+pub(crate) struct SimModels {
+    pub(crate) process: u32,
+    pub(crate) chance: Chance,
+    pub(crate) witness: Arc<Witness>,
+}
+
+impl Models for SimModels {
+    fn find(&self, _name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::new(SimModel {
+            process: self.process,
+            chance: self.chance.clone(),
+            witness: self.witness.clone(),
+        }))
+    }
+}
+
+struct SimModel {
+    process: u32,
+    chance: Chance,
+    witness: Arc<Witness>,
+}
+
+/// What a stream does next.
+enum Act {
+    Give(Chunk),
+    Fail(ModelErrorKind),
+    Hang,
+}
+
+impl Model for SimModel {
+    fn stream(
+        &self,
+        request: Request,
+        cancel: Cancel,
+    ) -> BoxStream<'static, Result<Chunk, ModelError>> {
+        self.witness.asked(&request, self.process);
+        let acts = self.acts(&request);
+        let shows = acts
+            .iter()
+            .any(|act| matches!(act, Act::Give(Chunk::Text(_))));
+        let fails = acts.iter().any(|act| matches!(act, Act::Fail(_)));
+        if shows && fails {
+            self.witness.will_cut(&request);
+        }
+        let chance = self.chance.clone();
+        let stream = futures_util::stream::iter(acts).then(move |act| {
+            let (chance, cancel) = (chance.clone(), cancel.clone());
+            async move {
+                chance.pause().await;
+                match act {
+                    Act::Give(chunk) => Ok(chunk),
+                    Act::Fail(kind) => Err(ModelError::new(kind, "the model failed")),
+                    Act::Hang => {
+                        cancel.cancelled().await;
+                        std::future::pending().await
+                    }
+                }
+            }
+        });
+        stream.boxed()
+    }
+}
+
+impl SimModel {
+    fn acts(&self, request: &Request) -> Vec<Act> {
+        let chance = &self.chance;
+        let last_words = request
+            .messages
+            .iter()
+            .rev()
+            .find_map(|message| match message {
+                RequestMessage::User(text) => Some(text.as_str()),
+                RequestMessage::Assistant(_) | RequestMessage::Outcomes(_) => None,
+            });
+        if last_words == Some(FINAL) && request.from.depth == 0 {
+            return self.say();
+        }
+        if !self.witness.is_calm() {
+            if chance.one_in(14) {
+                let retry_after = chance
+                    .one_in(2)
+                    .then(|| Duration::from_millis(chance.draw() % 2_000));
+                let kinds = [
+                    ModelErrorKind::RateLimited { retry_after },
+                    ModelErrorKind::Unavailable,
+                    ModelErrorKind::Invalid,
+                ];
+                return vec![Act::Fail(kinds[chance.below(3)])];
+            }
+            if chance.one_in(25) {
+                let mut acts = self.say();
+                acts.truncate(1);
+                let end = if chance.one_in(2) {
+                    Act::Hang
+                } else {
+                    Act::Fail(ModelErrorKind::Unavailable)
+                };
+                acts.push(end);
+                return acts;
+            }
+            if chance.one_in(30) {
+                return vec![Act::Hang];
+            }
+        }
+        let may_call = request.choice == ToolChoice::Auto && request.from.step <= 3;
+        if may_call && chance.below(10) < if request.from.step == 1 { 7 } else { 3 } {
+            return self.call();
+        }
+        if chance.one_in(30) {
+            return vec![end(StopReason::End)];
+        }
+        self.say()
+    }
+
+    fn say(&self) -> Vec<Act> {
+        let word = self.witness.word();
+        let (head, tail) = word.split_at(2);
+        vec![
+            Act::Give(Chunk::Text(head.to_owned())),
+            Act::Give(Chunk::Text(tail.to_owned())),
+            end([StopReason::End, StopReason::End, StopReason::Length][self.chance.below(3)]),
+        ]
+    }
+
+    fn call(&self) -> Vec<Act> {
+        let chance = &self.chance;
+        let mut acts = Vec::new();
+        if chance.one_in(3) {
+            acts.push(Act::Give(Chunk::Text(self.witness.word())));
+        }
+        for index in 0..=chance.below(3) {
+            let (tool, arguments) = match chance.below(12) {
+                0..=6 if self.witness.may_spawn() => ("task", self.task()),
+                7 => ("write", json!({ "path": "a" })),
+                8 => ("read", json!({ "path": "a" })),
+                9 => ("nothing", json!({})),
+                10 => ("task", json!({ "prompt": "no type" })),
+                _ => ("read", json!({ "path": "b" })),
+            };
+            // Ids repeat and are empty now and then, as some providers' do.
+            let id = if chance.one_in(4) {
+                String::new()
+            } else {
+                format!("call-{index}")
+            };
+            let arguments = if chance.one_in(20) {
+                Arguments::Malformed("{".to_owned())
+            } else {
+                Arguments::Json(RawJson::of(&arguments))
+            };
+            acts.push(Act::Give(Chunk::Call {
+                id,
+                tool: tool.to_owned(),
+                arguments,
+            }));
+        }
+        acts.push(end(StopReason::Calls));
+        acts
+    }
+
+    fn task(&self) -> serde_json::Value {
+        let agent = ["worker", "watched", "missing", "lead"][match self.chance.below(12) {
+            0..=7 => 0,
+            8 | 9 => 1,
+            10 => 2,
+            _ => 3,
+        }];
+        json!({ "subagent_type": agent, "prompt": "work", "background": self.chance.one_in(2) })
+    }
+}
+
+fn end(stop: StopReason) -> Act {
+    Act::Give(Chunk::End {
+        stop,
+        usage: Usage {
+            input: 1,
+            output: 1,
+            ..Usage::default()
+        },
+    })
+}
+
+/// A tool that takes a while, fails, or does not end before it is cancelled, or not even then.
+pub(crate) struct SimTool {
+    spec: ToolSpec,
+    chance: Chance,
+    witness: Arc<Witness>,
+}
+
+impl SimTool {
+    pub(crate) fn tool(
+        id: &str,
+        effect: Effect,
+        chance: Chance,
+        witness: Arc<Witness>,
+    ) -> Arc<dyn Tool> {
+        let spec = ToolSpec {
+            id: id.to_owned(),
+            description: "simulated".to_owned(),
+            parameters: RawJson::of(&json!({ "type": "object" })),
+            effect,
+        };
+        Arc::new(Self {
+            spec,
+            chance,
+            witness,
+        })
+    }
+}
+
+impl Tool for SimTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
+        let path: serde_json::Value = arguments.read().map_err(|error| error.to_string())?;
+        let path = path["path"].as_str().unwrap_or("a");
+        let capability = if self.spec.effect == Effect::Read {
+            "fs.read"
+        } else {
+            "fs.write"
+        };
+        // Whoever asks for `b` asks for something outside the root.
+        let target = if path == "b" {
+            "/b".to_owned()
+        } else {
+            format!("{}/{path}", place.workspace)
+        };
+        Ok(vec![Need {
+            capability: capability.to_owned(),
+            target,
+        }])
+    }
+
+    fn run(
+        &self,
+        _arguments: RawJson,
+        _place: Place,
+        cancel: Cancel,
+    ) -> BoxFuture<'static, Outcome> {
+        let (chance, calm) = (self.chance.clone(), self.witness.is_calm());
+        Box::pin(async move {
+            chance.pause().await;
+            if !calm && chance.one_in(10) {
+                cancel.cancelled().await;
+                if chance.one_in(2) {
+                    std::future::pending::<()>().await;
+                }
+            }
+            Outcome::output(RawJson::of(&"done"))
+        })
+    }
+}

@@ -1,0 +1,295 @@
+//! What may be seen after a history, and what was seen during it.
+//!
+//! The log has to fold (settled once, told once, no dangling call, no gap, no
+//! run before its children), everybody has to have been told, what was
+//! acknowledged has to be there, what was published has to be the log, and every
+//! text of a child has to have reached its parent's model exactly once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use offshoot_types::command::{Command, Order, Receipt};
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, RunId, TreeId};
+use offshoot_types::model::{Request, RequestMessage};
+use offshoot_types::settlement::Status;
+use offshoot_types::tree::Tree;
+
+use super::disk::Disk;
+
+/// What is wrong, if anything; the first word counts.
+#[derive(Clone, Default)]
+pub(crate) struct Verdict(Arc<Mutex<Option<String>>>);
+
+impl Verdict {
+    pub(crate) fn fail(&self, what: &str) {
+        self.0
+            .lock()
+            .unwrap()
+            .get_or_insert_with(|| what.to_owned());
+    }
+
+    pub(crate) fn get(&self) -> Option<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// What was seen while it went on.
+pub(crate) struct Witness {
+    pub(crate) verdict: Verdict,
+    pub(crate) began: tokio::time::Instant,
+    pub(crate) ids: AtomicU64,
+    words: AtomicU64,
+    spawnable: AtomicUsize,
+    calm: AtomicBool,
+    requests: Mutex<BTreeMap<AgentId, BTreeMap<u32, Vec<String>>>>,
+    /// Whether a process has lost a tree without knowing: until it writes it may ask on.
+    pub(crate) stolen: AtomicBool,
+    cut: Mutex<BTreeSet<(AgentId, usize)>>,
+    acknowledged: Mutex<Vec<(Command, Receipt)>>,
+    pub(crate) published: Mutex<Vec<Arc<Entry>>>,
+}
+
+impl Witness {
+    pub(crate) fn new(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            began: tokio::time::Instant::now(),
+            ids: AtomicU64::new(0),
+            words: AtomicU64::new(0),
+            spawnable: AtomicUsize::new(14),
+            calm: AtomicBool::new(false),
+            requests: Mutex::default(),
+            stolen: AtomicBool::new(false),
+            cut: Mutex::default(),
+            acknowledged: Mutex::default(),
+            published: Mutex::default(),
+        }
+    }
+
+    /// From here on nothing fails any more.
+    pub(crate) fn calm_down(&self) {
+        self.calm.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::Relaxed)
+    }
+
+    /// Returns a text that nobody has said before.
+    pub(crate) fn word(&self) -> String {
+        format!("word{}.", self.words.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Tells whether the history may have one agent more.
+    pub(crate) fn may_spawn(&self) -> bool {
+        let spend = |left: usize| left.checked_sub(1);
+        self.spawnable
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend)
+            .is_ok()
+    }
+
+    /// Holds a request against the ones before of its agent: only ever extended.
+    ///
+    /// A process whose lock was stolen may repeat itself until it finds out; from then on each
+    /// process is held against itself.
+    pub(crate) fn asked(&self, request: &Request, process: u32) {
+        let lines = lines(request);
+        let agent = &request.from.agent;
+        let mut requests = self.requests.lock().unwrap();
+        let before = requests.entry(agent.clone()).or_default();
+        let stolen = self.stolen.load(Ordering::Relaxed);
+        for (_, old) in before.iter().filter(|(by, _)| !stolen || **by == process) {
+            if !lines.starts_with(old) {
+                let at = lines.iter().zip(old).position(|(new, old)| new != old);
+                self.verdict.fail(&format!(
+                    "the request of {agent} does not extend the one before (item {at:?})"
+                ));
+            }
+        }
+        let cut = self
+            .cut
+            .lock()
+            .unwrap()
+            .contains(&(agent.clone(), lines.len()));
+        if cut && !stolen {
+            self.verdict
+                .fail("a step was tried again after some of it was shown");
+        }
+        before.insert(process, lines);
+    }
+
+    /// Notes that this request will be answered in part and then fail.
+    pub(crate) fn will_cut(&self, request: &Request) {
+        let key = (request.from.agent.clone(), lines(request).len());
+        self.cut.lock().unwrap().insert(key);
+    }
+
+    pub(crate) fn acknowledged(&self, command: Command, receipt: Receipt) {
+        self.acknowledged.lock().unwrap().push((command, receipt));
+    }
+
+    /// Takes an entry that a subscriber got; it has to be the next, and on the disk.
+    pub(crate) fn published(&self, entry: Arc<Entry>, disk: &Disk) {
+        let mut published = self.published.lock().unwrap();
+        let expected = published.len() as u64 + 1;
+        if entry.pos.get() != expected {
+            self.verdict.fail(&format!(
+                "a subscriber got entry {} for {expected}",
+                entry.pos
+            ));
+        }
+        let stored = disk.read(|backend| {
+            backend.entries(&entry.tree, offshoot_types::id::Pos::new(expected - 1), 1)
+        });
+        if stored.first() != Some(entry.as_ref()) {
+            self.verdict.fail(&format!(
+                "entry {expected} was published and is not on the disk"
+            ));
+        }
+        published.push(entry);
+    }
+}
+
+/// A request, one line an item.
+fn lines(request: &Request) -> Vec<String> {
+    let mut lines = vec![request.system.to_string()];
+    for message in &request.messages {
+        lines.push(match message {
+            RequestMessage::User(text) => format!("user {text}"),
+            RequestMessage::Assistant(parts) => format!("assistant {parts:?}"),
+            RequestMessage::Outcomes(outcomes) => format!("outcomes {outcomes:?}"),
+        });
+    }
+    lines
+}
+
+/// Tells whether nothing is left to do, by the log alone.
+pub(crate) fn is_quiet(tree: &Tree) -> bool {
+    let rests = |id: &&AgentId| {
+        let limits = crate::limits::Limits::default();
+        crate::next::next(tree, id, &limits, None) == crate::next::Next::Rest
+    };
+    tree.open_runs() == 0 && tree.walk().iter().all(rests)
+}
+
+/// Judges a history that has come to rest.
+pub(crate) fn judge(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree, String> {
+    if let Some(broken) = witness.verdict.get() {
+        return Err(broken);
+    }
+    let entries =
+        disk.read(|backend| backend.entries(id, offshoot_types::id::Pos::ZERO, usize::MAX));
+    let tree = Tree::fold(&entries).map_err(|violation| violation.to_string())?;
+    if !is_quiet(&tree) {
+        return Err("the tree is not quiet".to_owned());
+    }
+    told(&tree)?;
+    survived(disk, witness, &entries)?;
+    if witness.published.lock().unwrap().len() != entries.len() {
+        return Err("a subscriber did not see the whole log".to_owned());
+    }
+    read_once(witness, &tree, id)?;
+    Ok(tree)
+}
+
+/// Every settled run was told to its parent, unless that parent was stopped and has not run since.
+fn told(tree: &Tree) -> Result<(), String> {
+    for id in tree.walk() {
+        let agent = tree.agent(id).unwrap();
+        let stopped = agent
+            .settlement()
+            .is_some_and(|settlement| !settlement.status.wakes());
+        if !agent.mail.is_empty() && !stopped {
+            return Err(format!("{id} was not told of {:?}", agent.mail));
+        }
+    }
+    Ok(())
+}
+
+/// What was acknowledged is there, once.
+fn survived(disk: &Disk, witness: &Witness, entries: &[Entry]) -> Result<(), String> {
+    let mut prompts = BTreeMap::new();
+    for entry in entries {
+        if let Event::Prompted(message) = &entry.event {
+            *prompts.entry(message.id.clone()).or_insert(0) += 1;
+        }
+    }
+    if let Some((id, times)) = prompts.iter().find(|(_, times)| **times > 1) {
+        return Err(format!("prompt {id} is in the log {times} times"));
+    }
+    for (command, receipt) in witness.acknowledged.lock().unwrap().iter() {
+        let stored = disk.read(|backend| backend.receipt(&command.id));
+        if stored.is_none() || (stored.as_ref() != Some(receipt) && *receipt != Receipt::Queued) {
+            return Err(format!(
+                "{command:?} was answered {receipt:?} and the disk has {stored:?}"
+            ));
+        }
+        if let Order::Prompt(prompt) = &command.order
+            && !prompts.contains_key(&prompt.message)
+        {
+            return Err(format!(
+                "prompt {} was acknowledged and is not in the log",
+                prompt.message
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The root's model has read every child's answer exactly once.
+fn read_once(witness: &Witness, tree: &Tree, id: &TreeId) -> Result<(), String> {
+    let requests = witness.requests.lock().unwrap();
+    for (agent, lines) in requests
+        .iter()
+        .flat_map(|(agent, by)| by.values().map(move |lines| (agent, lines)))
+    {
+        let text = lines.join("\n");
+        let mut seen = BTreeSet::new();
+        for word in words(&text) {
+            if !seen.insert(word) {
+                return Err(format!("{agent} was sent {word} twice"));
+            }
+        }
+    }
+    let longest = requests
+        .get(id.root())
+        .and_then(|by| by.values().max_by_key(|lines| lines.len()));
+    let Some(last) = longest else { return Ok(()) };
+    let text = last.join("\n");
+    let sent: BTreeSet<&str> = words(&text).collect();
+    let root = tree.agent(id.root()).unwrap();
+    for child in &root.children {
+        let agent = tree.agent(child).unwrap();
+        for (index, run) in agent.runs.iter().enumerate() {
+            let Some((_, settlement)) = &run.settled else {
+                continue;
+            };
+            let said = settlement.output.as_deref().unwrap_or_default();
+            let whole = matches!(settlement.status, Status::Completed | Status::Partial(_));
+            if let (true, Some(word)) = (whole, words(said).last())
+                && !sent.contains(word)
+            {
+                let run = RunId {
+                    agent: child.clone(),
+                    run: offshoot_types::id::RunNo::new(index as u32 + 1),
+                };
+                return Err(format!("the root's model was never sent {word} of {run}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the unique words of a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("word").filter_map(|(at, _)| {
+        let rest = &text[at..];
+        let end = rest.find('.')?;
+        rest[4..end]
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| &rest[..=end])
+    })
+}
