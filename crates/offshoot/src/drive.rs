@@ -1,0 +1,182 @@
+//! One errand: a command to a session, and everything until it is answered.
+//!
+//! Shared by all that ask an agent something. Sends the command, follows the
+//! tree until it is quiet, recovers meanwhile what dead neighbours left, and
+//! leaves in good order. Finding the session and its models comes before this.
+
+use std::pin::pin;
+
+use offshoot_engine::{Answer, Query, Runtime};
+use offshoot_types::command::{Command, Order, Prompt, Receipt};
+use offshoot_types::env::Env;
+use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::store::StoreError;
+
+use crate::env::System;
+use crate::exit::{Code, Stop};
+use crate::follow::{Ended, Follower, Goal};
+use crate::lookup::Session;
+use crate::output;
+use crate::signals::Signals;
+use crate::view::View;
+
+/// What is to be asked, and of whom.
+pub(crate) struct Errand {
+    /// The session, as it was before.
+    pub(crate) session: Session,
+    pub(crate) agent: AgentId,
+    /// The words; without any, the session goes on with what it has.
+    pub(crate) prompt: Option<String>,
+    pub(crate) view: View,
+    /// What to do when another process runs the session.
+    pub(crate) elsewhere: Elsewhere,
+}
+
+/// What to do when another process runs the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    /// Follow it there.
+    Follow,
+    /// Leave the message with it.
+    Leave,
+}
+
+/// Runs an errand to its end, then leaves in good order.
+pub(crate) async fn drive(
+    runtime: Runtime,
+    errand: Errand,
+    mut signals: Signals,
+) -> Result<Code, Stop> {
+    let id = errand.session.id.clone();
+    let ended = Box::pin(ask(&runtime, errand, &mut signals)).await;
+    if let Ok(Ended::AtOnce) = ended {
+        // As a crash would: what is left is recovered by whoever comes next.
+        return Ok(Code::Interrupted);
+    }
+    leave(runtime, &mut signals).await;
+    Ok(match ended? {
+        Ended::Quiet(code) => code,
+        Ended::Parked(text) => {
+            output::complain(&text);
+            output::complain(&format!(
+                "the session is kept as far as it got; when that is put right, go on with: \
+                 offshoot run --session {id}"
+            ));
+            Code::Failed
+        }
+        Ended::AtOnce | Ended::Terminated => Code::Interrupted,
+    })
+}
+
+/// Leaves in good order, or at once when told so meanwhile.
+pub(crate) async fn leave(runtime: Runtime, signals: &mut Signals) {
+    tokio::select! {
+        biased;
+        () = runtime.shutdown() => {}
+        _ = signals.next() => {}
+    }
+}
+
+async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result<Ended, Stop> {
+    let Errand {
+        session: Session { id, log, tree },
+        agent,
+        prompt,
+        mut view,
+        elsewhere,
+    } = errand;
+    view.before(&log);
+    drop(log);
+    let message = prompt.is_some().then(|| MessageId::new(System.new_id()));
+    let command = command(&id, &agent, prompt, message.clone());
+    let receipt = tokio::select! {
+        biased;
+        receipt = runtime.command(command) => receipt?,
+        _ = signals.next() => return Ok(Ended::Terminated),
+    };
+    if !is_ours(runtime, &id).await? {
+        let here = format!("session {id} is run by another process");
+        let left = if receipt == Receipt::Queued {
+            "the message is queued there"
+        } else {
+            "the message was delivered there"
+        };
+        if elsewhere == Elsewhere::Leave {
+            output::complain(&format!("{here}; {left}"));
+            return Ok(Ended::Quiet(Code::Completed));
+        }
+        output::complain(&format!("{here}; following it there"));
+    }
+    let upto = last_pos(runtime, &id, tree.pos()).await?;
+    let goal = Goal {
+        upto,
+        prompt: message,
+    };
+    let follower = Follower::new(runtime, (id, agent), tree, goal, &mut view).await;
+    let mut recovering = pin!(recover(runtime));
+    let mut recovered = false;
+    let ended = {
+        let mut following = pin!(follower.follow(signals));
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut following => break ended?,
+                () = &mut recovering, if !recovered => recovered = true,
+            }
+        }
+    };
+    if !recovered && matches!(ended, Ended::Quiet(_)) {
+        tokio::select! {
+            biased;
+            () = recovering => {}
+            _ = signals.next() => {}
+        }
+    }
+    Ok(ended)
+}
+
+fn command(
+    tree: &TreeId,
+    agent: &AgentId,
+    prompt: Option<String>,
+    message: Option<MessageId>,
+) -> Command {
+    let order = match (prompt, message) {
+        (Some(text), Some(message)) => Order::Prompt(Prompt {
+            message,
+            text,
+            metadata: None,
+        }),
+        (Some(_) | None, _) => Order::Resume,
+    };
+    Command {
+        id: CommandId::new(System.new_id()),
+        tree: tree.clone(),
+        agent: agent.clone(),
+        order,
+    }
+}
+
+/// Tells whether this process runs the tree.
+async fn is_ours(runtime: &Runtime, tree: &TreeId) -> Result<bool, StoreError> {
+    let query = Query::Status(tree.clone(), tree.root().clone());
+    let answer = runtime.query(query).await?;
+    Ok(matches!(answer, Answer::Status(Some(_))))
+}
+
+/// Returns the place of the last entry of a tree.
+async fn last_pos(runtime: &Runtime, tree: &TreeId, known: Pos) -> Result<Pos, StoreError> {
+    Ok(
+        match runtime.query(Query::Log(tree.clone(), known)).await? {
+            Answer::Log(news) => news.last().map_or(known, |entry| entry.pos),
+            Answer::Sessions(_) | Answer::Status(_) | Answer::Tree(_) | Answer::TreeOf(_) => known,
+        },
+    )
+}
+
+/// Recovers what dead neighbours left. That it fails there does not concern this errand.
+async fn recover(runtime: &Runtime) {
+    if let Err(error) = runtime.recover_others().await {
+        output::complain(&format!("recover other sessions: {error}"));
+    }
+}

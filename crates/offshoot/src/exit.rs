@@ -1,0 +1,104 @@
+//! How the program ends: exit codes, and the errors that lead to them.
+//!
+//! `Usage` is what the person can put right by asking differently; everything
+//! else that goes wrong is `Failed`. How a run ended is not an error but a
+//! settlement, and has a code of its own.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use offshoot_engine::CommandError;
+use offshoot_types::settlement::Status;
+use offshoot_types::store::StoreError;
+
+/// What the program returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    Completed,
+    Failed,
+    Usage,
+    Partial,
+    Interrupted,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code.number())
+    }
+}
+
+impl Code {
+    /// Returns the number that the shell sees.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Partial => 3,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// Returns the code for how a run ended.
+    pub(crate) fn of(status: &Status) -> Self {
+        match status {
+            Status::Completed => Self::Completed,
+            Status::Partial(_) | Status::BudgetExhausted(_) => Self::Partial,
+            Status::Failed { .. } | Status::Denied { .. } | Status::Lost { .. } => Self::Failed,
+            Status::Cancelled(_) => Self::Interrupted,
+        }
+    }
+}
+
+/// Why the program stops before it has done what was asked.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// What was asked cannot be done; asking differently would help.
+    Usage(String),
+    /// It went wrong.
+    Failed(anyhow::Error),
+}
+
+impl Stop {
+    /// Something that asking differently would put right.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::Usage(text.into())
+    }
+
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::Usage(_) => Code::Usage,
+            Self::Failed(_) => Code::Failed,
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) => f.write_str(text),
+            Self::Failed(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<CommandError> for Stop {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Invalid(text) | CommandError::Unknown(text) => Self::Usage(text),
+            CommandError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Follows a tree until it is quiet.
+//!
+//! Works the same whether this process runs the tree or another does: what has
+//! happened is folded from the log, and "quiet" is judged from the fold alone
+//! (R19). A tree whose owner has died meanwhile is taken over. Starts nothing
+//! but what was asked for, and what a signal asks for.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use offshoot_engine::{Answer, CommandError, Query, Runtime, Subscription, Update};
+use offshoot_types::command::{Command, Order, Receipt, Scope};
+use offshoot_types::env::Env;
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::store::{StoreError, StoreErrorKind};
+use offshoot_types::tree::Tree;
+
+use crate::env::System;
+use crate::exit::{Code, Stop};
+use crate::output;
+use crate::signals::{Signal, Signals};
+use crate::view::View;
+
+/// How long nothing may happen before we look whether the owner of a tree is still there.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// When following is over.
+pub(crate) struct Goal {
+    /// Whatever happened up to here has been seen.
+    pub(crate) upto: Pos,
+    /// This prompt has been taken.
+    pub(crate) prompt: Option<MessageId>,
+}
+
+/// Why following is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Nothing runs and nothing wants to; the agent's last run says how it went.
+    Quiet(Code),
+    /// The log cannot be written; the tree was let go.
+    Parked(String),
+    /// A second Ctrl-C: leave now.
+    AtOnce,
+    /// SIGTERM: leave in good order.
+    Terminated,
+}
+
+type Ordered<'a> = Pin<Box<dyn Future<Output = Result<Receipt, CommandError>> + 'a>>;
+
+/// A tree that is followed.
+pub(crate) struct Follower<'a> {
+    runtime: &'a Runtime,
+    id: TreeId,
+    agent: AgentId,
+    tree: Tree,
+    view: &'a mut View,
+    updates: Subscription,
+    goal: Goal,
+    prompted: bool,
+    /// A command of our own that is on its way.
+    ordered: Option<Ordered<'a>>,
+    interrupted: bool,
+}
+
+impl<'a> Follower<'a> {
+    /// Follows a tree from where `tree` is.
+    pub(crate) async fn new(
+        runtime: &'a Runtime,
+        (id, agent): (TreeId, AgentId),
+        tree: Tree,
+        goal: Goal,
+        view: &'a mut View,
+    ) -> Self {
+        let updates = runtime.subscribe(&id, tree.pos()).await;
+        Self {
+            runtime,
+            prompted: goal.prompt.is_none(),
+            id,
+            agent,
+            tree,
+            view,
+            updates,
+            goal,
+            ordered: None,
+            interrupted: false,
+        }
+    }
+
+    /// Shows what happens until the goal is reached or a signal says to leave.
+    pub(crate) async fn follow(mut self, signals: &mut Signals) -> Result<Ended, Stop> {
+        while !self.is_done() {
+            tokio::select! {
+                biased;
+                signal = signals.next() => match signal {
+                    Signal::Terminate => return Ok(Ended::Terminated),
+                    Signal::Interrupt if self.interrupted => return Ok(Ended::AtOnce),
+                    Signal::Interrupt => self.interrupt(),
+                },
+                receipt = wait(&mut self.ordered) => {
+                    self.ordered = None;
+                    receipt?;
+                }
+                update = self.updates.next() => match update? {
+                    Update::Entry(entry) => self.take(&entry)?,
+                    Update::Delta(delta) => self.view.delta(&delta)?,
+                    Update::Activity(..) | Update::Idle => {}
+                    Update::Parked(text) => return Ok(Ended::Parked(text)),
+                },
+                () = tokio::time::sleep(SILENCE), if self.ordered.is_none() => {
+                    if self.is_orphan().await? {
+                        self.order(self.id.root().clone(), Order::Resume);
+                    }
+                }
+            }
+        }
+        let settlement = self
+            .tree
+            .agent(&self.agent)
+            .and_then(|agent| agent.settlement());
+        self.view
+            .quiet(settlement.map(|settlement| &**settlement))?;
+        // A prompt that was queued behind a turn that failed stays queued: that failure counts.
+        Ok(Ended::Quiet(match settlement {
+            Some(settlement) => Code::of(&settlement.status),
+            None => Code::Completed,
+        }))
+    }
+
+    fn take(&mut self, entry: &Entry) -> Result<(), Stop> {
+        self.view.entry(&self.tree, entry)?;
+        self.tree.apply(entry).map_err(|violation| {
+            let text = format!("follow session {}: {violation}", self.id);
+            StoreError::new(StoreErrorKind::Unusable, text)
+        })?;
+        if let Event::Prompted(message) = &entry.event {
+            self.prompted |= self.goal.prompt.as_ref() == Some(&message.id);
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.prompted && self.tree.pos() >= self.goal.upto && is_quiet(&self.tree)
+    }
+
+    fn interrupt(&mut self) {
+        self.interrupted = true;
+        output::complain("cancelling; Ctrl-C again leaves at once");
+        self.order(self.agent.clone(), Order::Cancel(Scope::Run));
+    }
+
+    fn order(&mut self, agent: AgentId, order: Order) {
+        let command = Command {
+            id: CommandId::new(System.new_id()),
+            tree: self.id.clone(),
+            agent,
+            order,
+        };
+        self.ordered = Some(Box::pin(self.runtime.command(command)));
+    }
+
+    /// Tells whether nobody runs the tree although it is not quiet.
+    async fn is_orphan(&self) -> Result<bool, StoreError> {
+        let ours = Query::Status(self.id.clone(), self.id.root().clone());
+        if let Answer::Status(Some(_)) = self.runtime.query(ours).await? {
+            return Ok(false);
+        }
+        let Answer::Sessions(sessions) = self.runtime.query(Query::Sessions).await? else {
+            return Ok(false);
+        };
+        let mut sessions = sessions.iter();
+        Ok(sessions.any(|session| session.tree == self.id && !session.owned))
+    }
+}
+
+/// Tells whether nothing runs, nothing that can run is queued, and nothing waits to be told (R19).
+pub(crate) fn is_quiet(tree: &Tree) -> bool {
+    tree.open_runs() == 0
+        && tree.walk().into_iter().all(|id| {
+            let Some(agent) = tree.agent(id) else {
+                return true;
+            };
+            let wakes = agent.mail.values().any(|run| {
+                let settled = tree.run(run).and_then(|run| run.settled.as_ref());
+                settled.is_some_and(|(_, settlement)| settlement.status.wakes())
+            });
+            !wakes && (agent.queue.is_empty() || agent.paused)
+        })
+}
+
+/// Waits for a command of our own; for ever if there is none.
+async fn wait(ordered: &mut Option<Ordered<'_>>) -> Result<Receipt, CommandError> {
+    match ordered {
+        Some(ordered) => ordered.await,
+        None => std::future::pending().await,
+    }
+}

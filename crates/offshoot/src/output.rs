@@ -1,0 +1,41 @@
+//! What is said, and to whom: stdout for answers, stderr for everything about them.
+//!
+//! The only place that writes to either. A reader who has gone is no error: what
+//! was asked for goes on, and nothing more is said. What comes from models and
+//! files is made harmless for terminals where it is rendered, not here.
+
+use std::io::{self, ErrorKind, Write};
+
+/// Stdout, until its reader goes.
+#[derive(Debug, Default)]
+pub(crate) struct Stdout {
+    closed: bool,
+}
+
+impl Stdout {
+    /// Writes a line. Fails if it could not be written although somebody reads.
+    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+/// Says something on stderr. There is nobody left to tell when that fails.
+pub(crate) fn note(text: &str) {
+    drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// Says on stderr what went wrong.
+pub(crate) fn complain(text: &str) {
+    note(&format!("offshoot: {text}"));
+}

@@ -1,0 +1,196 @@
+//! `offshoot run`: asks an agent something and prints its answer.
+//!
+//! Opens a session, or continues one, and hands over to `drive`. A session keeps
+//! its model, its agent and its folder; asking it for others is refused rather
+//! than ignored.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_engine::{CommandError, Runtime};
+use offshoot_types::command::{Command, Opening, Order};
+use offshoot_types::env::Env;
+use offshoot_types::event::Origin;
+use offshoot_types::id::{AgentId, CommandId, TreeId};
+use offshoot_types::store::{Store, StoreErrorKind};
+
+use crate::assemble::{self, Models};
+use crate::cli::Run;
+use crate::drive::{self, Elsewhere, Errand};
+use crate::env::System;
+use crate::exit::{Code, Stop};
+use crate::json_events::Fold;
+use crate::lookup::{self, Session};
+use crate::signals::Signals;
+use crate::view::View;
+use crate::{clock, config, output, prompt};
+
+/// The agent that is asked when none is named.
+const AGENT: &str = "build";
+
+/// How long another process may take to write the beginning of a session it opens.
+const BIRTH: Duration = Duration::from_secs(5);
+
+/// How often we look for it.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Carries out `offshoot run`.
+pub(crate) async fn run(args: Run, data_dir: &Path) -> Result<Code, Stop> {
+    let signals = Signals::listen()?;
+    let prompt = args.prompt.clone().map(prompt::read).transpose()?;
+    let id = match &args.session {
+        Some(id) => AgentId::from_client(id).map_err(|error| Stop::usage(error.to_string()))?,
+        None => AgentId::new(System.new_id()),
+    };
+    let asked = args
+        .model
+        .as_deref()
+        .map(|model| assemble::model_name(model, Path::new("")))
+        .transpose()?;
+    let store = assemble::store(data_dir)?;
+    let known = existing(store.as_ref(), &id, &args).await?;
+    let (model, kept) = match (known.as_ref().and_then(Session::model), asked) {
+        (Some(kept), Some(asked)) if kept != asked => {
+            let text = format!("session {id} keeps its model, {kept}; leave out --model");
+            return Err(Stop::usage(text));
+        }
+        (Some(kept), _) => (kept.to_owned(), true),
+        (None, Some(asked)) => (asked, false),
+        (None, None) => return Err(Stop::usage("give --model PROVIDER/NAME")),
+    };
+    if prompt.is_none() && !kept {
+        return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
+    }
+    let models = Models::load(&model)?;
+    let runtime = assemble::runtime(store.clone(), models);
+    let session = match known {
+        Some(session) => session,
+        None => {
+            let new = New {
+                id: id.clone(),
+                model,
+                agent: args.agent,
+                cwd: args.cwd,
+            };
+            new.open(&runtime, &store).await?
+        }
+    };
+    if !args.json && args.session.is_none() {
+        output::note(&format!("session {id}"));
+    }
+    let errand = Errand {
+        view: view(args.json, &session.id),
+        session,
+        agent: id,
+        prompt,
+        elsewhere: Elsewhere::Follow,
+    };
+    drive::drive(runtime, errand, signals).await
+}
+
+/// Returns how to show a tree.
+pub(crate) fn view(json: bool, tree: &TreeId) -> View {
+    if json {
+        View::events(Fold::new(tree.clone()))
+    } else {
+        View::answer()
+    }
+}
+
+/// Finds the session to continue; `None` if one has to be opened.
+async fn existing(store: &dyn Store, id: &AgentId, args: &Run) -> Result<Option<Session>, Stop> {
+    if args.session.is_none() {
+        return Ok(None);
+    }
+    let Some(tree) = store.tree_of(id).await? else {
+        return Ok(None);
+    };
+    if tree.root() != id {
+        return Err(Stop::usage(format!(
+            "{id} is an agent of session {tree}; talk to it with: offshoot sessions message {id}"
+        )));
+    }
+    let Some(session) = lookup::session(store, &tree).await? else {
+        return Ok(None);
+    };
+    keeps(&session, args)?;
+    Ok(Some(session))
+}
+
+/// Refuses what would change a session.
+fn keeps(session: &Session, args: &Run) -> Result<(), Stop> {
+    let id = &session.id;
+    let Some(root) = session.tree.agent(id.root()) else {
+        return Ok(());
+    };
+    let definition = &root.spawned.definition;
+    if args.agent.as_ref().is_some_and(|asked| asked != definition) {
+        let text = format!("session {id} keeps its agent, {definition}; leave out --agent");
+        return Err(Stop::usage(text));
+    }
+    if let (Some(asked), Origin::Session { workspace, .. }) = (&args.cwd, &root.spawned.origin)
+        && config::workspace(Some(asked))? != *workspace
+    {
+        let text = format!("session {id} keeps its folder, {workspace}; leave out --cwd");
+        return Err(Stop::usage(text));
+    }
+    Ok(())
+}
+
+/// A session that is to be opened.
+struct New {
+    id: AgentId,
+    model: String,
+    agent: Option<String>,
+    cwd: Option<PathBuf>,
+}
+
+impl New {
+    /// Opens the session, or finds it when another process was quicker.
+    async fn open(self, runtime: &Runtime, store: &Arc<dyn Store>) -> Result<Session, Stop> {
+        let tree = TreeId::of(self.id.clone());
+        let opening = Opening {
+            definition: self.agent.unwrap_or_else(|| AGENT.to_owned()),
+            model: self.model,
+            workspace: config::workspace(self.cwd.as_deref())?,
+            date: clock::date(System.now()),
+            metadata: None,
+        };
+        let command = Command {
+            id: CommandId::new(System.new_id()),
+            tree: tree.clone(),
+            agent: self.id,
+            order: Order::Open(opening),
+        };
+        match runtime.command(command).await {
+            // Nothing of it is to be skipped: its birth is news as well.
+            Ok(_) => Ok(Session::unborn(tree)),
+            Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
+                born_elsewhere(store.as_ref(), tree).await
+            }
+            Err(error) => match lookup::session(store.as_ref(), &tree).await? {
+                Some(session) => Ok(session),
+                None => Err(error.into()),
+            },
+        }
+    }
+}
+
+/// Waits for a session that another process is opening.
+async fn born_elsewhere(store: &dyn Store, tree: TreeId) -> Result<Session, Stop> {
+    let born = async {
+        loop {
+            if let Some(session) = lookup::session(store, &tree).await? {
+                return Ok(session);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    match tokio::time::timeout(BIRTH, born).await {
+        Ok(session) => session,
+        Err(_) => Err(Stop::usage(format!(
+            "session {tree} is held by another process that does not open it"
+        ))),
+    }
+}
