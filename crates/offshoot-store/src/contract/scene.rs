@@ -78,6 +78,13 @@ impl Scene {
         }
     }
 
+    /// Goes on with an agent that another scene has written as far as `seq`.
+    pub fn resume(&mut self, agent: &str, seq: Seq) -> &mut Self {
+        let progress = self.agents.entry(AgentId::new(agent)).or_default();
+        progress.seq = seq;
+        self
+    }
+
     /// Writes any event as the next of an agent.
     pub fn event(&mut self, agent: &str, event: Event) -> &mut Self {
         let agent = AgentId::new(agent);

@@ -21,35 +21,41 @@ pub(super) struct Mailbox<T> {
 struct State<T> {
     queue: VecDeque<T>,
     closed: bool,
+    /// Whether the thread waits: waking one that does not costs a system call all the same.
+    waiting: bool,
 }
 
 impl<T> Mailbox<T> {
     /// Leaves something, unless the thread is gone; then it is dropped.
     pub(super) fn send(&self, item: T) {
         let mut state = self.lock();
-        if !state.closed {
-            state.queue.push_back(item);
+        if state.closed {
+            return;
+        }
+        state.queue.push_back(item);
+        let wake = state.waiting;
+        state.waiting = false;
+        drop(state);
+        if wake {
             self.ready.notify_one();
         }
     }
 
     /// Leaves something, unless something waits already.
     pub(super) fn send_if_empty(&self, item: T) {
-        let mut state = self.lock();
-        if !state.closed && state.queue.is_empty() {
-            state.queue.push_back(item);
-            self.ready.notify_one();
+        if self.lock().queue.is_empty() {
+            self.send(item);
         }
     }
 
     /// Waits, then takes what is there, up to `most`; `None` when it is closed and empty.
     pub(super) fn take(&self, most: usize) -> Option<Vec<T>> {
-        let state = self.lock();
-        let idle = |state: &mut State<T>| state.queue.is_empty() && !state.closed;
-        let mut state = self
-            .ready
-            .wait_while(state, idle)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        while state.queue.is_empty() && !state.closed {
+            state.waiting = true;
+            let woken = self.ready.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
         let count = state.queue.len().min(most);
         (count > 0).then(|| state.queue.drain(..count).collect())
     }
@@ -80,6 +86,7 @@ impl<T: Send + 'static> Worker<T> {
             state: Mutex::new(State {
                 queue: VecDeque::new(),
                 closed: false,
+                waiting: false,
             }),
             ready: Condvar::new(),
         });

@@ -117,7 +117,7 @@ impl Place<'_> {
         self.store(&entry, agent.key)?;
         self.take_effect(&entry, &agent)?;
         if agent.has_rows {
-            chat::project(self.connection, self.tree.key, &entry)?;
+            chat::project(self.connection, self.tree, &entry)?;
         }
         Ok(entry)
     }

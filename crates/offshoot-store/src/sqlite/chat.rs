@@ -6,8 +6,9 @@
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp, TreeId};
 use offshoot_types::message::Usage;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
+use super::counters::TreeCounters;
 use super::failure::Failure;
 use super::read::{self, number, signed, text};
 use crate::chat::{
@@ -16,8 +17,17 @@ use crate::chat::{
 };
 
 /// Writes what an entry does to the rows of its agent.
-pub(super) fn project(connection: &Connection, tree: i64, entry: &Entry) -> Result<(), Failure> {
-    for op in chat::derive(entry, &mut Log { connection, tree })? {
+pub(super) fn project(
+    connection: &Connection,
+    tree: &mut TreeCounters,
+    entry: &Entry,
+) -> Result<(), Failure> {
+    let mut log = Log {
+        connection,
+        id: &entry.tree,
+        tree,
+    };
+    for op in chat::derive(entry, &mut log)? {
         execute(connection, op)?;
     }
     Ok(())
@@ -26,26 +36,24 @@ pub(super) fn project(connection: &Connection, tree: i64, entry: &Entry) -> Resu
 /// The log of a tree, as far as the transaction has it.
 struct Log<'a> {
     connection: &'a Connection,
-    tree: i64,
+    id: &'a TreeId,
+    tree: &'a mut TreeCounters,
 }
 
 impl Source for Log<'_> {
     type Error = Failure;
 
     fn workspace(&mut self) -> Result<Option<String>, Failure> {
-        let sql = "SELECT workspace_root FROM chat_sessions JOIN trees USING (id) WHERE key = ?1";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let found = statement.query_row([self.tree], |row| row.get(0));
-        Ok(found.optional()?.flatten())
+        self.tree.workspace(self.connection)
     }
 
     fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Entry>>, Failure> {
-        let sql = "SELECT 1 FROM agents WHERE id = ?1 AND parent IS NOT NULL AND NOT inspectable";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        if !statement.exists([agent.as_str()])? {
-            return Ok(None);
+        match self.tree.agent(self.connection, agent)? {
+            Some(found) if !found.has_rows => {
+                read::log(self.connection, self.id, agent, found.key).map(Some)
+            }
+            Some(_) | None => Ok(None),
         }
-        read::agent_log(self.connection, agent).map(Some)
     }
 }
 
@@ -143,8 +151,7 @@ fn finish_part(
     at: Timestamp,
 ) -> Result<(), Failure> {
     let sql = "SELECT rowid, data_json FROM chat_parts
-        WHERE tool_call_id = ?2 AND session_id = ?1 AND tool_state = 'input-available'
-        ORDER BY rowid DESC LIMIT 1";
+        WHERE tool_call_id = ?2 AND session_id = ?1 AND tool_state = 'input-available'";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([session.as_str(), call.as_str()])?;
     let Some(row) = rows.next()? else {

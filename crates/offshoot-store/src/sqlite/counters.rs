@@ -27,6 +27,8 @@ pub(super) struct TreeCounters {
     pub(super) key: i64,
     pub(super) pos: Pos,
     agents: HashMap<AgentId, AgentCounters>,
+    /// The root folder, once somebody has asked; it never changes.
+    workspace: Option<String>,
 }
 
 /// Where an agent is.
@@ -88,6 +90,18 @@ impl TreeCounters {
         Ok(self.agents.get_mut(id))
     }
 
+    /// Returns the root folder.
+    pub(super) fn workspace(&mut self, connection: &Connection) -> Result<Option<String>, Failure> {
+        if self.workspace.is_none() {
+            let sql = "SELECT workspace_root FROM chat_sessions JOIN trees USING (id)
+                WHERE key = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement.query_row([self.key], |row| row.get(0));
+            self.workspace = found.optional()?.flatten();
+        }
+        Ok(self.workspace.clone())
+    }
+
     /// Remembers an agent that was just born.
     pub(super) fn born(&mut self, id: &AgentId, agent: AgentCounters) {
         self.agents.insert(id.clone(), agent);
@@ -101,6 +115,7 @@ fn load_tree(connection: &Connection, id: &TreeId) -> Result<Option<TreeCounters
             key: row.get(0)?,
             pos: Pos::new(number(row, 1)?),
             agents: HashMap::new(),
+            workspace: None,
         })
     };
     let mut statement = connection.prepare_cached(sql)?;

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use offshoot_types::store::{StoreError, StoreErrorKind};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::failure::Failure;
@@ -27,6 +28,9 @@ static OPENING: Mutex<()> = Mutex::new(());
 
 /// More statements than the backend has.
 const STATEMENTS: usize = 64;
+
+/// What a connection keeps of the file; pages are taken as they are needed.
+const CACHE_KIB: i64 = 16 * 1024;
 
 /// How often a lock is tried again, and so how long: 55 ms, then in steps of 25 ms up to 5 s.
 const TRIES: i32 = 208;
@@ -46,6 +50,8 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
         patiently(|| write_ahead(&connection))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        // What a savepoint needs to undo is kept in memory rather than in a file of its own.
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
         prepare(&connection, path)?;
         Ok(connection)
     };
@@ -82,8 +88,7 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, StoreError> {
 pub(super) fn in_memory() -> Result<Connection, StoreError> {
     let open = || {
         let connection = Connection::open_in_memory()?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        connection.pragma_update(None, "foreign_keys", true)?;
+        settle(&connection)?;
         prepare(&connection, Path::new("memory"))?;
         Ok(connection)
     };
@@ -103,9 +108,17 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Failure> {
     let mut connection =
         Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_handler(Some(wait))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    connection.pragma_update(None, "foreign_keys", true)?;
+    settle(&connection)?;
     Ok(connection)
+}
+
+/// Sets what every connection needs.
+fn settle(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Without this SQLite plans a statement anew for every value that is bound to it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update(None, "foreign_keys", true)
 }
 
 /// Waits for a lock of another process a little longer each time, and not for ever.

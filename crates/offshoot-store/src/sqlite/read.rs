@@ -41,17 +41,31 @@ pub(super) fn entries(
 
 /// Returns an agent's whole log, in order.
 pub(super) fn agent_log(connection: &Connection, agent: &AgentId) -> Result<Vec<Entry>, Failure> {
-    let Some(tree) = tree_of(connection, agent)? else {
-        return Ok(Vec::new());
-    };
-    let sql = "SELECT pos, agent, seq, at, event FROM entries
-        WHERE agent = (SELECT key FROM agents WHERE id = ?1)
-        ORDER BY seq";
+    let sql = "SELECT agents.key, trees.id FROM agents JOIN trees ON trees.key = agents.tree
+        WHERE agents.id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([agent.as_str()])?;
+    let found = statement.query_row([agent.as_str()], |row| {
+        Ok((row.get(0)?, row.get::<_, String>(1)?))
+    });
+    match found.optional()? {
+        Some((key, tree)) => log(connection, &TreeId::of(AgentId::new(tree)), agent, key),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Returns the log of an agent whose key is known.
+pub(super) fn log(
+    connection: &Connection,
+    tree: &TreeId,
+    agent: &AgentId,
+    key: i64,
+) -> Result<Vec<Entry>, Failure> {
+    let sql = "SELECT pos, agent, seq, at, event FROM entries WHERE agent = ?1 ORDER BY seq";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([key])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
-        entries.push(entry(row, &tree, agent.clone())?);
+        entries.push(entry(row, tree, agent.clone())?);
     }
     Ok(entries)
 }
