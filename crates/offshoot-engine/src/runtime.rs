@@ -166,6 +166,7 @@ impl Runtime {
     /// will carry it out.
     pub async fn command(&self, command: Command) -> Result<Receipt, CommandError> {
         self.inner.check(&command)?;
+        self.inner.known(&command).await?;
         let store = &self.inner.parts.store;
         let mut submitted_at = None;
         loop {
@@ -175,7 +176,7 @@ impl Runtime {
             match self.handle(&command).await {
                 Ok(handle) => {
                     if let Some(receipt) = order(&handle, &command).await {
-                        return Ok(receipt);
+                        return refuse_second_opening(&command, receipt);
                     }
                 }
                 Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
@@ -280,7 +281,6 @@ impl Runtime {
         let (board, nudged) = match &command.order {
             Order::Open(opening) => self.inner.create(command, opening).await?,
             Order::Prompt(_) | Order::Cancel(_) | Order::Promote | Order::Resume => {
-                self.inner.known(command).await?;
                 self.inner.open(&command.tree).await?
             }
         };
@@ -298,6 +298,17 @@ impl Runtime {
         let handle = Handle { orders };
         *held = Some(handle.clone());
         Ok(handle)
+    }
+}
+
+/// Makes an error of an answer that says that the session was there before.
+fn refuse_second_opening(command: &Command, receipt: Receipt) -> Result<Receipt, CommandError> {
+    match (&command.order, receipt) {
+        (Order::Open(_), Receipt::NoEffect { .. }) => {
+            let text = format!("session {} exists already", command.tree);
+            Err(CommandError::Invalid(text))
+        }
+        (_, receipt) => Ok(receipt),
     }
 }
 
@@ -419,6 +430,9 @@ impl Inner {
 
     /// Fails unless the command's agent is in the command's tree.
     async fn known(&self, command: &Command) -> Result<(), CommandError> {
+        if matches!(command.order, Order::Open(_)) {
+            return Ok(());
+        }
         match self.parts.store.tree_of(&command.agent).await? {
             Some(tree) if tree == command.tree => Ok(()),
             Some(_) | None => {

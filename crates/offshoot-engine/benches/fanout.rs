@@ -1,0 +1,299 @@
+//! What a child costs: fan-outs of blocking children with everything committed to disk.
+//!
+//! A model in process that answers at once, so that what is measured is ours:
+//! spawn, stream, settle, deliver, on a real file with `synchronous=FULL`.
+//! Criterion measures wall time; processor time and memory, which it does not
+//! know, are measured once beside it and printed.
+
+#![expect(
+    clippy::expect_used,
+    reason = "a benchmark that cannot go on fails here"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput};
+use futures_core::stream::BoxStream;
+use futures_util::StreamExt;
+use offshoot_engine::{Answer, Limits, Parts, Query, Runtime, Update};
+use offshoot_store::Handle;
+use offshoot_types::cancel::Cancel;
+use offshoot_types::command::{Command, Opening, Order, Prompt};
+use offshoot_types::env::Env;
+use offshoot_types::event::Event;
+use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Timestamp, TreeId};
+use offshoot_types::json::RawJson;
+use offshoot_types::manifest::{Manifest, Mode, Registry};
+use offshoot_types::message::{Arguments, StopReason, Usage};
+use offshoot_types::model::{Chunk, Model, ModelError, Models, Request, RequestMessage};
+use tokio::sync::Semaphore;
+
+const SIZES: [usize; 6] = [1, 10, 50, 200, 1_000, 10_000];
+
+/// A model that fans out as its prompt says and answers at once, or when the gate lets it.
+#[derive(Clone)]
+struct Instant {
+    gate: Arc<Semaphore>,
+}
+
+impl Models for Instant {
+    fn find(&self, _name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Model for Instant {
+    fn stream(
+        &self,
+        request: Request,
+        _cancel: Cancel,
+    ) -> BoxStream<'static, Result<Chunk, ModelError>> {
+        let mut chunks = Vec::new();
+        let fan_out = match request.messages.last() {
+            Some(RequestMessage::User(text)) => text.parse().unwrap_or(0),
+            Some(_) | None => 0,
+        };
+        let arguments =
+            RawJson::of(&serde_json::json!({ "subagent_type": "worker", "prompt": "work" }));
+        for index in 0..fan_out {
+            chunks.push(Chunk::Call {
+                id: format!("call-{index}"),
+                tool: "task".to_owned(),
+                arguments: Arguments::Json(arguments.clone()),
+            });
+        }
+        let stop = if fan_out == 0 {
+            StopReason::End
+        } else {
+            StopReason::Calls
+        };
+        if fan_out == 0 {
+            chunks.push(Chunk::Text("done".to_owned()));
+        }
+        chunks.push(Chunk::End {
+            stop,
+            usage: Usage::default(),
+        });
+        let (gate, child) = (self.gate.clone(), request.from.depth > 0);
+        let wait = async move {
+            if child {
+                drop(gate.acquire().await);
+            }
+            futures_util::stream::iter(chunks.into_iter().map(Ok))
+        };
+        futures_util::stream::once(wait).flatten().boxed()
+    }
+}
+
+struct Clock;
+
+impl Env for Clock {
+    fn now(&self) -> Timestamp {
+        let since = std::time::SystemTime::UNIX_EPOCH
+            .elapsed()
+            .unwrap_or_default();
+        Timestamp::new(u64::try_from(since.as_millis()).unwrap_or(0))
+    }
+
+    fn new_id(&self) -> String {
+        static IDS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let id = IDS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        format!("0194d9a8-0000-7000-8000-{id:012x}")
+    }
+}
+
+fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
+    let mut registry = Registry::default();
+    registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
+    registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
+    Runtime::new(Parts {
+        store: Arc::new(Handle::open(folder).expect("open the store")),
+        models: Arc::new(Instant { gate: gate.clone() }),
+        tools: Vec::new(),
+        registry,
+        env: Arc::new(Clock),
+        limits: Limits {
+            descendants: 20_000,
+            slots: 20_000,
+            ..Limits::default()
+        },
+    })
+}
+
+/// Opens a session, fans out and waits until the tree is quiet.
+async fn fan_out(runtime: &Runtime, children: usize) -> TreeId {
+    let id = AgentId::new(Clock.new_id());
+    let tree = TreeId::of(id.clone());
+    let command = |order| Command {
+        id: CommandId::new(Clock.new_id()),
+        tree: tree.clone(),
+        agent: id.clone(),
+        order,
+    };
+    let opening = Opening {
+        definition: "lead".to_owned(),
+        model: "instant".to_owned(),
+        workspace: "/w".to_owned(),
+        date: "2026-11-15".to_owned(),
+        metadata: None,
+    };
+    runtime
+        .command(command(Order::Open(opening)))
+        .await
+        .expect("open");
+    let prompt = Prompt {
+        message: MessageId::new(Clock.new_id()),
+        text: children.to_string(),
+        metadata: None,
+    };
+    runtime
+        .command(command(Order::Prompt(prompt)))
+        .await
+        .expect("prompt");
+    let mut updates = runtime.subscribe(&tree, Pos::ZERO).await;
+    let mut settled = false;
+    loop {
+        match updates.next().await.expect("follow") {
+            Update::Entry(entry) => {
+                settled |= entry.agent == id && matches!(entry.event, Event::Settled { .. });
+            }
+            Update::Idle if settled => return tree,
+            Update::Parked(why) => panic!("{why}"),
+            Update::Idle | Update::Delta(_) | Update::Activity(..) => {}
+        }
+    }
+}
+
+fn threads() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .expect("build a runtime")
+}
+
+fn bench(criterion: &mut Criterion) {
+    let tokio = threads();
+    let mut group = criterion.benchmark_group("fan-out");
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300));
+    for children in SIZES {
+        group.throughput(Throughput::Elements(children as u64));
+        let folder = tempfile::tempdir().expect("make a folder");
+        let runtime = {
+            let _inside = tokio.enter();
+            runtime(
+                folder.path(),
+                &Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
+            )
+        };
+        group.bench_function(BenchmarkId::from_parameter(children), |bencher| {
+            bencher.iter(|| tokio.block_on(fan_out(&runtime, children)));
+        });
+        tokio.block_on(runtime.shutdown());
+    }
+    group.finish();
+}
+
+/// Prints processor time per child, and memory per live child.
+#[expect(clippy::print_stdout, reason = "a benchmark prints")]
+fn beside() {
+    let tokio = threads();
+    // Memory first: what a burst leaves behind would hide it.
+    for children in [10_000] {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let gate = Arc::new(Semaphore::new(0));
+        let each = tokio.block_on(live_bytes(folder.path(), &gate, children));
+        println!(
+            "{children:>6} live children: {:.1} KiB resident each",
+            each / 1024.0
+        );
+    }
+    for children in SIZES {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+        let rounds = (2_000 / children).max(1);
+        let (cpu, wall) = tokio.block_on(async {
+            let runtime = runtime(folder.path(), &gate);
+            fan_out(&runtime, children).await;
+            let (before, began) = (processor_ms(), tokio::time::Instant::now());
+            for _ in 0..rounds {
+                fan_out(&runtime, children).await;
+            }
+            let spent = (processor_ms() - before, began.elapsed());
+            runtime.shutdown().await;
+            spent
+        });
+        let each = (children * rounds) as f64;
+        let wall = wall.as_secs_f64() * 1e3 / each;
+        println!(
+            "{children:>6} children: {wall:.3} ms wall, {:.3} ms processor time each",
+            cpu / each
+        );
+    }
+}
+
+/// Holds children live behind the gate and returns how much resident memory each takes.
+async fn live_bytes(folder: &Path, gate: &Arc<Semaphore>, children: usize) -> f64 {
+    let runtime = runtime(folder, gate);
+    let before = resident_bytes();
+    let work = fan_out(&runtime, children);
+    let measure = async {
+        loop {
+            let Ok(Answer::Sessions(sessions)) = runtime.query(Query::Sessions).await else {
+                panic!("list sessions");
+            };
+            // Live means spawned and asked: the gate's queue is what they wait in.
+            if sessions
+                .first()
+                .is_some_and(|session| session.open_runs as usize > children)
+            {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                let grown = resident_bytes() - before;
+                gate.add_permits(Semaphore::MAX_PERMITS / 2);
+                return grown / children as f64;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let (each, _) = futures_util::future::join(measure, work).await;
+    runtime.shutdown().await;
+    each
+}
+
+/// Returns the processor time this process has used, in milliseconds.
+fn processor_ms() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("read /proc/self/stat");
+    let after = stat
+        .rsplit_once(')')
+        .map(|(_, rest)| rest)
+        .unwrap_or_default();
+    let ticks: f64 = after
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum();
+    // USER_HZ is 100 on every Linux that we run on.
+    ticks * 10.0
+}
+
+fn resident_bytes() -> f64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("read /proc/self/statm");
+    let pages: f64 = statm
+        .split_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .unwrap_or(0.0);
+    pages * 4096.0
+}
+
+fn main() {
+    beside();
+    let mut criterion = Criterion::default().configure_from_args();
+    bench(&mut criterion);
+    criterion.final_summary();
+}

@@ -1,0 +1,17 @@
+//! What the runtime does, seen from outside: a script in, a log out.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test that cannot go on fails here"
+)]
+
+mod abort;
+mod background;
+mod blocking;
+mod context;
+mod limits;
+mod permissions;
+mod restart;
+mod stage;
+mod talk;

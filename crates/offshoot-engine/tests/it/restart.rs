@@ -1,0 +1,164 @@
+//! The process dies: what is told, once, and what is not run again.
+
+use offshoot_types::command::{Order, Receipt};
+use offshoot_types::event::Event;
+use offshoot_types::outcome::ErrorKind;
+use offshoot_types::settlement::Status;
+use serde_json::json;
+
+use crate::stage::{Gate, Script, Stage, call, kind, say, task, task_in_background, user_texts};
+
+#[tokio::test]
+async fn sa_22_ses_40_a_lost_background_child_is_told_once_and_a_second_restart_adds_nothing() {
+    let never = Gate::shut();
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                task_in_background("worker", "go"),
+                say("started"),
+                say("noted"),
+            ],
+        )
+        .part("worker", [say("never").behind(&never)]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let root = stage.root();
+    stage
+        .until(|entry| entry.agent == root && matches!(entry.event, Event::TurnEnded { .. }))
+        .await;
+
+    let stage = stage.crash().await;
+    // Looking at it recovers it and starts no turn (R16).
+    assert!(matches!(
+        stage
+            .order(
+                root.clone(),
+                Order::Cancel(offshoot_types::command::Scope::Run)
+            )
+            .await,
+        Receipt::Settled(_)
+    ));
+    assert_eq!(stage.completions().await, [("lost".to_owned(), None)]);
+    assert_eq!(stage.script.sent("lead").len(), 2, "nobody was asked again");
+    let entries = stage.log().await.len();
+
+    let stage = stage.crash().await;
+    assert!(matches!(
+        stage
+            .order(
+                root.clone(),
+                Order::Cancel(offshoot_types::command::Scope::Run)
+            )
+            .await,
+        Receipt::Settled(_)
+    ));
+    assert_eq!(
+        stage.log().await.len(),
+        entries,
+        "a second restart adds nothing"
+    );
+
+    stage.ask("what happened?").await;
+    let texts = user_texts(&stage.script.sent("lead").pop().unwrap());
+    assert_eq!(
+        texts
+            .iter()
+            .filter(|text| text.contains("status=\"lost\""))
+            .count(),
+        1,
+        "{texts:?}"
+    );
+}
+
+#[tokio::test]
+async fn ses_40_a_blocking_child_that_was_lost_is_a_tool_error() {
+    let never = Gate::shut();
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say("noted")])
+        .part("worker", [say("never").behind(&never)]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.born("worker").await;
+
+    let stage = stage.crash().await;
+    stage.ask("and?").await;
+    assert_eq!(
+        kind(&stage.outcomes("lead").await[0]),
+        ErrorKind::ChildFailed
+    );
+    let child = stage.settlement(&stage.born("worker").await).await;
+    assert!(matches!(child.status, Status::Lost { .. }));
+    assert!(
+        stage.completions().await.is_empty(),
+        "told in the call, not a second time"
+    );
+}
+
+#[tokio::test]
+async fn r16_a_result_that_was_there_is_delivered_into_the_call_that_waited() {
+    let never = Gate::shut();
+    let two = [
+        (
+            "task",
+            json!({ "subagent_type": "worker", "prompt": "quick" }),
+        ),
+        (
+            "task",
+            json!({ "subagent_type": "helper", "prompt": "slow" }),
+        ),
+    ];
+    let script = Script::default()
+        .part("lead", [call(&two), say("noted")])
+        .part("worker", [say("in time")])
+        .part("helper", [say("never").behind(&never)]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let worker = stage.born("worker").await;
+    stage
+        .until(|entry| entry.agent == worker && matches!(entry.event, Event::Settled { .. }))
+        .await;
+
+    let stage = stage.crash().await;
+    stage.ask("and?").await;
+    let last = stage.script.sent("lead").pop().unwrap();
+    let sent = format!("{:?}", last.messages);
+    assert_eq!(sent.matches("in time").count(), 1, "{sent}");
+}
+
+#[tokio::test]
+async fn que_02_prompts_that_were_queued_survive_and_fire_in_order() {
+    let never = Gate::shut();
+    let script = Script::default().part(
+        "lead",
+        [say("never").behind(&never), say("two"), say("three")],
+    );
+    let stage = Stage::new(script).await;
+    for text in ["one", "two"] {
+        stage.prompt(stage.root(), text).await;
+    }
+    let stage = stage.crash().await;
+    stage.ask("three").await;
+    let texts = user_texts(&stage.script.sent("lead").pop().unwrap());
+    assert_eq!(texts, ["one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn r7_recovering_the_others_settles_what_a_dead_process_left_and_starts_nothing() {
+    let never = Gate::shut();
+    let script = Script::default().part("lead", [say("never").behind(&never)]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let root = stage.root();
+    stage
+        .until(|entry| entry.agent == root && matches!(entry.event, Event::TurnStarted { .. }))
+        .await;
+
+    let stage = stage.crash().await;
+    assert_eq!(stage.runtime.recover_others().await.unwrap(), 1);
+    assert!(matches!(
+        stage.settlement(&root).await.status,
+        Status::Lost { .. }
+    ));
+    assert_eq!(stage.runtime.recover_others().await.unwrap(), 0);
+}

@@ -1,0 +1,552 @@
+//! A stage: a runtime over a store in memory, and a model whose lines are written beforehand.
+//!
+//! Nothing here sleeps: a line may wait at a gate that the test opens, and the
+//! test waits for entries of the log.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use futures_util::StreamExt;
+use offshoot_engine::{Answer, Limits, Parts, Query, Runtime, Update};
+use offshoot_store::Handle;
+use offshoot_types::cancel::Cancel;
+use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
+use offshoot_types::env::Env;
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Timestamp, TreeId};
+use offshoot_types::json::RawJson;
+use offshoot_types::manifest::{Manifest, Mode, Registry};
+use offshoot_types::message::{Arguments, StopReason, Usage};
+use offshoot_types::model::{
+    Chunk, Model, ModelError, ModelErrorKind, Models, Request, RequestMessage,
+};
+use offshoot_types::outcome::{Body, ErrorKind, Outcome};
+use offshoot_types::permission::Need;
+use offshoot_types::settlement::Settlement;
+use offshoot_types::store::Store;
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec};
+use offshoot_types::tree::Tree;
+use tokio::sync::Semaphore;
+
+/// Something that lines wait at until the test opens it.
+#[derive(Clone)]
+pub(crate) struct Gate(Arc<Semaphore>);
+
+impl Gate {
+    pub(crate) fn shut() -> Self {
+        Self(Arc::new(Semaphore::new(0)))
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.add_permits(1_000);
+    }
+}
+
+/// One step of a model.
+#[derive(Clone)]
+pub(crate) struct Line {
+    acts: Vec<Result<Chunk, ModelError>>,
+    gate: Option<Gate>,
+    gate_after: Option<Gate>,
+}
+
+/// Says a text.
+pub(crate) fn say(text: &str) -> Line {
+    Line::of(vec![Ok(Chunk::Text(text.to_owned())), end(StopReason::End)])
+}
+
+/// Fails.
+pub(crate) fn fail(kind: ModelErrorKind) -> Line {
+    Line::of(vec![Err(ModelError::new(kind, "the model is unwell"))])
+}
+
+/// Calls tools.
+pub(crate) fn call(calls: &[(&str, serde_json::Value)]) -> Line {
+    let mut acts: Vec<_> = calls
+        .iter()
+        .map(|(tool, arguments)| {
+            Ok(Chunk::Call {
+                id: String::new(),
+                tool: (*tool).to_owned(),
+                arguments: Arguments::Json(RawJson::of(arguments)),
+            })
+        })
+        .collect();
+    acts.push(end(StopReason::Calls));
+    Line::of(acts)
+}
+
+/// Calls `task` once.
+pub(crate) fn task(agent: &str, prompt: &str) -> Line {
+    call(&[("task", task_arguments(agent, prompt))])
+}
+
+/// Calls `task` once, in the background.
+pub(crate) fn task_in_background(agent: &str, prompt: &str) -> Line {
+    let mut arguments = task_arguments(agent, prompt);
+    arguments["background"] = true.into();
+    call(&[("task", arguments)])
+}
+
+pub(crate) fn task_arguments(agent: &str, prompt: &str) -> serde_json::Value {
+    serde_json::json!({ "subagent_type": agent, "prompt": prompt })
+}
+
+fn end(stop: StopReason) -> Result<Chunk, ModelError> {
+    let usage = Usage {
+        input: 10,
+        output: 2,
+        ..Usage::default()
+    };
+    Ok(Chunk::End { stop, usage })
+}
+
+impl Line {
+    fn of(acts: Vec<Result<Chunk, ModelError>>) -> Self {
+        Self {
+            acts,
+            gate: None,
+            gate_after: None,
+        }
+    }
+
+    /// Waits at a gate before the first word.
+    pub(crate) fn behind(mut self, gate: &Gate) -> Self {
+        self.gate = Some(gate.clone());
+        self
+    }
+
+    /// Waits at a gate after the first word.
+    pub(crate) fn stalls_at(mut self, gate: &Gate) -> Self {
+        self.gate_after = Some(gate.clone());
+        self
+    }
+}
+
+/// The lines of every agent, by definition, and what the models were sent.
+#[derive(Clone, Default)]
+pub(crate) struct Script {
+    lines: Arc<Mutex<BTreeMap<String, VecDeque<Line>>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Script {
+    /// Adds the lines of a definition; agents of one definition take turns.
+    pub(crate) fn part(self, definition: &str, lines: impl IntoIterator<Item = Line>) -> Self {
+        let mut parts = self.lines.lock().unwrap();
+        parts
+            .entry(definition.to_owned())
+            .or_default()
+            .extend(lines);
+        drop(parts);
+        self
+    }
+
+    /// Returns what agents of a definition were sent, in order.
+    pub(crate) fn sent(&self, definition: &str) -> Vec<Request> {
+        let requests = self.requests.lock().unwrap();
+        requests
+            .iter()
+            .filter(|request| request.from.definition == definition)
+            .cloned()
+            .collect()
+    }
+}
+
+impl Models for Script {
+    fn find(&self, _name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Model for Script {
+    fn stream(
+        &self,
+        request: Request,
+        _cancel: Cancel,
+    ) -> BoxStream<'static, Result<Chunk, ModelError>> {
+        let line = {
+            let mut lines = self.lines.lock().unwrap();
+            lines
+                .get_mut(&request.from.definition)
+                .and_then(VecDeque::pop_front)
+        };
+        self.requests.lock().unwrap().push(request);
+        let Line {
+            acts,
+            gate,
+            gate_after,
+        } = line.unwrap_or_else(|| say("nothing more to say"));
+        let stream =
+            futures_util::stream::iter(acts.into_iter().enumerate()).then(move |(index, act)| {
+                let wait = match index {
+                    0 => gate.clone(),
+                    1 => gate_after.clone(),
+                    _ => None,
+                };
+                async move {
+                    if let Some(Gate(gate)) = wait {
+                        gate.acquire().await.unwrap().forget();
+                    }
+                    act
+                }
+            });
+        stream.boxed()
+    }
+}
+
+/// A clock that stands still and ids that count.
+#[derive(Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Env for Counter {
+    fn now(&self) -> Timestamp {
+        Timestamp::new(1_000)
+    }
+
+    fn new_id(&self) -> String {
+        format!("id-{}", self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A tool that notes its calls.
+pub(crate) struct Note {
+    spec: ToolSpec,
+    capability: &'static str,
+}
+
+impl Note {
+    fn tool(id: &str, effect: Effect, capability: &'static str) -> Arc<dyn Tool> {
+        let spec = ToolSpec {
+            id: id.to_owned(),
+            description: format!("{id} for tests"),
+            parameters: RawJson::of(&serde_json::json!({ "type": "object" })),
+            effect,
+        };
+        Arc::new(Self { spec, capability })
+    }
+}
+
+impl Tool for Note {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
+        let arguments: serde_json::Value = arguments.read().map_err(|error| error.to_string())?;
+        let path = arguments["path"].as_str().ok_or("path is missing")?;
+        let target = format!("{}/{path}", place.workspace);
+        Ok(vec![Need {
+            capability: self.capability.to_owned(),
+            target,
+        }])
+    }
+
+    fn run(
+        &self,
+        _arguments: RawJson,
+        _place: Place,
+        _cancel: Cancel,
+    ) -> BoxFuture<'static, Outcome> {
+        Box::pin(async { Outcome::output(RawJson::of(&"done")) })
+    }
+}
+
+/// A runtime with a session on it.
+pub(crate) struct Stage {
+    pub(crate) runtime: Runtime,
+    pub(crate) script: Script,
+    pub(crate) tree: TreeId,
+    store: Arc<Handle>,
+    env: Arc<Counter>,
+    limits: Limits,
+}
+
+impl Stage {
+    /// Opens a session with the definition `lead`.
+    pub(crate) async fn new(script: Script) -> Self {
+        Self::with(script, Limits::default()).await
+    }
+
+    pub(crate) async fn with(script: Script, limits: Limits) -> Self {
+        let store = Arc::new(Handle::memory().unwrap());
+        let env = Arc::new(Counter::default());
+        let runtime = runtime(&script, store.clone(), env.clone(), &limits);
+        let tree = TreeId::of(AgentId::new("root"));
+        let stage = Self {
+            runtime,
+            script,
+            tree,
+            store,
+            env,
+            limits,
+        };
+        stage
+            .order(stage.root(), Order::Open(opening("lead")))
+            .await;
+        stage
+    }
+
+    /// Kills the process and starts another on the same store.
+    pub(crate) async fn crash(self) -> Self {
+        let Self {
+            runtime: dead,
+            script,
+            tree,
+            store,
+            env,
+            limits,
+        } = self;
+        let again = Arc::new(store.another().unwrap());
+        drop(dead);
+        // The tasks of a dead runtime are gone when the lock is.
+        while again
+            .sessions()
+            .await
+            .unwrap()
+            .iter()
+            .any(|session| session.owned)
+        {
+            tokio::task::yield_now().await;
+        }
+        let runtime = runtime(&script, again.clone(), env.clone(), &limits);
+        Self {
+            runtime,
+            script,
+            tree,
+            store: again,
+            env,
+            limits,
+        }
+    }
+
+    pub(crate) fn root(&self) -> AgentId {
+        self.tree.root().clone()
+    }
+
+    pub(crate) async fn order(&self, agent: AgentId, order: Order) -> Receipt {
+        let id = CommandId::new(self.env.new_id());
+        self.runtime
+            .command(Command {
+                id,
+                tree: self.tree.clone(),
+                agent,
+                order,
+            })
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn prompt(&self, agent: AgentId, text: &str) {
+        let prompt = Prompt {
+            message: MessageId::new(self.env.new_id()),
+            text: text.to_owned(),
+            metadata: None,
+        };
+        assert_eq!(
+            self.order(agent, Order::Prompt(prompt)).await,
+            Receipt::Prompted
+        );
+    }
+
+    pub(crate) async fn cancel(&self, agent: AgentId) -> Settlement {
+        match self.order(agent, Order::Cancel(Scope::Run)).await {
+            Receipt::Settled(settlement) => settlement,
+            other => panic!("cancel was answered {other:?}"),
+        }
+    }
+
+    /// Asks the root and waits until the tree is quiet.
+    pub(crate) async fn ask(&self, text: &str) {
+        self.prompt(self.root(), text).await;
+        self.quiet().await;
+    }
+
+    /// Waits until the tree is quiet.
+    pub(crate) async fn quiet(&self) {
+        let mut updates = self.runtime.subscribe(&self.tree, Pos::ZERO).await;
+        loop {
+            match updates.next().await.unwrap() {
+                Update::Idle => return,
+                Update::Parked(why) => panic!("{why}"),
+                Update::Entry(_) | Update::Delta(_) | Update::Activity(..) => {}
+            }
+        }
+    }
+
+    /// Waits until an entry is in the log that the test looks for, and returns its agent.
+    pub(crate) async fn until(&self, wanted: impl Fn(&Entry) -> bool) -> AgentId {
+        let mut updates = self.runtime.subscribe(&self.tree, Pos::ZERO).await;
+        loop {
+            if let Update::Entry(entry) = updates.next().await.unwrap()
+                && wanted(&entry)
+            {
+                return entry.agent.clone();
+            }
+        }
+    }
+
+    /// Waits until an agent of a definition has been born, and returns it.
+    pub(crate) async fn born(&self, definition: &str) -> AgentId {
+        self.until(|entry| matches!(&entry.event, Event::Spawned(spawned) if spawned.definition == definition))
+            .await
+    }
+
+    /// Leaves in good order and returns the log as it is then, and whether somebody still owns it.
+    pub(crate) async fn shut_down(self) -> (Vec<Entry>, bool) {
+        self.runtime.shutdown().await;
+        let log = self
+            .store
+            .entries(&self.tree, Pos::ZERO, usize::MAX)
+            .await
+            .unwrap();
+        let owned = self
+            .store
+            .sessions()
+            .await
+            .unwrap()
+            .iter()
+            .any(|session| session.owned);
+        (log, owned)
+    }
+
+    pub(crate) async fn log(&self) -> Vec<Entry> {
+        self.store
+            .entries(&self.tree, Pos::ZERO, usize::MAX)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn tree(&self) -> Tree {
+        match self
+            .runtime
+            .query(Query::Tree(self.tree.clone()))
+            .await
+            .unwrap()
+        {
+            Answer::Tree(tree) => *tree,
+            other => panic!("the tree was answered {other:?}"),
+        }
+    }
+
+    /// Returns how the last run of an agent ended.
+    pub(crate) async fn settlement(&self, agent: &AgentId) -> Settlement {
+        self.tree()
+            .await
+            .agent(agent)
+            .unwrap()
+            .settlement()
+            .unwrap()
+            .as_ref()
+            .clone()
+    }
+
+    /// Returns the outcomes in the log of the agents of a definition, in order.
+    pub(crate) async fn outcomes(&self, definition: &str) -> Vec<Outcome> {
+        let tree = self.tree().await;
+        let of = |agent: &AgentId| tree.agent(agent).unwrap().spawned.definition == definition;
+        let log = self.log().await;
+        log.into_iter()
+            .filter(|entry| of(&entry.agent))
+            .filter_map(|entry| match entry.event {
+                Event::CallFinished { outcome, .. } => Some(outcome),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Returns the completions the root was told, as (status word, text).
+    pub(crate) async fn completions(&self) -> Vec<(String, Option<String>)> {
+        let root = self.root();
+        let log = self.log().await;
+        log.into_iter()
+            .filter(|entry| entry.agent == root)
+            .filter_map(|entry| match entry.event {
+                Event::Completion { settlement, .. } => {
+                    Some((settlement.status.word().to_owned(), settlement.output))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+fn runtime(script: &Script, store: Arc<Handle>, env: Arc<Counter>, limits: &Limits) -> Runtime {
+    let mut registry = Registry::default();
+    registry.extend([
+        Manifest::new("lead", Mode::Primary, "Lead."),
+        Manifest::new("worker", Mode::Subagent, "Work."),
+        Manifest::new("helper", Mode::All, "Help."),
+        Manifest {
+            inspectable: true,
+            ..Manifest::new("watched", Mode::Subagent, "Be seen.")
+        },
+        Manifest {
+            caller: offshoot_types::manifest::Caller::Agent,
+            ..Manifest::new("aware", Mode::All, "Help.")
+        },
+        Manifest {
+            permissions: Some(vec![offshoot_types::permission::Rule::new(
+                "fs.read",
+                "*",
+                offshoot_types::permission::Action::Allow,
+            )]),
+            ..Manifest::new("reader", Mode::Subagent, "Read.")
+        },
+    ]);
+    Runtime::new(Parts {
+        store,
+        models: Arc::new(script.clone()),
+        tools: vec![
+            Note::tool("read", Effect::Read, "fs.read"),
+            Note::tool("write", Effect::Write, "fs.write"),
+            Note::tool("run", Effect::Write, "shell.run"),
+        ],
+        registry,
+        env,
+        limits: limits.clone(),
+    })
+}
+
+pub(crate) fn opening(definition: &str) -> Opening {
+    Opening {
+        definition: definition.to_owned(),
+        model: "script".to_owned(),
+        workspace: "/w".to_owned(),
+        date: "2026-11-15".to_owned(),
+        metadata: None,
+    }
+}
+
+/// Returns the kind of a failed outcome.
+#[track_caller]
+pub(crate) fn kind(outcome: &Outcome) -> ErrorKind {
+    match &outcome.body {
+        Body::Error { kind, .. } => *kind,
+        Body::Output(data) => panic!("it worked: {data:?}"),
+    }
+}
+
+/// Returns the data of an outcome that worked.
+#[track_caller]
+pub(crate) fn data(outcome: &Outcome) -> serde_json::Value {
+    match &outcome.body {
+        Body::Output(data) => data.read().unwrap(),
+        Body::Error { kind, text } => panic!("it failed: {kind:?} {text}"),
+    }
+}
+
+/// Returns the user-side texts of a request.
+pub(crate) fn user_texts(request: &Request) -> Vec<String> {
+    request
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            RequestMessage::User(text) => Some(text.clone()),
+            RequestMessage::Assistant(_) | RequestMessage::Outcomes(_) => None,
+        })
+        .collect()
+}
