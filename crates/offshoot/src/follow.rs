@@ -15,7 +15,7 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Agent, Tree};
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
@@ -59,6 +59,8 @@ pub(crate) struct Follower<'a> {
     updates: Subscription,
     goal: Goal,
     prompted: bool,
+    /// Where the engine, if it is ours, said that the tree is quiet.
+    idle: Option<Pos>,
     /// A command of our own that is on its way.
     ordered: Option<Ordered<'a>>,
     interrupted: bool,
@@ -83,6 +85,7 @@ impl<'a> Follower<'a> {
             view,
             updates,
             goal,
+            idle: None,
             ordered: None,
             interrupted: false,
         }
@@ -90,7 +93,7 @@ impl<'a> Follower<'a> {
 
     /// Shows what happens until the goal is reached or a signal says to leave.
     pub(crate) async fn follow(mut self, signals: &mut Signals) -> Result<Ended, Stop> {
-        while !self.is_done() {
+        while !self.is_done().await? {
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
@@ -105,7 +108,8 @@ impl<'a> Follower<'a> {
                 update = self.updates.next() => match update? {
                     Update::Entry(entry) => self.take(&entry)?,
                     Update::Delta(delta) => self.view.delta(&delta)?,
-                    Update::Activity(..) | Update::Idle => {}
+                    Update::Activity(..) => {}
+                    Update::Idle => self.idle = Some(self.tree.pos()),
                     Update::Parked(text) => return Ok(Ended::Parked(text)),
                 },
                 () = tokio::time::sleep(SILENCE), if self.ordered.is_none() => {
@@ -140,8 +144,21 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    fn is_done(&self) -> bool {
-        self.prompted && self.tree.pos() >= self.goal.upto && is_quiet(&self.tree)
+    /// Tells whether the goal is reached and nothing has followed.
+    ///
+    /// Entries arrive one by one, and between two that were committed together a tree may look
+    /// quiet. The log never shows one of them without the other.
+    async fn is_done(&self) -> Result<bool, StoreError> {
+        let pos = self.tree.pos();
+        let quiet = self.idle == Some(pos) || is_quiet(&self.tree);
+        if !self.prompted || pos < self.goal.upto || !quiet {
+            return Ok(false);
+        }
+        let rest = Query::Log(self.id.clone(), pos);
+        Ok(match self.runtime.query(rest).await? {
+            Answer::Log(rest) => rest.is_empty(),
+            Answer::Sessions(_) | Answer::Status(_) | Answer::Tree(_) | Answer::TreeOf(_) => true,
+        })
     }
 
     fn interrupt(&mut self) {
@@ -174,18 +191,29 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Tells whether nothing runs, nothing that can run is queued, and nothing waits to be told (R19).
-pub(crate) fn is_quiet(tree: &Tree) -> bool {
+/// Tells whether nothing runs, nothing that can run is queued, and no mail wakes anybody (R19).
+fn is_quiet(tree: &Tree) -> bool {
     tree.open_runs() == 0
         && tree.walk().into_iter().all(|id| {
             let Some(agent) = tree.agent(id) else {
                 return true;
             };
-            let wakes = agent.mail.values().any(|run| {
-                let settled = tree.run(run).and_then(|run| run.settled.as_ref());
-                settled.is_some_and(|(_, settlement)| settlement.status.wakes())
-            });
-            !wakes && (agent.queue.is_empty() || agent.paused)
+            let queued = !agent.queue.is_empty() && !agent.paused;
+            !queued && !is_woken(tree, agent)
+        })
+}
+
+/// Tells whether mail starts a turn of an agent that rests.
+///
+/// Mail to one that was cancelled or lost waits for its next run (R18).
+fn is_woken(tree: &Tree, agent: &Agent) -> bool {
+    let may_wake = agent
+        .settlement()
+        .is_none_or(|settlement| settlement.status.wakes());
+    may_wake
+        && agent.mail.values().any(|run| {
+            let settled = tree.run(run).and_then(|run| run.settled.as_ref());
+            settled.is_some_and(|(_, settlement)| settlement.status.wakes())
         })
 }
 

@@ -3,8 +3,6 @@
 //! Reads only: nothing here claims a tree or starts a turn. A tree has to be
 //! read before a runtime can be made for it, because its log names its model.
 
-use std::collections::BTreeSet;
-
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
@@ -133,18 +131,5 @@ impl Session {
     pub(crate) fn model(&self) -> Option<&str> {
         let root = self.tree.agent(self.tree.root()?)?;
         Some(&root.spawned.model)
-    }
-
-    /// Returns an agent and everything below it.
-    pub(crate) fn below(&self, agent: &AgentId) -> BTreeSet<AgentId> {
-        let mut found = BTreeSet::from([agent.clone()]);
-        let mut look = vec![agent];
-        while let Some(id) = look.pop() {
-            if let Some(agent) = self.tree.agent(id) {
-                found.extend(agent.children.iter().cloned());
-                look.extend(&agent.children);
-            }
-        }
-        found
     }
 }

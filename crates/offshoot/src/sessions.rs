@@ -3,12 +3,13 @@
 //! Looking never claims a session and never starts a turn. Talking goes to
 //! whoever runs the session; if nobody does, it is run here.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 
 use offshoot_types::command::{Command, Order, Receipt, Scope};
 use offshoot_types::env::Env;
-use offshoot_types::id::CommandId;
+use offshoot_types::id::{AgentId, CommandId, Timestamp};
 use offshoot_types::store::SessionSummary;
 use serde_json::json;
 
@@ -61,7 +62,7 @@ async fn list(data_dir: &Path, json: bool) -> Result<(), Stop> {
     Ok(())
 }
 
-fn row(session: &SessionSummary, now: offshoot_types::id::Timestamp) -> [String; 5] {
+fn row(session: &SessionSummary, now: Timestamp) -> [String; 5] {
     [
         session.tree.to_string(),
         session.definition.clone(),
@@ -119,7 +120,7 @@ fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> Vec<String> {
 async fn show(data_dir: &Path, id: &str, json: bool) -> Result<(), Stop> {
     let store = assemble::store(data_dir)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    let shown = session.below(&agent);
+    let shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
     let mut stdout = Stdout::default();
     let mut fold = Fold::new(session.id.clone());
     for entry in &session.log {

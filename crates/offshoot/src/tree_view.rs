@@ -30,9 +30,8 @@ pub(crate) struct Line {
 pub(crate) fn lines(session: &Session, top: &AgentId, owned: bool) -> Vec<Line> {
     let tree = &session.tree;
     let tools = tools(session);
-    let shown = session.below(top);
     let base = tree.agent(top).map_or(0, |agent| agent.spawned.depth);
-    let ids = tree.walk().into_iter().filter(|id| shown.contains(*id));
+    let ids = tree.below(top).into_iter();
     let known = ids.filter_map(|id| Some((id, tree.agent(id)?)));
     known
         .map(|(id, agent)| Line {
@@ -135,8 +134,10 @@ fn waits_for(tree: &Tree, id: &AgentId, agent: &Agent, tools: &Tools<'_>) -> Vec
         let children = agent.children.iter().filter(open);
         reasons.extend(children.map(|child| format!("agent {}", render::short(child))));
     }
-    if !agent.queue.is_empty() {
-        reasons.push(format!("a turn, {} prompts queued", agent.queue.len()));
+    match agent.queue.len() {
+        0 => {}
+        1 => reasons.push("a turn for 1 prompt".to_owned()),
+        many => reasons.push(format!("a turn for {many} prompts")),
     }
     reasons
 }
