@@ -1,0 +1,170 @@
+//! Killed at any moment, and continued: nothing is lost, nothing is told twice.
+//!
+//! Each round starts a family of agents, kills the process with SIGKILL after a
+//! pseudo-random while, continues the session and then reads its log. The while
+//! is the thing under test, so this is the one place where a test sleeps; the
+//! seed decides how long, the machine decides what that hits. Rounds share one
+//! data folder, so the killed, the living and those who recover are neighbours.
+
+use std::process::Child;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use offshoot_store::{Backend, Sqlite};
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::settlement::Status;
+use offshoot_types::transcript::Transcript;
+use offshoot_types::tree::Tree;
+
+use crate::stage::{Stage, wait};
+
+/// How often a process is killed.
+const ROUNDS: u64 = 240;
+
+/// Rounds at one time.
+const SIDE_BY_SIDE: usize = 4;
+
+/// The longest a process lives, in microseconds: a little longer than the family takes.
+const LONGEST: u64 = 130_000;
+
+/// Blocking, background and nested children, of both kinds, each with a little work.
+const FAMILY: &str = r#"
+replies:
+  - {depth: 0, prompt: again, say: answered again}
+  - depth: 0
+    after_tools: false
+    prompt: go
+    delay_ms: 5
+    say: asking
+    call:
+      - {tool: task, arguments: {subagent_type: general, prompt: blocking}}
+      - {tool: task, arguments: {subagent_type: general, prompt: nested blocking}}
+      - {tool: task, arguments: {subagent_type: general, prompt: background, background: true}}
+      - {tool: task, arguments: {subagent_type: general, prompt: nested later, background: true}}
+  - {depth: 0, after_tools: true, delay_ms: 5, say: "first: {output}"}
+  - {depth: 0, delay_ms: 5, say: "later: {prompt}"}
+  - depth: 1
+    prompt: nested blocking
+    after_tools: false
+    call: [{tool: task, arguments: {subagent_type: general, prompt: below}}]
+  - depth: 1
+    prompt: nested later
+    after_tools: false
+    delay_ms: 10
+    call: [{tool: task, arguments: {subagent_type: general, prompt: below later, background: true}}]
+  - {depth: 1, prompt: background, delay_ms: 25, say: [in, " the", " background"], chunk_delay_ms: 3}
+  - {depth: 2, delay_ms: 10, say: deep}
+  - {delay_ms: 5, say: "{prompt}: ok"}
+"#;
+
+#[test]
+fn a_session_survives_being_killed_at_any_moment() {
+    let stage = Stage::new(FAMILY);
+    let next = AtomicU64::new(0);
+    let cut = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                loop {
+                    let round = next.fetch_add(1, Ordering::Relaxed);
+                    if round >= ROUNDS {
+                        return;
+                    }
+                    let length = kill_and_continue(&stage, round);
+                    cut.lock().unwrap().push(length);
+                }
+            });
+        }
+    });
+    let mut cut = cut.into_inner().unwrap();
+    cut.sort_unstable();
+    cut.dedup();
+    // Otherwise it was always the same moment and nothing was tested.
+    assert!(cut.len() >= 10, "killed at {cut:?} entries only");
+}
+
+/// Runs one round and returns how long the log was when the process was killed.
+fn kill_and_continue(stage: &Stage, round: u64) -> usize {
+    let session = format!("round-{round}");
+    let args = |prompt| {
+        let model = "scripted/script.yaml";
+        ["run", "--model", model, "--session", &session, prompt].map(str::to_owned)
+    };
+    let mut child: Child = stage.command(args("go")).spawn().unwrap();
+    thread::sleep(Duration::from_micros(chance(round) % LONGEST));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = log(stage, &session);
+    Tree::fold(&before).unwrap_or_else(|violation| panic!("{session}: {violation}"));
+
+    let done = wait(stage.command(args("again")).spawn().unwrap());
+    assert_eq!(done.code, Some(0), "{session}: {done:#?}");
+    assert_ne!(done.stdout.trim(), "", "{session}");
+    let after = log(stage, &session);
+    assert_eq!(
+        after[..before.len()],
+        before[..],
+        "{session}: the log was rewritten"
+    );
+    check(&session, &after);
+    before.len()
+}
+
+/// Checks what must hold of a quiet tree, beyond what the fold refuses.
+#[track_caller]
+fn check(session: &str, log: &[Entry]) {
+    let tree = Tree::fold(log).unwrap_or_else(|violation| panic!("{session}: {violation}"));
+    assert_eq!(tree.open_runs(), 0, "{session}");
+    for id in tree.walk() {
+        let agent = tree.agent(id).unwrap();
+        let who = format!("{session}: {id} ({})", agent.spawned.definition);
+        assert!(agent.open_calls().is_empty(), "{who} has an open call");
+        assert!(agent.turn.is_none(), "{who} has an open turn");
+        assert!(agent.queue.is_empty(), "{who} has a prompt nobody answered");
+        assert!(
+            agent.runs.iter().all(|run| run.settled.is_some()),
+            "{who} has an open run"
+        );
+        let own = log.iter().filter(|entry| entry.agent == *id);
+        Transcript::fold(own.map(|entry| &entry.event)).expect(&who);
+        if let Some(parent) = agent.parent() {
+            // Mail to an agent whose run was lost stays for its next run, if it has one.
+            let may_wait = parent.agent.as_str() != session && was_lost(&tree, &parent.agent);
+            let told = agent.runs.iter().all(|run| run.delivered);
+            assert!(told || may_wait, "{who} was not told of");
+        }
+    }
+    let answered = log.iter().any(|entry| {
+        let Event::Replied(message) = &entry.event else {
+            return false;
+        };
+        message.text().as_deref() == Some("answered again")
+    });
+    assert!(answered, "{session}: the root did not answer");
+}
+
+fn was_lost(tree: &Tree, id: &AgentId) -> bool {
+    let settlement = tree.agent(id).and_then(|agent| agent.settlement());
+    settlement.is_some_and(|settlement| matches!(settlement.status, Status::Lost { .. }))
+}
+
+fn log(stage: &Stage, session: &str) -> Vec<Entry> {
+    let database = stage.data().join("offshoot.db");
+    if !database.exists() {
+        return Vec::new();
+    }
+    let mut store = Sqlite::open(&database).unwrap();
+    let tree = TreeId::of(AgentId::new(session));
+    store.entries(&tree, Pos::ZERO, usize::MAX).unwrap()
+}
+
+/// A number that looks random and is the same for the same seed.
+fn chance(seed: u64) -> u64 {
+    let mut number = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}

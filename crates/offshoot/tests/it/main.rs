@@ -1,0 +1,21 @@
+//! The binary as people and programs use it: started, asked, interrupted, killed.
+//!
+//! Everything here runs the real `offshoot` with scripted models in a folder of
+//! its own. Waiting is for something a process says, never for a while.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failing helper fails its test"
+)]
+
+mod damaged;
+mod events;
+mod kill9;
+mod processes;
+mod refused;
+mod running;
+mod sessions;
+mod signals;
+mod spawning;
+mod stage;

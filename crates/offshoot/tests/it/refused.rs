@@ -1,0 +1,117 @@
+//! What cannot be carried out: one line on stderr, exit code 2, nothing started.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::stage::Stage;
+
+const PLAIN: &str = "replies: [{say: '{prompt}'}]";
+
+const MODEL: [&str; 3] = ["run", "--model", "scripted/script.yaml"];
+
+#[track_caller]
+fn check(script: &str, args: &[&str], about: &str) {
+    let stage = Stage::new(script);
+    stage.offshoot(args).complained(2, about);
+    let listed = stage.offshoot(["sessions", "list"]).succeeded();
+    assert_eq!(listed.stdout, "", "something was started");
+}
+
+#[test]
+fn an_agent_that_is_not_there_or_not_for_people() {
+    let with = |agent| [&MODEL[..], &["--agent", agent, "x"]].concat();
+    check(
+        PLAIN,
+        &with("nobody"),
+        "there is no agent nobody; there are: build, general",
+    );
+    check(PLAIN, &with("explore"), "started by other agents only");
+}
+
+#[test]
+fn a_script_that_cannot_be_used() {
+    let run = [&MODEL[..], &["x"]].concat();
+    check("replies: [{sya: x}]", &run, "unknown key `sya`");
+    check("agents: []", &run, "`replies` is missing");
+    check(
+        PLAIN,
+        &["run", "--model", "scripted/none.yaml", "x"],
+        "none.yaml: ",
+    );
+    check(
+        PLAIN,
+        &["run", "--model", "acme/large", "x"],
+        "there is no model acme/large",
+    );
+    check(
+        PLAIN,
+        &["run", "--model", "scripted/", "x"],
+        "there is no model scripted/",
+    );
+    check(PLAIN, &["run", "x"], "give --model PROVIDER/NAME");
+}
+
+#[test]
+fn a_prompt_that_is_too_long_or_no_text() {
+    let stage = Stage::new("replies: [{say: taken}]");
+    let stdin = [&MODEL[..], &["-"]].concat();
+    let long = vec![b'a'; 1024 * 1024 + 1];
+    let refused = stage.offshoot_reading(&stdin, &long);
+    refused.complained(2, "more than 1048576 bytes");
+    let taken = stage.offshoot_reading(&stdin, &long[1..]).succeeded();
+    assert_eq!(taken.stdout, "taken\n");
+    let refused = stage.offshoot_reading(&stdin, b"caf\xe9");
+    refused.complained(2, "not UTF-8");
+    let mut args: Vec<&OsStr> = MODEL.iter().map(OsStr::new).collect();
+    args.push(OsStr::from_bytes(b"caf\xe9"));
+    stage.offshoot(args).complained(2, "not UTF-8");
+    stage
+        .offshoot_reading(&stdin, b" \n")
+        .complained(2, "empty");
+    stage.offshoot(MODEL).complained(2, "give a PROMPT");
+}
+
+#[test]
+fn a_session_that_is_not_there() {
+    let about = r#"there is no session or agent nobody; see "offshoot sessions list""#;
+    for command in ["show", "tree", "cancel"] {
+        check(PLAIN, &["sessions", command, "nobody"], about);
+    }
+    check(PLAIN, &["sessions", "message", "nobody", "x"], about);
+    check(PLAIN, &["run", "--session", "nobody", "x"], "give --model");
+    check(
+        PLAIN,
+        &[&MODEL[..], &["--session", "a\u{1b}b", "x"]].concat(),
+        "no control characters",
+    );
+}
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let cwd = [&MODEL[..], &["--cwd", "nowhere", "x"]].concat();
+    check(PLAIN, &cwd, "work in nowhere: ");
+}
+
+#[test]
+fn what_would_change_a_session() {
+    let stage = Stage::new(PLAIN);
+    let session = [&MODEL[..], &["--session", "fixed"]].concat();
+    let with = |more: &[&'static str]| [&session[..], more].concat();
+    stage.offshoot(with(&["x"])).succeeded();
+    let other = [
+        "run",
+        "--model",
+        "scripted/other.yaml",
+        "--session",
+        "fixed",
+        "x",
+    ];
+    stage.offshoot(other).complained(2, "keeps its model");
+    let refused = stage.offshoot(with(&["--agent", "general", "x"]));
+    refused.complained(2, "keeps its agent, build");
+    let refused = stage.offshoot(with(&["--cwd", "..", "x"]));
+    refused.complained(2, "keeps its folder");
+    stage
+        .offshoot(with(&["--agent", "build", "--cwd", ".", "x"]))
+        .succeeded();
+}

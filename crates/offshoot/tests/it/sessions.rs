@@ -1,0 +1,215 @@
+//! `sessions`: looking at sessions and talking to their agents.
+
+use serde_json::Value;
+
+use crate::stage::{Stage, of_type};
+
+const FAMILY: &str = r#"
+agents: [{name: reader, mode: subagent, inspectable: true}]
+replies:
+  - depth: 0
+    after_tools: false
+    prompt: go
+    call: [{tool: task, arguments: {subagent_type: reader, prompt: "one\ntwo\u001b[2J"}}]
+  - {depth: 0, after_tools: true, say: "so: {output}"}
+  - {depth: 0, prompt: "<task_completion", say: "I heard: {prompt}"}
+  - {say: "you said {prompt}"}
+"#;
+
+fn family() -> Stage {
+    let stage = Stage::new(FAMILY);
+    let args = [
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--session",
+        "family-session",
+        "go",
+    ];
+    stage.offshoot(args).succeeded();
+    stage
+}
+
+fn child(stage: &Stage) -> String {
+    let events = stage.show("family-session");
+    let started = of_type(&events, "subagent.started");
+    started[0]["agentId"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_list_has_a_line_for_each_session_and_the_last_first() {
+    let stage = family();
+    stage.run("something\nelse").succeeded();
+    let listed = stage.offshoot(["sessions", "list"]).succeeded();
+    let lines: Vec<Vec<&str>> = listed
+        .stdout
+        .lines()
+        .map(|line| {
+            line.split("  ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .collect()
+        })
+        .collect();
+    assert_eq!(lines[0], ["ID", "AGENT", "STATUS", "AGE", "TITLE"]);
+    assert_eq!(lines[1][1..3], ["build", "completed"]);
+    assert!(lines[1][4].starts_with("something"));
+    assert_eq!(lines[2][..3], ["family-session", "build", "completed"]);
+    assert_eq!(lines.len(), 3, "{}", listed.stdout);
+}
+
+#[test]
+fn a_log_reads_line_by_line_and_cannot_clear_a_screen() {
+    let stage = family();
+    let shown = stage
+        .offshoot(["sessions", "show", "family-session"])
+        .succeeded();
+    let child = child(&stage);
+    let short = &child[child.len() - 8..];
+    let expected = format!("{short} prompt     from its parent 'one\\ntwo\\u{{1b}}[2J'");
+    assert!(shown.stdout.contains(&expected), "{}", shown.stdout);
+    assert!(!shown.stdout.contains('\u{1b}'));
+    let lines = shown.stdout.lines().count();
+    let last = shown.stdout.lines().last().unwrap();
+    assert!(
+        last.trim_start().starts_with(&format!("{lines} ")),
+        "{last}"
+    );
+    assert!(
+        last.contains("settled    run 1 completed 'so: you said one"),
+        "{last}"
+    );
+    let shown = stage.offshoot(["sessions", "show", &child]).succeeded();
+    assert!(
+        shown
+            .stdout
+            .lines()
+            .all(|line| line.contains(&format!(" {short} ")))
+    );
+}
+
+#[test]
+fn a_tree_shows_who_is_below_whom() {
+    let stage = family();
+    let shown = stage
+        .offshoot(["sessions", "tree", "family-session"])
+        .succeeded();
+    let lines: Vec<&str> = shown.stdout.lines().collect();
+    assert!(
+        lines[0].starts_with("build  family-session  completed  "),
+        "{lines:?}"
+    );
+    let child = child(&stage);
+    assert!(
+        lines[1].starts_with(&format!("  reader  {child}  completed  ")),
+        "{lines:?}"
+    );
+    let args = ["sessions", "tree", "--json", "family-session"];
+    let agents = stage.offshoot(args).succeeded().events();
+    assert_eq!(agents[1]["agentId"], child.as_str());
+    assert_eq!(agents[1]["parentAgentId"], "family-session");
+    assert_eq!(agents[1]["waitsFor"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn part_of_an_id_is_enough_if_it_is_the_only_one() {
+    let stage = family();
+    let child = child(&stage);
+    for part in [&child[..], &child[..20], &child[child.len() - 8..]] {
+        let shown = stage.offshoot(["sessions", "show", part]).succeeded();
+        assert!(
+            shown.stdout.contains("for call_1_1 of -session"),
+            "{}",
+            shown.stdout
+        );
+    }
+    stage.offshoot(["sessions", "show", "family-s"]).succeeded();
+    stage
+        .offshoot(["sessions", "show", "family"])
+        .complained(2, "there is no session");
+    let args = [
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--session",
+        "family-second",
+        "x",
+    ];
+    stage.offshoot(args).succeeded();
+    stage
+        .offshoot(["sessions", "show", "family-se"])
+        .complained(2, "any of 2");
+    stage
+        .offshoot(["run", "--session", &child, "x"])
+        .complained(2, "is an agent of session");
+}
+
+#[test]
+fn a_message_to_a_session_is_answered() {
+    let stage = family();
+    let said = stage
+        .offshoot(["sessions", "message", "family-session", "and now?"])
+        .succeeded();
+    assert_eq!(said.stdout, "you said and now?\n");
+}
+
+#[test]
+fn a_message_to_a_child_is_answered_by_it_and_told_to_its_parent() {
+    let stage = family();
+    let child = child(&stage);
+    let said = stage
+        .offshoot(["sessions", "message", &child, "and now?"])
+        .succeeded();
+    assert_eq!(said.stdout, "you said and now?\n");
+    let events = stage.show("family-session");
+    let told = of_type(&events, "system.notification");
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["data"]["kind"]["agentId"], child.as_str());
+    let answers = of_type(&events, "assistant.message");
+    let last = answers.last().unwrap()["data"]["content"].as_str().unwrap();
+    assert!(last.starts_with("I heard: <task_completion"), "{last}");
+}
+
+#[test]
+fn a_message_needs_the_model_of_its_session() {
+    let stage = family();
+    std::fs::remove_file(stage.path().join("script.yaml")).unwrap();
+    let refused = stage.offshoot(["sessions", "message", "family-session", "x"]);
+    refused.complained(2, "load script ");
+    stage
+        .offshoot(["sessions", "show", "family-session"])
+        .succeeded();
+}
+
+#[test]
+fn cancelling_what_is_over_says_how_it_ended() {
+    let stage = family();
+    let done = stage
+        .offshoot(["sessions", "cancel", "family-session"])
+        .succeeded();
+    assert_eq!(done.stdout, "completed\n");
+    let done = stage
+        .offshoot(["sessions", "cancel", "--turn", "family-session"])
+        .succeeded();
+    assert!(
+        ["completed\n", "nothing to cancel\n"].contains(&done.stdout.as_str()),
+        "{done:?}"
+    );
+    let done = stage
+        .offshoot(["sessions", "cancel", "--json", "family-session"])
+        .succeeded();
+    assert_eq!(done.events()[0]["status"], "completed");
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let stage = family();
+    let before = stage.show("family-session");
+    for command in ["show", "tree"] {
+        stage
+            .offshoot(["sessions", command, "family-session"])
+            .succeeded();
+    }
+    stage.offshoot(["sessions", "list"]).succeeded();
+    assert_eq!(stage.show("family-session"), before);
+}

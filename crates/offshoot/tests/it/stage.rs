@@ -1,0 +1,262 @@
+//! A folder with a script in it, and the binary to run there.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long a process may take before the test says that it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with a script in it, and a data folder.
+pub(crate) struct Stage {
+    folder: TempDir,
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A process that runs with `--json`, whose events are read one by one.
+pub(crate) struct Live {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    pub(crate) events: Vec<Value>,
+}
+
+impl Stage {
+    pub(crate) fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("script.yaml"), script).unwrap();
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path().join("data")
+    }
+
+    /// The binary, in this folder, with this data folder.
+    pub(crate) fn command<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_offshoot"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("OFFSHOOT_DATA_DIR", self.data())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the binary to its end.
+    #[track_caller]
+    pub(crate) fn offshoot<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
+        wait(self.command(args).spawn().unwrap())
+    }
+
+    /// Runs the binary with something on stdin.
+    #[track_caller]
+    pub(crate) fn offshoot_reading(&self, args: &[&str], input: &[u8]) -> Done {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // The binary stops reading over its limit, and then the pipe breaks.
+        drop(stdin.write_all(input));
+        drop(stdin);
+        wait(child)
+    }
+
+    /// Asks `build` something of the script.
+    #[track_caller]
+    pub(crate) fn run(&self, prompt: &str) -> Done {
+        self.offshoot(["run", "--model", "scripted/script.yaml", prompt])
+    }
+
+    /// Asks `build` something of the script, in a session of this id, and returns while it works.
+    pub(crate) fn start(&self, session: &str, prompt: &str) -> Live {
+        self.live(&[
+            "run",
+            "--model",
+            "scripted/script.yaml",
+            "--json",
+            "--session",
+            session,
+            prompt,
+        ])
+    }
+
+    /// Starts the binary and returns while it works.
+    pub(crate) fn live(&self, args: &[&str]) -> Live {
+        let mut child = self.command(args).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Live {
+            child,
+            stdout,
+            events: Vec::new(),
+        }
+    }
+
+    /// The events of a session, as `show` prints them.
+    #[track_caller]
+    pub(crate) fn show(&self, session: &str) -> Vec<Value> {
+        self.offshoot(["sessions", "show", "--json", session])
+            .succeeded()
+            .events()
+    }
+
+    /// The word that `sessions list` has for a session.
+    #[track_caller]
+    pub(crate) fn status(&self, session: &str) -> String {
+        let listed = self.offshoot(["sessions", "list", "--json"]).succeeded();
+        let events = listed.events();
+        let row = events.iter().find(|row| row["sessionId"] == session);
+        row.unwrap_or_else(|| panic!("{session} is not listed: {events:?}"))["status"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+}
+
+impl Done {
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Self {
+        self.exited(0)
+    }
+
+    #[track_caller]
+    pub(crate) fn exited(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// Fails unless there was exactly one line of complaint, and nothing on stdout.
+    #[track_caller]
+    pub(crate) fn complained(self, code: i32, about: &str) {
+        let done = self.exited(code);
+        assert_eq!(done.stdout, "", "{done:#?}");
+        assert_eq!(done.stderr.lines().count(), 1, "{done:#?}");
+        assert!(done.stderr.starts_with("offshoot: "), "{done:#?}");
+        assert!(done.stderr.contains(about), "{done:#?}");
+    }
+
+    /// Stdout, line by line, as JSON.
+    #[track_caller]
+    pub(crate) fn events(&self) -> Vec<Value> {
+        parse(&self.stdout)
+    }
+}
+
+impl Live {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Reads events until one of this type has come.
+    #[track_caller]
+    pub(crate) fn until(&mut self, kind: &str) -> &mut Self {
+        loop {
+            let mut line = String::new();
+            let read = self.stdout.read_line(&mut line).unwrap();
+            assert!(read > 0, "it ended before {kind}: {:#?}", self.events);
+            self.events.extend(parse(&line));
+            if self.events.last().unwrap()["type"] == kind {
+                return self;
+            }
+        }
+    }
+
+    /// Ends it at once, as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends it a signal by name, such as `TERM`.
+    #[track_caller]
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &self.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for its end; events that were read before are part of stdout no more.
+    #[track_caller]
+    pub(crate) fn wait(mut self) -> (Done, Vec<Value>) {
+        let done = wait_for(&mut self.child, self.stdout);
+        self.events.extend(done.events());
+        (done, self.events)
+    }
+}
+
+/// Waits for a process to end.
+#[track_caller]
+pub(crate) fn wait(mut child: Child) -> Done {
+    let stdout = child.stdout.take().unwrap();
+    wait_for(&mut child, stdout)
+}
+
+#[track_caller]
+fn wait_for(child: &mut Child, stdout: impl Read + Send) -> Done {
+    let stderr = child.stderr.take().unwrap();
+    let said = thread::scope(|scope| {
+        let (tx, rx) = mpsc::channel();
+        let also = tx.clone();
+        scope.spawn(move || tx.send((0, read(stdout))));
+        scope.spawn(move || also.send((1, read(stderr))));
+        let mut said = [const { String::new() }; 2];
+        for _ in 0..2 {
+            match rx.recv_timeout(PATIENCE) {
+                Ok((which, text)) => said[which] = text,
+                Err(_) => {
+                    child.kill().unwrap();
+                    panic!("it hangs");
+                }
+            }
+        }
+        said
+    });
+    let [stdout, stderr] = said;
+    Done {
+        code: child.wait().unwrap().code(),
+        stdout,
+        stderr,
+    }
+}
+
+fn read(mut stream: impl Read) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[track_caller]
+fn parse(lines: &str) -> Vec<Value> {
+    let parse = |line: &str| {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in: {line}"))
+    };
+    lines.lines().map(parse).collect()
+}
+
+/// The events of a type.
+pub(crate) fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events
+        .iter()
+        .filter(|event| event["type"] == kind)
+        .collect()
+}
