@@ -232,3 +232,45 @@ fn a_command_keeps_its_place_when_it_is_sent_again() {
     let ids: Vec<&str> = pending.iter().map(|command| command.id.as_str()).collect();
     assert_eq!(ids, ["b", "a"]);
 }
+
+/// Writes two trees in one group while a trigger makes it fail; then both again, without it.
+fn check_group_fails(trigger: &str) {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let (mut one, mut two) = (Scene::opened("one"), Scene::opened("two"));
+    let (first, second) = (claim(&mut sqlite, &one), claim(&mut sqlite, &two));
+    sqlite.commit(vec![append(&mut one, first)]);
+    sqlite.connection.execute_batch(trigger).unwrap();
+    let group = vec![
+        append(one.clone().say("one", "m", "well"), first),
+        append(&mut two.clone(), second),
+    ];
+    let results = sqlite.commit(group);
+    assert!(results.iter().all(Result::is_err), "{results:?}");
+    assert!(sqlite.connection.is_autocommit(), "nothing is left open");
+    assert_eq!(count(&mut sqlite, one.tree()), 3);
+    assert_eq!(count(&mut sqlite, two.tree()), 0);
+    sqlite
+        .connection
+        .execute_batch("DROP TRIGGER saboteur")
+        .unwrap();
+    one.say("one", "m", "well");
+    let group = vec![append(&mut one, first), append(&mut two, second)];
+    assert_eq!(kinds(&sqlite.commit(group)), [None, None]);
+}
+
+#[test]
+fn a_commit_that_fails_fails_its_group_and_is_left_behind() {
+    check_group_fails(
+        "CREATE TABLE broken (tree REFERENCES trees DEFERRABLE INITIALLY DEFERRED);
+        CREATE TEMP TRIGGER saboteur AFTER INSERT ON entries WHEN new.tree = 2
+        BEGIN INSERT INTO broken VALUES (-1); END",
+    );
+}
+
+#[test]
+fn a_group_that_sqlite_rolls_back_fails_as_a_whole() {
+    check_group_fails(
+        "CREATE TEMP TRIGGER saboteur AFTER INSERT ON entries WHEN new.tree = 2
+        BEGIN SELECT RAISE(ROLLBACK, 'sabotage'); END",
+    );
+}
