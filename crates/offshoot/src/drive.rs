@@ -59,8 +59,8 @@ pub(crate) async fn drive(
         Ended::Parked(text) => {
             output::complain(&text);
             output::complain(&format!(
-                "the session is kept as far as it got; when that is put right, go on with: \
-                 offshoot run --session {id}"
+                "session {id} is kept as far as it got; when that is put right, go on with: \
+                 offshoot run --session {id} PROMPT"
             ));
             Code::Failed
         }

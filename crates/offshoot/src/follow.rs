@@ -24,7 +24,7 @@ use crate::signals::{Signal, Signals};
 use crate::view::View;
 
 /// How long nothing may happen before we look whether the owner of a tree is still there.
-const SILENCE: Duration = Duration::from_secs(1);
+const SILENCE: Duration = Duration::from_millis(250);
 
 /// When following is over.
 pub(crate) struct Goal {

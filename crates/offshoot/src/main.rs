@@ -46,10 +46,13 @@ fn start(cli: Cli) -> Result<Code, Stop> {
         .build()
         .map_err(|error| Stop::Failed(anyhow::Error::new(error).context("start the runtime")))?;
     let data_dir = config::data_dir(cli.data_dir)?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         match cli.command {
             Command::Run(run) => Box::pin(run::run(run, &data_dir)).await,
             Command::Sessions(sessions) => Box::pin(sessions::sessions(sessions, &data_dir)).await,
         }
-    })
+    });
+    // Whatever still blocks a thread (a tool that reads from a pipe) does not keep us.
+    runtime.shutdown_background();
+    ended
 }

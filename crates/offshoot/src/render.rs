@@ -3,6 +3,9 @@
 //! A pure function of the entry. Lines are for people and for tests: text is
 //! quoted, cut, and cannot move a terminal's cursor. Nothing is parsed back.
 
+#[cfg(test)]
+mod tests;
+
 use offshoot_types::event::{Entry, Event, Origin, Spawned, TurnEnd};
 use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author};

@@ -1,6 +1,8 @@
-//! A data folder that cannot be used: one line, exit code 1, and nothing is touched.
+//! A data folder that cannot be used, or not any more: said plainly, exit code 1, nothing spoilt.
 
-use crate::stage::Stage;
+use std::process::{Command, Stdio};
+
+use crate::stage::{Stage, wait};
 
 const PLAIN: &str = "replies: [{say: '{prompt}'}]";
 
@@ -42,4 +44,45 @@ fn a_database_of_a_newer_version_is_left_alone() {
     database[60..64].copy_from_slice(&9_999_u32.to_be_bytes());
     std::fs::write(&path, database).unwrap();
     check(&stage, "was written by a newer offshoot (schema 9999");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_any_more_parks_the_session() {
+    let stage = Stage::new(
+        "
+        replies:
+          - {prompt: hello, say: fine}
+          - depth: 0
+            after_tools: false
+            call: [{tool: task, count: 20, arguments: {subagent_type: general, prompt: LONG}}]
+          - {say: never}
+        "
+        .replace("LONG", &"a".repeat(200_000))
+        .as_str(),
+    );
+    // A limit on the size of files is the full disk that needs no other disk.
+    let limited = "trap '' XFSZ; ulimit -f 3000; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", limited, env!("CARGO_BIN_EXE_offshoot")])
+        .args([
+            "run",
+            "--model",
+            "scripted/script.yaml",
+            "--session",
+            "full",
+            "go",
+        ])
+        .current_dir(stage.path())
+        .env("OFFSHOOT_DATA_DIR", stage.data())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let done = wait(command.spawn().unwrap()).exited(1);
+    let hint = "go on with: offshoot run --session full PROMPT";
+    assert!(done.stderr.contains(hint), "{done:#?}");
+    assert_eq!(stage.status("full"), "interrupted");
+    let more = stage
+        .offshoot(["run", "--session", "full", "hello"])
+        .succeeded();
+    assert_eq!(more.stdout, "fine\n");
 }

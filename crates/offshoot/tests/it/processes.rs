@@ -1,6 +1,6 @@
 //! Several processes in one data folder: side by side, talking, and after a death.
 
-use crate::stage::{Stage, of_type};
+use crate::stage::{Stage, of_type, wait};
 
 /// A root that waits for a child that takes its time, or for ever.
 const BUSY: &str = r#"
@@ -36,6 +36,23 @@ fn two_runs_in_one_folder_do_not_disturb_each_other() {
     }
     assert_eq!(stage.status("first"), "completed");
     assert_eq!(stage.status("second"), "completed");
+}
+
+#[test]
+fn two_runs_that_open_the_same_session_share_it() {
+    let stage = Stage::new("replies: [{delay_ms: 20, say: 'you said {prompt}'}]");
+    let open = |prompt: &str| {
+        let model = "scripted/script.yaml";
+        let args = ["run", "--model", model, "--session", "shared", prompt];
+        stage.command(args).spawn().unwrap()
+    };
+    let (first, second) = (open("one"), open("two"));
+    wait(first).succeeded();
+    wait(second).succeeded();
+    let shown = stage.offshoot(["sessions", "show", "shared"]).succeeded();
+    for answer in ["'you said one'", "'you said two'"] {
+        assert!(shown.stdout.contains(answer), "{}", shown.stdout);
+    }
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! Every kind of entry, as a line.
+
+use offshoot_types::event::Parent;
+use offshoot_types::id::{CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{Call, Reasoning, StopReason, Usage, UserMessage};
+use offshoot_types::outcome::ErrorKind;
+use offshoot_types::permission::{Decision, Layer};
+use offshoot_types::settlement::{FailureKind, Status};
+
+use super::*;
+
+const KID: &str = "01a1e109-1763-74e2-ac56-7fda4907320c";
+
+#[track_caller]
+fn check(event: Event, expected: &str) {
+    let entry = Entry {
+        tree: TreeId::of(AgentId::new("root")),
+        pos: Pos::new(7),
+        agent: AgentId::new(KID),
+        seq: Seq::new(1),
+        at: Timestamp::new(0),
+        event,
+    };
+    assert_eq!(line(&entry), format!("   7 4907320c {expected}"));
+}
+
+fn spawned(origin: Origin) -> Event {
+    Event::Spawned(Box::new(Spawned {
+        definition: "reader".to_owned(),
+        origin,
+        depth: 0,
+        model: "scripted/x".to_owned(),
+        layer: Layer::default(),
+        inspectable: false,
+        metadata: None,
+    }))
+}
+
+fn settlement(status: Status) -> Settlement {
+    Settlement {
+        status,
+        output: Some("3 files".to_owned()),
+        usage: Usage {
+            input: 10,
+            output: 5,
+            ..Usage::default()
+        },
+        steps: 1,
+        duration_ms: 1_500,
+    }
+}
+
+fn finished(outcome: Outcome) -> Event {
+    Event::CallFinished {
+        call: CallId::new("c1"),
+        outcome,
+        delivers: Vec::new(),
+    }
+}
+
+#[test]
+fn births_name_their_origin() {
+    let session = Origin::Session {
+        workspace: "/book".to_owned(),
+        date: "2026-11-15".to_owned(),
+    };
+    check(spawned(session), "spawned    reader on scripted/x in /book");
+    let task = Origin::Task(Parent {
+        agent: AgentId::new("root"),
+        call: CallId::new("c1"),
+        message: MessageId::new("m"),
+        background: true,
+    });
+    check(
+        spawned(task),
+        "spawned    reader for c1 of root in the background",
+    );
+}
+
+#[test]
+fn what_is_said_is_on_one_line_and_harmless() {
+    let prompt = |text: &str, from| {
+        Event::Prompted(UserMessage {
+            id: MessageId::new("m"),
+            text: text.to_owned(),
+            from,
+            metadata: None,
+        })
+    };
+    check(
+        prompt("go\non\u{7}", Author::Human),
+        r"prompt     'go\non\u{7}'",
+    );
+    check(
+        prompt("go", Author::Parent),
+        "prompt     from its parent 'go'",
+    );
+    let long = format!("prompt     '{}…'", "é".repeat(240));
+    check(prompt(&"é".repeat(241), Author::Human), &long);
+    let call = |arguments| {
+        AssistantPart::Call(Call {
+            id: CallId::new("c\u{1b}1"),
+            tool: "task".to_owned(),
+            arguments,
+        })
+    };
+    let reply = AssistantMessage {
+        id: MessageId::new("m"),
+        parts: vec![
+            AssistantPart::Reasoning(Reasoning {
+                text: "hm".to_owned(),
+                raw: None,
+            }),
+            AssistantPart::Text("yes".to_owned()),
+            call(Arguments::Json(RawJson::null())),
+            call(Arguments::Malformed("{".to_owned())),
+        ],
+        model: "x".to_owned(),
+        usage: Usage::default(),
+        stop: StopReason::Calls,
+    };
+    check(
+        Event::Replied(reply),
+        r"said       thinking 'hm' 'yes' task#c\u{1b}1(null) task#c\u{1b}1({)",
+    );
+}
+
+#[test]
+fn calls_are_decided_started_and_finished() {
+    let decided = Event::Decided {
+        call: CallId::new("c1"),
+        decision: Decision {
+            action: Action::Deny,
+            layer: "agent reader".to_owned(),
+            rule: None,
+        },
+    };
+    check(decided, "decided    c1 denied by agent reader");
+    let started = Event::CallStarted {
+        call: CallId::new("c1"),
+        child: Some(AgentId::new(KID)),
+    };
+    check(started, "started    c1, agent 4907320c");
+    let text = RawJson::of(&"3 files");
+    check(
+        finished(Outcome::output(text)),
+        "finished   c1 ok '3 files'",
+    );
+    let error = Outcome::error(ErrorKind::Failed, "no such file");
+    check(finished(error), "finished   c1 error 'no such file'");
+}
+
+#[test]
+fn turns_and_runs_say_how_they_ended() {
+    let started = Event::TurnStarted {
+        run: RunNo::new(1),
+        turn: TurnNo::new(2),
+        prompt: None,
+    };
+    check(started, "turn       2 of run 1, by mail");
+    let ended = Event::TurnEnded {
+        turn: TurnNo::new(2),
+        end: TurnEnd::Aborted(CancelledBy::User),
+    };
+    check(ended, "turn end   2 aborted by the user");
+    let failed = Status::Failed {
+        kind: FailureKind::Model,
+        message: "500".to_owned(),
+    };
+    let settled = Event::Settled {
+        run: RunNo::new(1),
+        settlement: settlement(failed),
+    };
+    check(
+        settled,
+        "settled    run 1 failed (500) '3 files', 15 tokens, 1.5s",
+    );
+    let told = Event::Completion {
+        message: MessageId::new("m"),
+        run: RunId {
+            agent: AgentId::new("kid"),
+            run: RunNo::new(1),
+        },
+        definition: "reader".to_owned(),
+        settlement: settlement(Status::Completed),
+    };
+    check(
+        told,
+        "told       reader kid completed '3 files', 15 tokens, 1.5s",
+    );
+}
