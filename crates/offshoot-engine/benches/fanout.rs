@@ -17,7 +17,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use offshoot_engine::{Answer, Limits, Parts, Query, Runtime, Update};
+use offshoot_engine::{Answer, Ending, Limits, Parts, Query, Runtime, Update};
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::command::{Command, Opening, Order, Prompt};
@@ -193,7 +193,7 @@ fn bench(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(children), |bencher| {
             bencher.iter(|| tokio.block_on(fan_out(&runtime, children)));
         });
-        tokio.block_on(runtime.shutdown());
+        tokio.block_on(runtime.shutdown(Ending::Now));
     }
     group.finish();
 }
@@ -203,15 +203,11 @@ fn bench(criterion: &mut Criterion) {
 fn beside() {
     let tokio = threads();
     // Memory first: what a burst leaves behind would hide it.
-    for children in [10_000] {
-        let folder = tempfile::tempdir().expect("make a folder");
-        let gate = Arc::new(Semaphore::new(0));
-        let each = tokio.block_on(live_bytes(folder.path(), &gate, children));
-        println!(
-            "{children:>6} live children: {:.1} KiB resident each",
-            each / 1024.0
-        );
-    }
+    let folder = tempfile::tempdir().expect("make a folder");
+    let gate = Arc::new(Semaphore::new(0));
+    let live = 10_000;
+    let each = tokio.block_on(live_bytes(folder.path(), &gate, live)) / 1024.0;
+    println!("{live:>6} live children: {each:.1} KiB resident each");
     for children in SIZES {
         let folder = tempfile::tempdir().expect("make a folder");
         let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
@@ -224,7 +220,7 @@ fn beside() {
                 fan_out(&runtime, children).await;
             }
             let spent = (processor_ms() - before, began.elapsed());
-            runtime.shutdown().await;
+            runtime.shutdown(Ending::Now).await;
             spent
         });
         let each = (children * rounds) as f64;
@@ -260,7 +256,7 @@ async fn live_bytes(folder: &Path, gate: &Arc<Semaphore>, children: usize) -> f6
         }
     };
     let (each, _) = futures_util::future::join(measure, work).await;
-    runtime.shutdown().await;
+    runtime.shutdown(Ending::Now).await;
     each
 }
 

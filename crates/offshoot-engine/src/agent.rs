@@ -115,7 +115,7 @@ impl Actor {
                 .next(&self.agent.id, &self.agent.board.limits);
             match next {
                 Next::Run => self.turn().await?,
-                Next::Start { mail, prompt } => self.start(&mail, prompt).await?,
+                Next::Start { prompt } => self.start(prompt).await?,
                 Next::Tell(mail) => {
                     let mut batch = Batch::default();
                     self.tell(&mut batch, &mail);
@@ -133,8 +133,15 @@ impl Actor {
     fn take(&mut self, order: Ordered) {
         match order.command.order.clone() {
             Order::Prompt(prompt) => {
-                let event = Event::Prompted(user_message(prompt));
-                self.record(order, Some(event), Receipt::Prompted);
+                let message = user_message(prompt);
+                let mut batch = Batch::default();
+                // Where nothing is before it, its turn begins in the same commit.
+                let start = self.is_free().then(|| message.id.clone());
+                batch.own(Event::Prompted(message));
+                if let Some(prompt) = start {
+                    self.begin(&mut batch, Some(prompt));
+                }
+                self.record(order, batch, Receipt::Prompted);
             }
             Order::Cancel(Scope::Run) => {
                 self.agent.board.cancel(&self.agent.id, CancelledBy::User);
@@ -143,21 +150,23 @@ impl Actor {
             Order::Cancel(Scope::Turn) => match &self.turn {
                 Some(turn) => {
                     turn.cancel();
-                    self.record(order, None, Receipt::TurnCancelled);
+                    self.record(order, Batch::default(), Receipt::TurnCancelled);
                 }
-                None => self.record(order, None, nothing("no turn is running")),
+                None => self.record(order, Batch::default(), nothing("no turn is running")),
             },
             // The session keeps these to itself.
             Order::Open(_) | Order::Promote | Order::Resume => {
-                self.record(order, None, nothing("an agent does not take this order"));
+                self.record(
+                    order,
+                    Batch::default(),
+                    nothing("an agent does not take this order"),
+                );
             }
         }
     }
 
     /// Appends what an order caused, with the order, and answers when that is committed.
-    fn record(&mut self, order: Ordered, event: Option<Event>, receipt: Receipt) {
-        let mut batch = Batch::default();
-        event.into_iter().for_each(|event| batch.own(event));
+    fn record(&mut self, order: Ordered, mut batch: Batch, receipt: Receipt) {
         if !planted(Bug::OrderWithoutRecord) {
             batch.applied(order.command.clone(), receipt.clone());
         }
@@ -174,24 +183,40 @@ impl Actor {
         turn::follow(&mut self.transcript, entries)
     }
 
-    async fn start(&mut self, mail: &[RunId], prompt: Option<MessageId>) -> Result<(), StoreError> {
-        let (run, turn) = {
-            let mut state = self.agent.board.state();
-            let agent = state.tree.agent(&self.agent.id).ok_or_else(unborn)?;
-            let run = agent.open_run();
-            let numbers = (run.unwrap_or(agent.last_run().next()), agent.turns.next());
-            if run.is_none() {
-                state.renew_token(&self.agent.id);
-            }
-            numbers
-        };
+    async fn start(&mut self, prompt: Option<MessageId>) -> Result<(), StoreError> {
         let mut batch = Batch::default();
+        self.begin(&mut batch, prompt);
+        self.append(batch).await
+    }
+
+    /// Tells whether a prompt that comes now would be the next thing to do.
+    fn is_free(&self) -> bool {
+        let state = self.agent.board.state();
+        let waits = state
+            .tree
+            .agent(&self.agent.id)
+            .is_some_and(|agent| !agent.queue.is_empty());
+        self.turn.is_none() && self.appends.is_empty() && !waits && state.may_begin(&self.agent.id)
+    }
+
+    /// Adds the beginning of a turn: all mail, then the turn, which opens a run if none is open.
+    fn begin(&self, batch: &mut Batch, prompt: Option<MessageId>) {
+        let mut state = self.agent.board.state();
+        let Some(agent) = state.tree.agent(&self.agent.id) else {
+            return;
+        };
+        let (open, turn) = (agent.open_run(), agent.turns.next());
+        let run = open.unwrap_or(agent.last_run().next());
+        let mail: Vec<RunId> = agent.mail.values().cloned().collect();
+        if open.is_none() {
+            state.renew_token(&self.agent.id);
+        }
+        drop(state);
         if !planted(Bug::WakeWithoutMail) {
-            self.tell(&mut batch, mail);
+            self.tell(batch, &mail);
         }
         let prompt = prompt.filter(|_| !planted(Bug::PromptNotConsumed));
         batch.own(Event::TurnStarted { run, turn, prompt });
-        self.append(batch).await
     }
 
     /// Adds a completion for each piece of mail.

@@ -341,12 +341,21 @@ impl Board {
     /// Stops a run and everything below it.
     pub(crate) fn cancel(&self, agent: &AgentId, by: CancelledBy) {
         let mut state = self.state();
-        if let Some(node) = state.nodes.get_mut(agent) {
-            if node.cancelled_by.is_none() {
-                node.cancelled_by = Some(by);
+        let Some(node) = state.nodes.get_mut(agent) else {
+            return;
+        };
+        node.cancelled_by.get_or_insert(by);
+        node.token.cancel();
+        node.wake.notify_one();
+        if planted(Bug::CancelStopsShort) {
+            return;
+        }
+        // Tokens reach the runs that were spawned from this one. A run that a message opened below
+        // an agent that had settled by then hangs on no other.
+        for id in state.tree.below(agent) {
+            if let Some(node) = state.nodes.get(id) {
+                node.token.cancel();
             }
-            node.token.cancel();
-            node.wake.notify_one();
         }
     }
 
@@ -389,7 +398,7 @@ impl State {
     pub(crate) fn next(&self, id: &AgentId, limits: &Limits) -> Next {
         let stopped = self.nodes.get(id).and_then(Node::stopped);
         match next::next(&self.tree, id, limits, stopped) {
-            Next::Start { .. } if self.leaving || self.is_stopping_above(id) => self.hold(id),
+            Next::Start { .. } if !self.may_begin(id) => self.hold(id),
             next @ (Next::Run
             | Next::Start { .. }
             | Next::Tell(_)
@@ -397,6 +406,19 @@ impl State {
             | Next::Wait
             | Next::Rest) => next,
         }
+    }
+
+    /// Tells whether an agent that is between turns may begin one.
+    pub(crate) fn may_begin(&self, id: &AgentId) -> bool {
+        let Some(agent) = self.tree.agent(id) else {
+            return false;
+        };
+        let stopping = agent.open_run().is_some()
+            && self
+                .nodes
+                .get(id)
+                .is_some_and(|node| node.stopped().is_some());
+        agent.turn.is_none() && !stopping && !self.leaving && !self.is_stopping_above(id)
     }
 
     /// Tells whether a run above an agent is being stopped: nothing new begins below it until it has

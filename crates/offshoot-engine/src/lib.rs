@@ -28,5 +28,6 @@ mod sim;
 
 pub use board::{Activity, Delta, DeltaKind, SessionState, Update};
 pub use limits::Limits;
-pub use runtime::{Answer, CommandError, Parts, Query, Runtime};
+pub use next::is_quiet;
+pub use runtime::{Answer, CommandError, Ending, Parts, Query, Runtime};
 pub use subscribe::Subscription;

@@ -17,10 +17,8 @@ use crate::settle;
 pub(crate) enum Next {
     /// A turn has begun: run it.
     Run,
-    /// Begin a turn.
+    /// Begin a turn, with all mail in front of it.
     Start {
-        /// Mail that goes in front of it, in the order it settled.
-        mail: Vec<RunId>,
         /// The prompt it consumes; none when mail wakes the agent.
         prompt: Option<MessageId>,
     },
@@ -32,6 +30,17 @@ pub(crate) enum Next {
     Wait,
     /// Nothing.
     Rest,
+}
+
+/// Tells whether nothing of a tree runs and nothing wants to (R19).
+///
+/// Judged where a commit ends: between two entries of one commit a tree may look quiet.
+pub fn is_quiet(tree: &Tree, limits: &Limits) -> bool {
+    let rests = |id: &AgentId| match next(tree, id, limits, None) {
+        Next::Rest | Next::Tell(_) => true,
+        Next::Run | Next::Start { .. } | Next::Settle(_) | Next::Wait => false,
+    };
+    tree.open_runs() == 0 && tree.walk().into_iter().all(rests)
 }
 
 /// Returns what an agent should do now; `stopped` says whether its run was told to stop, and by whom.
@@ -52,16 +61,12 @@ pub(crate) fn next(
         && let Some(prompt) = agent.queue.front().filter(|_| !agent.paused)
     {
         return Next::Start {
-            mail: all_mail(agent),
             prompt: Some(prompt.clone()),
         };
     }
     if !waking.is_empty() && may_wake(agent, stopped) {
         if agent.wakes < limits.wakes {
-            return Next::Start {
-                mail: all_mail(agent),
-                prompt: None,
-            };
+            return Next::Start { prompt: None };
         }
         return Next::Tell(all_mail(agent));
     }

@@ -5,6 +5,7 @@
 //! before a cut or an abort comes back as a message marked so; calls of such a
 //! message are dropped, because nobody can tell whether they were meant so.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -117,6 +118,8 @@ struct Step<'a> {
     parts: Vec<AssistantPart>,
     model: String,
     usage: Usage,
+    /// The ids of the calls so far.
+    calls: BTreeSet<CallId>,
     shown: bool,
 }
 
@@ -129,6 +132,7 @@ impl<'a> Step<'a> {
             parts: Vec::new(),
             model: prefix.model_name.clone(),
             usage: Usage::default(),
+            calls: BTreeSet::new(),
             shown: false,
         }
     }
@@ -219,15 +223,12 @@ impl<'a> Step<'a> {
     }
 
     /// Keeps a provider's id where it is new to this agent, else mints one.
-    fn unique(&self, id: String, transcript: &Transcript) -> CallId {
-        let id = CallId::new(id);
-        let here = self
-            .parts
-            .iter()
-            .any(|part| matches!(part, AssistantPart::Call(call) if call.id == id));
-        if id.as_str().is_empty() || here || transcript.knows_call(&id) {
-            return CallId::new(self.agent.parts.env.new_id());
+    fn unique(&mut self, id: String, transcript: &Transcript) -> CallId {
+        let mut id = CallId::new(id);
+        if id.as_str().is_empty() || self.calls.contains(&id) || transcript.knows_call(&id) {
+            id = CallId::new(self.agent.parts.env.new_id());
         }
+        self.calls.insert(id.clone());
         id
     }
 

@@ -23,11 +23,10 @@ use offshoot_types::tool::Tool;
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use crate::board::{Activity, Board, Ordered, SessionState};
 use crate::limits::Limits;
-use crate::session::{self, Session};
+use crate::session::{self, Departure, Session};
 use crate::subscribe::Subscription;
 
 /// Orders a session may have waiting before a face waits for it.
@@ -103,6 +102,17 @@ pub enum Answer {
     TreeOf(Option<TreeId>),
 }
 
+/// How to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Stop taking work, cancel, settle, commit, let go; at most `Limits::shutdown`.
+    Now,
+    /// Cancel nothing; let each tree go as soon as it is quiet and nobody follows it.
+    ///
+    /// What another process sends in the meantime is still done.
+    WhenQuiet,
+}
+
 /// The runtime. Dropping it is a crash: everything stops where it is, and recovery does the rest.
 pub struct Runtime {
     inner: Arc<Inner>,
@@ -115,7 +125,7 @@ struct Inner {
     table: Mutex<BTreeMap<TreeId, Slot>>,
     /// Who is told of commits.
     boards: Arc<Boards>,
-    leave: CancellationToken,
+    departure: Departure,
 }
 
 /// A tree's place in the table. Locked, across awaits, while the tree is opened.
@@ -151,7 +161,7 @@ impl Runtime {
             parts: Arc::new(parts),
             table: Mutex::default(),
             boards,
-            leave: CancellationToken::new(),
+            departure: Departure::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -256,17 +266,24 @@ impl Runtime {
         Ok(recovered)
     }
 
-    /// Leaves in good order (R20): stops taking work, cancels, settles, commits, lets go.
-    pub async fn shutdown(self) {
-        self.inner.leave.cancel();
-        let limit = self.inner.parts.limits.shutdown;
+    /// Leaves in good order (R20).
+    pub async fn shutdown(self, ending: Ending) {
         let mut sessions = self
             .sessions
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let all = async { while sessions.join_next().await.is_some() {} };
-        // What does not end in time is dropped, which is a crash, and recovered as one.
-        drop(tokio::time::timeout(limit, all).await);
+        let mut all = Box::pin(async move { while sessions.join_next().await.is_some() {} });
+        match ending {
+            Ending::WhenQuiet => {
+                self.inner.departure.when_quiet.cancel();
+                all.await;
+            }
+            Ending::Now => {
+                self.inner.departure.now.cancel();
+                // What does not end in time is dropped, which is a crash, and recovered as one.
+                drop(tokio::time::timeout(self.inner.parts.limits.shutdown, &mut all).await);
+            }
+        }
     }
 
     /// Returns the session of a command's tree, opened if need be.
@@ -290,7 +307,7 @@ impl Runtime {
             self.inner.parts.clone(),
             inputs,
             nudged,
-            self.inner.leave.child_token(),
+            self.inner.departure.clone(),
         );
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         while sessions.try_join_next().is_some() {}

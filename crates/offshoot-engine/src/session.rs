@@ -45,7 +45,16 @@ pub(crate) struct Session {
     /// Whether agents may start turns. Recovery alone starts none (R16).
     working: bool,
     nudged: Arc<Notify>,
-    leave: CancellationToken,
+    departure: Departure,
+}
+
+/// How a session is told to end.
+#[derive(Clone, Default)]
+pub(crate) struct Departure {
+    /// Stop everything and leave.
+    pub(crate) now: CancellationToken,
+    /// Leave as soon as there is nothing left to do.
+    pub(crate) when_quiet: CancellationToken,
 }
 
 /// Reads a tree's whole log and folds it.
@@ -100,7 +109,7 @@ impl Session {
         parts: Arc<Parts>,
         inputs: mpsc::Receiver<Ordered>,
         nudged: Arc<Notify>,
-        leave: CancellationToken,
+        departure: Departure,
     ) -> Self {
         Self {
             board,
@@ -111,7 +120,7 @@ impl Session {
             taken: BTreeSet::new(),
             working: false,
             nudged,
-            leave,
+            departure,
         }
     }
 
@@ -130,33 +139,45 @@ impl Session {
         let mut poll = tokio::time::interval(self.board.limits.poll);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         poll.reset();
-        let leave = self.leave.clone();
-        let mut leaving = false;
-        loop {
+        let Departure { now, when_quiet } = self.departure.clone();
+        let mut finishing = false;
+        while !now.is_cancelled() {
             tokio::select! {
                 biased;
-                () = leave.cancelled(), if !leaving => {
-                    leaving = true;
-                    self.stop_all();
-                }
+                () = now.cancelled() => {}
                 Some(ended) = self.actors.join_next() => self.ended(ended).await?,
                 () = self.board.stirred.notified() => self.look().await?,
                 Some(order) = self.inputs.recv() => self.take(order).await?,
                 () = self.nudged.notified() => self.take_pending().await?,
+                () = when_quiet.cancelled(), if !finishing => finishing = true,
                 _ = poll.tick() => {
                     self.check_lease().await?;
                     self.take_pending().await?;
-                    if !leaving && self.is_unneeded() && self.release().await? {
+                    if self.is_unneeded() && self.release().await? {
                         return Ok(());
                     }
                 }
             }
-            if leaving && self.actors.is_empty() && self.board.state().tree.open_runs() == 0 {
-                self.inputs.close();
-                self.release().await?;
+            if finishing && self.is_unneeded() && self.release().await? {
                 return Ok(());
             }
         }
+        self.leave().await
+    }
+
+    /// Stops everything, waits until it has settled and lets go. Takes nothing up any more: what is
+    /// sent from here on stays for whoever has the tree next, and is answered by them.
+    async fn leave(&mut self) -> Result<(), StoreError> {
+        self.inputs.close();
+        self.stop_all();
+        while !self.actors.is_empty() || self.board.state().tree.open_runs() > 0 {
+            tokio::select! {
+                biased;
+                Some(ended) = self.actors.join_next() => self.ended(ended).await?,
+                () = self.board.stirred.notified() => self.look().await?,
+            }
+        }
+        self.release().await.map(drop)
     }
 
     /// Looks at everyone something happened to, and starts who has something to do.

@@ -203,7 +203,9 @@ impl Tree {
 
     /// Returns all agents, every parent before its children.
     pub fn walk(&self) -> Vec<&AgentId> {
-        self.root.as_ref().map_or_else(Vec::new, |root| self.below(root))
+        self.root
+            .as_ref()
+            .map_or_else(Vec::new, |root| self.below(root))
     }
 
     /// Returns an agent and its descendants, every parent before its children.

@@ -6,7 +6,7 @@
 
 use std::pin::pin;
 
-use offshoot_engine::{Answer, Query, Runtime};
+use offshoot_engine::{Answer, Ending, Query, Runtime};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
@@ -53,7 +53,12 @@ pub(crate) async fn drive(
         // As a crash would: what is left is recovered by whoever comes next.
         return Ok(Code::Interrupted);
     }
-    leave(runtime, &mut signals).await;
+    let ending = match &ended {
+        // Somebody may have sent something while we were at the door: it is done first.
+        Ok(Ended::Quiet(_)) => Ending::WhenQuiet,
+        Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated) | Err(_) => Ending::Now,
+    };
+    leave(runtime, ending, &mut signals).await;
     Ok(match ended? {
         Ended::Quiet(code) => code,
         Ended::Parked(text) => {
@@ -69,10 +74,10 @@ pub(crate) async fn drive(
 }
 
 /// Leaves in good order, or at once when told so meanwhile.
-pub(crate) async fn leave(runtime: Runtime, signals: &mut Signals) {
+pub(crate) async fn leave(runtime: Runtime, ending: Ending, signals: &mut Signals) {
     tokio::select! {
         biased;
-        () = runtime.shutdown() => {}
+        () = runtime.shutdown(ending) => {}
         _ = signals.next() => {}
     }
 }

@@ -9,13 +9,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use offshoot_engine::{Answer, CommandError, Query, Runtime, Subscription, Update};
+use offshoot_engine::{
+    Answer, CommandError, Limits, Query, Runtime, Subscription, Update, is_quiet,
+};
 use offshoot_types::command::{Command, Order, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tree::{Agent, Tree};
+use offshoot_types::tree::Tree;
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
@@ -150,7 +152,7 @@ impl<'a> Follower<'a> {
     /// quiet. The log never shows one of them without the other.
     async fn is_done(&self) -> Result<bool, StoreError> {
         let pos = self.tree.pos();
-        let quiet = self.idle == Some(pos) || is_quiet(&self.tree);
+        let quiet = self.idle == Some(pos) || is_quiet(&self.tree, &Limits::default());
         if !self.prompted || pos < self.goal.upto || !quiet {
             return Ok(false);
         }
@@ -189,32 +191,6 @@ impl<'a> Follower<'a> {
         let mut sessions = sessions.iter();
         Ok(sessions.any(|session| session.tree == self.id && !session.owned))
     }
-}
-
-/// Tells whether nothing runs, nothing that can run is queued, and no mail wakes anybody (R19).
-fn is_quiet(tree: &Tree) -> bool {
-    tree.open_runs() == 0
-        && tree.walk().into_iter().all(|id| {
-            let Some(agent) = tree.agent(id) else {
-                return true;
-            };
-            let queued = !agent.queue.is_empty() && !agent.paused;
-            !queued && !is_woken(tree, agent)
-        })
-}
-
-/// Tells whether mail starts a turn of an agent that rests.
-///
-/// Mail to one that was cancelled or lost waits for its next run (R18).
-fn is_woken(tree: &Tree, agent: &Agent) -> bool {
-    let may_wake = agent
-        .settlement()
-        .is_none_or(|settlement| settlement.status.wakes());
-    may_wake
-        && agent.mail.values().any(|run| {
-            let settled = tree.run(run).and_then(|run| run.settled.as_ref());
-            settled.is_some_and(|(_, settlement)| settlement.status.wakes())
-        })
 }
 
 /// Waits for a command of our own; for ever if there is none.

@@ -194,7 +194,7 @@ async fn cancel(data_dir: &Path, id: &str, scope: Scope, json: bool) -> Result<(
         order: Order::Cancel(scope),
     };
     let receipt = runtime.command(command).await;
-    drive::leave(runtime, &mut signals).await;
+    drive::leave(runtime, offshoot_engine::Ending::WhenQuiet, &mut signals).await;
     let receipt = receipt?;
     let mut stdout = Stdout::default();
     if json {

@@ -17,6 +17,8 @@ use offshoot_types::settlement::Status;
 use offshoot_types::tree::Tree;
 
 use super::disk::Disk;
+use crate::limits::Limits;
+use crate::next::{self, Next};
 
 /// What is wrong, if anything; the first word counts.
 #[derive(Clone, Default)]
@@ -165,13 +167,11 @@ fn lines(request: &Request) -> Vec<String> {
     lines
 }
 
-/// Tells whether nothing is left to do, by the log alone.
+/// Tells whether nothing is left to do, by the log alone, not even something to write down.
 pub(crate) fn is_quiet(tree: &Tree) -> bool {
-    let rests = |id: &&AgentId| {
-        let limits = crate::limits::Limits::default();
-        crate::next::next(tree, id, &limits, None) == crate::next::Next::Rest
-    };
-    tree.open_runs() == 0 && tree.walk().iter().all(rests)
+    let limits = Limits::default();
+    let rests = |id: &&AgentId| next::next(tree, id, &limits, None) == Next::Rest;
+    next::is_quiet(tree, &limits) && tree.walk().iter().all(rests)
 }
 
 /// Judges a history that has come to rest.

@@ -104,7 +104,7 @@ async fn x_07_cancelling_a_turn_leaves_background_children_alone() {
         .part("worker", [say("survived").behind(&gate)]);
     let stage = Stage::new(script).await;
     stage.prompt(stage.root(), "go").await;
-    stage.born("worker").await;
+    stage.asked("lead", 2).await;
     let receipt = stage.order(stage.root(), Order::Cancel(Scope::Turn)).await;
     assert_eq!(receipt, Receipt::TurnCancelled);
     let root = stage.root();
@@ -134,6 +134,7 @@ async fn que_06_an_abort_is_a_clean_end_and_the_next_prompt_fires() {
     let stage = Stage::new(script).await;
     stage.prompt(stage.root(), "first").await;
     stage.prompt(stage.root(), "second").await;
+    stage.asked("lead", 1).await;
     stage.cancel(stage.root()).await;
     stage.quiet().await;
     let root = stage.settlement(&stage.root()).await;

@@ -137,6 +137,7 @@ async fn que_02_prompts_that_were_queued_survive_and_fire_in_order() {
     for text in ["one", "two"] {
         stage.prompt(stage.root(), text).await;
     }
+    stage.asked("lead", 1).await;
     let stage = stage.crash().await;
     stage.ask("three").await;
     let texts = user_texts(&stage.script.sent("lead").pop().unwrap());

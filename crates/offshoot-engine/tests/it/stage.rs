@@ -389,6 +389,14 @@ impl Stage {
         }
     }
 
+    /// Waits until an agent of a definition has asked its model for the nth time.
+    pub(crate) async fn asked(&self, definition: &str, times: usize) {
+        let mut updates = self.runtime.subscribe(&self.tree, Pos::ZERO).await;
+        while self.script.sent(definition).len() < times {
+            updates.next().await.unwrap();
+        }
+    }
+
     /// Waits until an agent of a definition has been born, and returns it.
     pub(crate) async fn born(&self, definition: &str) -> AgentId {
         self.until(|entry| matches!(&entry.event, Event::Spawned(spawned) if spawned.definition == definition))
@@ -397,7 +405,7 @@ impl Stage {
 
     /// Leaves in good order and returns the log as it is then, and whether somebody still owns it.
     pub(crate) async fn shut_down(self) -> (Vec<Entry>, bool) {
-        self.runtime.shutdown().await;
+        self.runtime.shutdown(offshoot_engine::Ending::Now).await;
         let log = self
             .store
             .entries(&self.tree, Pos::ZERO, usize::MAX)
