@@ -318,6 +318,17 @@ impl Runtime {
     }
 }
 
+/// Tells whether a session lives in a slot, or somebody is about to put one there.
+fn is_in_use(slot: &Slot) -> bool {
+    let Ok(held) = slot.try_lock() else {
+        return true;
+    };
+    let lives = held
+        .as_ref()
+        .is_some_and(|handle| !handle.orders.is_closed());
+    lives || Arc::strong_count(slot) > 1
+}
+
 /// Makes an error of an answer that says that the session was there before.
 fn refuse_second_opening(command: &Command, receipt: Receipt) -> Result<Receipt, CommandError> {
     match (&command.order, receipt) {
@@ -342,7 +353,11 @@ async fn order(handle: &Handle, command: &Command) -> Option<Receipt> {
 
 impl Inner {
     fn slot(&self, tree: &TreeId) -> Slot {
-        lock(&self.table).entry(tree.clone()).or_default().clone()
+        let mut table = lock(&self.table);
+        if table.len() >= 64 && table.len().is_power_of_two() {
+            table.retain(|_, slot| is_in_use(slot));
+        }
+        table.entry(tree.clone()).or_default().clone()
     }
 
     /// Takes a tree over: claim, load, recover.

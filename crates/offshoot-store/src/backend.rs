@@ -12,6 +12,8 @@ use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
 use offshoot_types::store::{Append, SessionSummary, StoreError};
 
+use crate::chat::{self, Rows};
+
 /// What can be written.
 #[derive(Clone, Debug)]
 pub enum Write {
@@ -65,4 +67,9 @@ pub trait Backend: Send {
 
     /// Lists the roots, the one that changed last first. `owned` is as the rows have it.
     fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError>;
+
+    /// Returns the chat rows of a tree (R5). A backend that keeps none folds them from its log.
+    fn chat_rows(&mut self, tree: &TreeId) -> Result<Rows, StoreError> {
+        Ok(chat::fold(&self.entries(tree, Pos::ZERO, usize::MAX)?))
+    }
 }

@@ -74,13 +74,6 @@ impl Sqlite {
         open::in_memory().map(|connection| Self::over(connection, "memory".to_owned()))
     }
 
-    /// Returns the chat rows of a tree, to compare with `chat::fold` of its log.
-    pub fn chat_rows(&mut self, tree: &TreeId) -> Result<Rows, StoreError> {
-        self.reading("read the chat rows of a session", |connection| {
-            chat::rows(connection, tree)
-        })
-    }
-
     /// Returns the counter of pages in the write-ahead log, as of the last commit.
     pub(crate) fn log_pages(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.log_pages)
@@ -270,5 +263,11 @@ impl Backend for Sqlite {
 
     fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
         self.reading("list the sessions", read::sessions)
+    }
+
+    fn chat_rows(&mut self, tree: &TreeId) -> Result<Rows, StoreError> {
+        self.reading("read the chat rows of a session", |connection| {
+            chat::rows(connection, tree)
+        })
     }
 }

@@ -185,6 +185,10 @@ pub(crate) fn judge(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree,
     if !is_quiet(&tree) {
         return Err("the tree is not quiet".to_owned());
     }
+    let rows = disk.read(|backend| backend.chat_rows(id));
+    if rows != offshoot_store::chat::fold(&entries) {
+        return Err("the chat rows are not what the log adds up to".to_owned());
+    }
     told(&tree)?;
     survived(disk, witness, &entries)?;
     if witness.published.lock().unwrap().len() != entries.len() {
