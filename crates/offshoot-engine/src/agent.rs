@@ -6,6 +6,7 @@
 //! the session fills (R11). It ends when there is nothing left to do; the session
 //! starts another when there is.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
@@ -13,7 +14,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use offshoot_types::command::{Order, Prompt, Receipt, Scope};
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, MessageId, RunId, TurnNo};
+use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, TurnNo};
 use offshoot_types::message::{Author, UserMessage};
 use offshoot_types::model::{ModelError, ModelErrorKind};
 use offshoot_types::permission::Permissions;
@@ -25,9 +26,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{Activity, Board, Ordered};
-use crate::context::{self, Prefix, Surroundings};
+use crate::context::{self, Callable, EngineCall, Prefix, Surroundings};
 use crate::log::{AgentLog, Batch};
-use crate::next::Next;
+use crate::next::{self, Next};
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::task::{self, TASK};
@@ -67,11 +68,13 @@ pub(crate) async fn act(
         transcript,
         appends: FuturesUnordered::new(),
         cancels: Vec::new(),
+        sent: BTreeSet::new(),
         turn: None,
     };
     let result = actor.run().await;
     actor.inputs.close();
-    let mut leftover = std::mem::take(&mut actor.cancels);
+    let cancels = std::mem::take(&mut actor.cancels);
+    let mut leftover: Vec<Ordered> = cancels.into_iter().map(|(_, order)| order).collect();
     while let Some(order) = actor.inputs.recv().await {
         leftover.push(order);
     }
@@ -90,8 +93,10 @@ struct Actor {
     transcript: Transcript,
     /// Appends of commands, on their way beside the turn's.
     appends: FuturesUnordered<Committed>,
-    /// Who asked for the run to stop and waits for its settlement.
-    cancels: Vec<Ordered>,
+    /// Who asked for a run to stop and waits for its settlement.
+    cancels: Vec<(RunNo, Ordered)>,
+    /// Prompts on their way to the log.
+    sent: BTreeSet<MessageId>,
     /// Stops the turn that runs.
     turn: Option<CancellationToken>,
 }
@@ -108,6 +113,7 @@ impl Actor {
             if !self.appends.is_empty() {
                 continue;
             }
+            self.answer_cancels().await?;
             let next = self
                 .agent
                 .board
@@ -123,8 +129,7 @@ impl Actor {
                 }
                 Next::Settle(status) => self.settle(status).await?,
                 Next::Wait => self.wait().await,
-                Next::Rest if self.cancels.is_empty() => return Ok(()),
-                Next::Rest => self.answer_cancels().await?,
+                Next::Rest => return Ok(()),
             }
         }
     }
@@ -134,6 +139,11 @@ impl Actor {
         match order.command.order.clone() {
             Order::Prompt(prompt) => {
                 let message = user_message(prompt);
+                if self.knows(&message.id) {
+                    let why = nothing("a message of that id has been sent before");
+                    return self.record(order, Batch::default(), why);
+                }
+                self.sent.insert(message.id.clone());
                 let mut batch = Batch::default();
                 // Where nothing is before it, its turn begins in the same commit.
                 let start = self.is_free().then(|| message.id.clone());
@@ -145,7 +155,13 @@ impl Actor {
             }
             Order::Cancel(Scope::Run) => {
                 self.agent.board.cancel(&self.agent.id, CancelledBy::User);
-                self.cancels.push(order);
+                match self.agent.open_run() {
+                    Some(run) => self.cancels.push((run, order)),
+                    None => {
+                        let receipt = self.agent.how_it_ended(None);
+                        self.record(order, Batch::default(), receipt);
+                    }
+                }
             }
             Order::Cancel(Scope::Turn) => match &self.turn {
                 Some(turn) => {
@@ -207,7 +223,7 @@ impl Actor {
         };
         let (open, turn) = (agent.open_run(), agent.turns.next());
         let run = open.unwrap_or(agent.last_run().next());
-        let mail: Vec<RunId> = agent.mail.values().cloned().collect();
+        let mail = next::all_mail(agent);
         if open.is_none() {
             state.renew_token(&self.agent.id);
         }
@@ -245,15 +261,16 @@ impl Actor {
         let transcript = std::mem::take(&mut self.transcript);
         let mut turn = Box::pin(turn::run(self.agent.clone(), transcript, cancel));
         let mut arrived = Vec::new();
-        self.transcript = loop {
+        let over = loop {
             tokio::select! {
                 biased;
                 Some(order) = self.inputs.recv() => self.take(order),
                 Some(entries) = self.appends.next() => arrived.extend(entries?),
-                transcript = &mut turn => break transcript?,
+                over = &mut turn => break over?,
             }
         };
         self.turn = None;
+        self.transcript = turn::end(&self.agent, over).await?;
         turn::follow(&mut self.transcript, arrived)
     }
 
@@ -278,24 +295,37 @@ impl Actor {
         }
     }
 
-    /// Tells whoever asked for a stop how the run ended, by that or otherwise.
+    /// Tells whether a prompt of this id is in the log, or on its way there.
+    fn knows(&mut self, id: &MessageId) -> bool {
+        let state = self.agent.board.state();
+        let Some(agent) = state.tree.agent(&self.agent.id) else {
+            return false;
+        };
+        self.sent.retain(|sent| !agent.knows_prompt(sent));
+        agent.knows_prompt(id) || self.sent.contains(id)
+    }
+
+    /// Tells whoever asked for a run to stop how it ended, as soon as it has: by that or otherwise.
     async fn answer_cancels(&mut self) -> Result<(), StoreError> {
-        let last = {
-            let state = self.agent.board.state();
-            let agent = state.tree.agent(&self.agent.id);
-            agent.and_then(|agent| agent.settlement().cloned())
-        };
-        let receipt = match last {
-            Some(settlement) => Receipt::Settled(settlement.as_ref().clone()),
-            None => nothing("it has not run yet"),
-        };
+        let open = self.agent.open_run();
+        let (waiting, settled): (Vec<_>, Vec<_>) = self
+            .cancels
+            .drain(..)
+            .partition(|(run, _)| open == Some(*run));
+        self.cancels = waiting;
+        if settled.is_empty() {
+            return Ok(());
+        }
         let mut batch = Batch::default();
-        for order in &self.cancels {
+        let mut answers = Vec::new();
+        for (run, order) in settled {
+            let receipt = self.agent.how_it_ended(Some(run));
             batch.applied(order.command.clone(), receipt.clone());
+            answers.push((order, receipt));
         }
         self.append(batch).await?;
-        for order in self.cancels.drain(..) {
-            order.answer(receipt.clone());
+        for (order, receipt) in answers {
+            order.answer(receipt);
         }
         Ok(())
     }
@@ -313,8 +343,8 @@ impl Actor {
                 node.stopped().is_some(),
             )
         };
-        let children = self.agent.open_children();
-        self.agent.set_activity(Activity::Children(children));
+        self.agent
+            .set_activity(Activity::Children(self.agent.open_children()));
         tokio::select! {
             biased;
             Some(order) = self.inputs.recv() => self.take(order),
@@ -338,7 +368,8 @@ fn user_message(prompt: Prompt) -> UserMessage {
     }
 }
 
-fn nothing(why: &str) -> Receipt {
+/// An order that has no effect, and why.
+pub(crate) fn nothing(why: &str) -> Receipt {
     Receipt::NoEffect {
         why: why.to_owned(),
     }
@@ -364,7 +395,8 @@ impl Agent {
                 let text = format!("run agent {}: there is no such definition", self.definition);
                 ModelError::new(ModelErrorKind::Config, text)
             })?;
-            let tools = self.specs(manifest.tools.as_deref());
+            let (tools, callables): (Vec<_>, Vec<_>) =
+                self.offered(manifest.tools.as_deref()).into_iter().unzip();
             let place = Surroundings {
                 workspace: &self.workspace,
                 date: &self.date,
@@ -376,36 +408,46 @@ impl Agent {
                 model_name: self.model.clone(),
                 system: context::system(manifest, &place, &tools).into(),
                 tools: tools.into(),
+                callables,
             })
         })
     }
 
-    /// Returns the tools this agent is offered, `task` last.
-    fn specs(&self, wanted: Option<&[String]>) -> Vec<ToolSpec> {
+    /// Returns what this agent may call: tools in the host's order, then the engine's own calls, whose
+    /// ids are locked.
+    fn offered(&self, wanted: Option<&[String]>) -> Vec<(ToolSpec, Callable)> {
         let wants = |id: &str| wanted.is_none_or(|list| list.iter().any(|tool| tool == id));
-        let mut specs: Vec<ToolSpec> = self
+        let tools = self
             .parts
             .tools
             .iter()
-            .map(|tool| tool.spec().clone())
-            .collect();
-        specs.push(task::spec(self.parts.registry.for_agents()));
-        specs.retain(|spec| wants(&spec.id));
-        specs
+            .filter(|tool| tool.spec().id != TASK);
+        let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool.clone())));
+        let task = (
+            task::spec(self.parts.registry.for_agents()),
+            Callable::Engine(EngineCall::Task),
+        );
+        tools
+            .chain([task])
+            .filter(|(spec, _)| wants(&spec.id))
+            .collect()
     }
 
-    /// Returns the ids of the tools this agent is offered.
-    pub(crate) fn tool_ids(&self) -> Vec<String> {
-        match self.prefix() {
-            Ok(prefix) => prefix.tools.iter().map(|tool| tool.id.clone()).collect(),
-            Err(_) => vec![TASK.to_owned()],
-        }
+    /// Returns the run that is open, if one is.
+    fn open_run(&self) -> Option<RunNo> {
+        self.board.state().tree.agent(&self.id)?.open_run()
     }
 
-    /// Tells whether this agent is offered a tool.
-    pub(crate) fn offers(&self, tool: &str) -> bool {
-        self.prefix()
-            .is_ok_and(|prefix| prefix.tools.iter().any(|spec| spec.id == tool))
+    /// Returns how a run ended, or the last one.
+    fn how_it_ended(&self, run: Option<RunNo>) -> Receipt {
+        let state = self.board.state();
+        let ended = state.tree.agent(&self.id).and_then(|agent| {
+            let run = agent.run(run.unwrap_or(agent.last_run()))?;
+            run.settled
+                .as_ref()
+                .map(|(_, settlement)| settlement.as_ref().clone())
+        });
+        ended.map_or_else(|| nothing("it has not run yet"), Receipt::Settled)
     }
 
     /// Returns the token that stops the run.
@@ -436,18 +478,17 @@ impl Agent {
         running.map_or_else(|| MessageId::new(""), |running| running.message.clone())
     }
 
-    /// Returns the children whose runs are open.
+    /// Returns the children whose runs are open; of many, the first few.
     fn open_children(&self) -> Vec<AgentId> {
         let state = self.board.state();
         let Some(agent) = state.tree.agent(&self.id) else {
             return Vec::new();
         };
-        let open = |id: &&AgentId| {
-            state
-                .tree
-                .agent(id)
-                .is_some_and(|child| child.open_run().is_some())
-        };
-        agent.children.iter().filter(open).cloned().collect()
+        agent
+            .open_children
+            .iter()
+            .take(Activity::SHOWN)
+            .cloned()
+            .collect()
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::{Entry, Event, Origin};
-use offshoot_types::id::{AgentId, MessageId, Pos, RunId, TreeId};
+use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, TreeId};
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
@@ -86,10 +86,15 @@ pub enum Activity {
         /// What came back last time.
         message: String,
     },
-    /// Runs tools.
+    /// Runs tools; of many, the first few.
     Tools(Vec<String>),
-    /// Waits for children.
+    /// Waits for children; of many, the first few.
     Children(Vec<AgentId>),
+}
+
+impl Activity {
+    /// How many of a crowd of tools or children are named.
+    pub const SHOWN: usize = 16;
 }
 
 /// The state of a session, for people: the six of the guide.
@@ -137,6 +142,8 @@ pub(crate) struct State {
     leaving: bool,
     /// Orders to promote a child whose call had returned by then.
     late: Vec<Ordered>,
+    /// The children that open calls wait for, by parent and call.
+    children_of_calls: BTreeMap<(AgentId, CallId), AgentId>,
 }
 
 /// What the process knows of an agent beyond its log.
@@ -196,6 +203,7 @@ impl Board {
             was_idle: false,
             leaving: false,
             late: Vec::new(),
+            children_of_calls: BTreeMap::new(),
         };
         for id in tree.walk() {
             if let Some(agent) = tree.agent(id) {
@@ -233,6 +241,9 @@ impl Board {
                 break;
             }
             state.follow(entry, &self.limits);
+            if matches!(entry.event, Event::Settled { .. }) {
+                self.publish(Update::Activity(entry.agent.clone(), Activity::Resting));
+            }
             let skip =
                 planted(Bug::EntryNotPublished) && matches!(entry.event, Event::TurnEnded { .. });
             if !skip {
@@ -359,6 +370,23 @@ impl Board {
         }
     }
 
+    /// Hands back orders to promote a child whose call has returned by now.
+    pub(crate) fn refuse_late_promotions(&self, parent: &AgentId, calls: &[CallId]) {
+        let mut state = self.state();
+        let mut late = Vec::new();
+        for call in calls {
+            let child = state
+                .children_of_calls
+                .remove(&(parent.clone(), call.clone()));
+            let node = child.and_then(|child| state.nodes.get_mut(&child));
+            late.extend(node.and_then(|node| node.promote.take()));
+        }
+        if !late.is_empty() {
+            state.late.extend(late);
+            self.stirred.notify_one();
+        }
+    }
+
     /// Returns the prefix that agents of this definition and model share, made once.
     pub(crate) fn prefix<E>(
         &self,
@@ -451,7 +479,7 @@ impl State {
         };
         match agent.open_run() {
             None => Next::Rest,
-            Some(_) if agent.unsettled_children > 0 => Next::Wait,
+            Some(_) if !agent.open_children.is_empty() => Next::Wait,
             Some(_) => Next::Settle(settle::status(&agent.tally, Some(CancelledBy::Ancestor))),
         }
     }
@@ -464,6 +492,11 @@ impl State {
     /// Returns the agents that something happened to since the last call.
     pub(crate) fn take_stirred(&mut self) -> BTreeSet<AgentId> {
         std::mem::take(&mut self.stirred)
+    }
+
+    /// Tells whether the session has nobody left to look at.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.stirred.is_empty() && self.late.is_empty()
     }
 
     /// Returns orders that came too late to have an effect.
@@ -527,8 +560,12 @@ impl State {
         match &entry.event {
             Event::Spawned(spawned) => {
                 self.add_node(id, spawned, Some(Vec::new()));
-                if spawned.depth > 0 {
+                if let Origin::Task(parent) = &spawned.origin {
                     self.planned = self.planned.saturating_sub(1);
+                    if !parent.background {
+                        let call = (parent.agent.clone(), parent.call.clone());
+                        self.children_of_calls.insert(call, id.clone());
+                    }
                 }
             }
             Event::Settled { .. } => {
@@ -549,18 +586,20 @@ impl State {
             Event::Replied(_) => {
                 self.partials.remove(id);
             }
+            // It was on its way when the process began to leave.
+            Event::TurnStarted { .. } if self.leaving => {
+                if let Some(node) = self.nodes.get_mut(id) {
+                    node.cancelled_by.get_or_insert(CancelledBy::Shutdown);
+                    node.token.cancel();
+                }
+            }
             Event::Prompted(_)
             | Event::Completion { .. }
             | Event::TurnStarted { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
             | Event::TurnEnded { .. } => {}
-            Event::CallFinished { delivers, .. } => {
-                for run in delivers {
-                    let node = self.nodes.get_mut(&run.agent);
-                    self.late.extend(node.and_then(|node| node.promote.take()));
-                }
-            }
         }
         if let Some(infancy) = self
             .nodes

@@ -8,10 +8,11 @@
 
 use std::sync::Arc;
 
+use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{CALLER_LINE, Caller, Manifest};
-use offshoot_types::message::AssistantPart;
+use offshoot_types::message::{Arguments, AssistantPart, Call};
 use offshoot_types::model::{Asker, CallOutcome, Model, Request, RequestMessage, ToolChoice};
-use offshoot_types::tool::ToolSpec;
+use offshoot_types::tool::{Tool, ToolSpec};
 use offshoot_types::transcript::{Item, Ready, Step};
 
 use crate::sabotage::{Bug, planted};
@@ -27,6 +28,32 @@ pub(crate) struct Prefix {
     pub(crate) model_name: String,
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[ToolSpec]>,
+    /// What stands behind each of them, in the same order.
+    pub(crate) callables: Vec<Callable>,
+}
+
+/// What a model may call (R10). Tools never see an agent; engine calls are the engine's own.
+#[derive(Clone)]
+pub(crate) enum Callable {
+    /// Somebody's tool.
+    Tool(Arc<dyn Tool>),
+    /// A call that the engine carries out.
+    Engine(EngineCall),
+}
+
+/// The calls that the engine carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EngineCall {
+    /// Makes a child agent.
+    Task,
+}
+
+impl Prefix {
+    /// Finds what a call is for; `None` for what this agent is not offered.
+    pub(crate) fn find(&self, id: &str) -> Option<&Callable> {
+        let at = self.tools.iter().position(|spec| spec.id == id)?;
+        self.callables.get(at)
+    }
 }
 
 /// Where an agent works, for section 4.
@@ -109,15 +136,16 @@ fn push_item(messages: &mut Vec<RequestMessage>, item: &Item) {
                 &completion.run.agent,
                 &completion.definition,
                 &completion.settlement,
+                MAX_ITEM_BYTES,
             );
-            messages.push(RequestMessage::User(capped(text)));
+            messages.push(RequestMessage::User(text));
         }
         Item::Assistant(step) => push_step(messages, step),
     }
 }
 
 fn push_step(messages: &mut Vec<RequestMessage>, step: &Step) {
-    let parts: Vec<AssistantPart> = step.message().parts.clone();
+    let parts: Vec<AssistantPart> = step.message().parts.iter().map(capped_part).collect();
     if parts.is_empty() {
         return;
     }
@@ -127,7 +155,7 @@ fn push_step(messages: &mut Vec<RequestMessage>, step: &Step) {
         .map(|(call, outcome)| CallOutcome {
             call: call.id.clone(),
             tool: call.tool.clone(),
-            text: capped(outcome.for_model()),
+            text: capped(outcome.for_model(), MAX_ITEM_BYTES),
             failed: outcome.is_error(),
         })
         .collect();
@@ -136,13 +164,36 @@ fn push_step(messages: &mut Vec<RequestMessage>, step: &Step) {
     }
 }
 
+/// Cuts what a model said itself. Thinking and unknown blocks are signed, and go back as they came.
+fn capped_part(part: &AssistantPart) -> AssistantPart {
+    match part {
+        AssistantPart::Text(text) => AssistantPart::Text(capped(text.clone(), MAX_ITEM_BYTES)),
+        AssistantPart::Call(call) => AssistantPart::Call(Call {
+            arguments: capped_arguments(&call.arguments),
+            ..call.clone()
+        }),
+        AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => part.clone(),
+    }
+}
+
+fn capped_arguments(arguments: &Arguments) -> Arguments {
+    match arguments {
+        Arguments::Json(json) if json.as_str().len() > MAX_ITEM_BYTES => {
+            let head = capped(json.as_str().to_owned(), MAX_ITEM_BYTES);
+            Arguments::Json(RawJson::of(&serde_json::json!({ "truncated": head })))
+        }
+        Arguments::Malformed(text) => Arguments::Malformed(capped(text.clone(), MAX_ITEM_BYTES)),
+        Arguments::Json(_) => arguments.clone(),
+    }
+}
+
 /// Cuts a text that is too long for a context, and says so in it.
-fn capped(mut text: String) -> String {
-    if text.len() <= MAX_ITEM_BYTES {
+pub(crate) fn capped(mut text: String, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         return text;
     }
     let whole = text.len();
-    text.truncate(text.floor_char_boundary(MAX_ITEM_BYTES));
+    text.truncate(text.floor_char_boundary(max_bytes));
     let shown = text.len();
     text.push_str(&format!("\n[truncated: {shown} of {whole} bytes shown]"));
     text

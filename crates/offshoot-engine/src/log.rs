@@ -14,6 +14,8 @@ use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, Seq};
 use offshoot_types::store::{Append, Lease, NewEntry, Store, StoreError, StoreErrorKind};
 
+use crate::runtime::Parts;
+
 /// The one writer of an agent's log.
 pub(crate) struct AgentLog {
     store: Arc<dyn Store>,
@@ -67,17 +69,11 @@ impl From<Vec<Event>> for Batch {
 
 impl AgentLog {
     /// The writer of a log that ends at `last`.
-    pub(crate) fn new(
-        store: Arc<dyn Store>,
-        env: Arc<dyn Env>,
-        lease: Lease,
-        agent: AgentId,
-        last: Seq,
-    ) -> Self {
+    pub(crate) fn new(parts: &Parts, lease: &Lease, agent: AgentId, last: Seq) -> Self {
         Self {
-            store,
-            env,
-            lease,
+            store: parts.store.clone(),
+            env: parts.env.clone(),
+            lease: lease.clone(),
             agent,
             last: Arc::new(Mutex::new(last)),
         }

@@ -56,7 +56,6 @@ pub(crate) fn next(
     if agent.turn.is_some() {
         return Next::Run;
     }
-    let (waking, quiet) = sort_mail(tree, agent);
     if !is_stopping(agent, stopped)
         && let Some(prompt) = agent.queue.front().filter(|_| !agent.paused)
     {
@@ -64,19 +63,19 @@ pub(crate) fn next(
             prompt: Some(prompt.clone()),
         };
     }
-    if !waking.is_empty() && may_wake(agent, stopped) {
+    if agent.waking_mail > 0 && may_wake(agent, stopped) {
         if agent.wakes < limits.wakes {
             return Next::Start { prompt: None };
         }
         return Next::Tell(all_mail(agent));
     }
-    if !quiet.is_empty() {
-        return Next::Tell(quiet);
+    if agent.mail.len() > agent.waking_mail {
+        return Next::Tell(quiet_mail(agent));
     }
     if agent.open_run().is_none() {
         return Next::Rest;
     }
-    if agent.unsettled_children > 0 && !planted(Bug::SettleBeforeChildren) {
+    if !agent.open_children.is_empty() && !planted(Bug::SettleBeforeChildren) {
         return Next::Wait;
     }
     Next::Settle(settle::status(&agent.tally, stopped))
@@ -96,15 +95,13 @@ fn may_wake(agent: &Agent, stopped: Option<CancelledBy>) -> bool {
     }
 }
 
-/// Returns mail that starts a turn, and mail that is only written down.
-fn sort_mail(tree: &Tree, agent: &Agent) -> (Vec<RunId>, Vec<RunId>) {
-    let wakes = |run: &RunId| {
-        let settled = tree.run(run).and_then(|run| run.settled.as_ref());
-        settled.is_some_and(|(_, settlement)| settlement.status.wakes())
-    };
-    agent.mail.values().cloned().partition(wakes)
+/// Returns mail that is only written down.
+fn quiet_mail(agent: &Agent) -> Vec<RunId> {
+    let quiet = agent.mail.values().filter(|mail| !mail.wakes);
+    quiet.map(|mail| mail.run.clone()).collect()
 }
 
-fn all_mail(agent: &Agent) -> Vec<RunId> {
-    agent.mail.values().cloned().collect()
+/// Returns all mail, in the order it settled.
+pub(crate) fn all_mail(agent: &Agent) -> Vec<RunId> {
+    agent.mail.values().map(|mail| mail.run.clone()).collect()
 }

@@ -8,10 +8,10 @@
 
 use offshoot_types::env::Env;
 use offshoot_types::event::{Event, TurnEnd};
-use offshoot_types::id::{AgentId, MessageId, RunId, RunNo};
+use offshoot_types::id::{AgentId, MessageId, RunId};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::Status;
-use offshoot_types::tree::{Agent, OpenCall, Tree};
+use offshoot_types::tree::{Agent, Mail, OpenCall, Tree};
 
 use crate::sabotage::{Bug, planted};
 use crate::settle;
@@ -19,13 +19,22 @@ use crate::settle;
 /// What a lost run's settlement says.
 const WHY: &str = "its process ended before it was done";
 
-/// Returns the agents of a tree in the order they are recovered: children before parents.
-pub(crate) fn order(tree: &Tree) -> Vec<AgentId> {
-    let mut order: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
-    if !planted(Bug::RecoverParentsFirst) {
-        order.reverse();
+/// Returns the agents of a tree in the order they are recovered: by depth, the deepest together first.
+pub(crate) fn levels(tree: &Tree) -> Vec<Vec<AgentId>> {
+    let mut levels: Vec<Vec<AgentId>> = Vec::new();
+    for id in tree.walk() {
+        let depth = tree
+            .agent(id)
+            .map_or(0, |agent| agent.spawned.depth as usize);
+        if levels.len() <= depth {
+            levels.resize(depth + 1, Vec::new());
+        }
+        levels[depth].push(id.clone());
     }
-    order
+    if !planted(Bug::RecoverParentsFirst) {
+        levels.reverse();
+    }
+    levels
 }
 
 /// Returns what has to be written for one agent; empty when it needs nothing.
@@ -58,10 +67,7 @@ pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env) -> Vec<Event> {
 fn close(tree: &Tree, open: &OpenCall) -> Event {
     let call = open.call.clone();
     let told = open.child.as_ref().and_then(|child| {
-        let run = RunId {
-            agent: child.clone(),
-            run: RunNo::new(1),
-        };
+        let run = RunId::first(child.clone());
         let (_, settlement) = tree.run(&run)?.settled.as_ref()?;
         let outcome = settle::outcome(child, tree.agent(child)?, settlement);
         Some((outcome, vec![run]))
@@ -83,15 +89,12 @@ fn close(tree: &Tree, open: &OpenCall) -> Event {
 
 /// Writes down mail that wakes nobody. Other mail waits for the next turn.
 fn tell(tree: &Tree, agent: &Agent, env: &dyn Env, events: &mut Vec<Event>) {
-    for run in agent.mail.values() {
-        let into_call = tree.waiting_call(run).is_some();
+    for Mail { run, .. } in agent.mail.values().filter(|mail| !mail.wakes) {
         let settled = tree.run(run).and_then(|run| run.settled.as_ref());
-        let (Some((_, settlement)), Some(child), false) =
-            (settled, tree.agent(&run.agent), into_call)
-        else {
-            continue;
-        };
-        if !settlement.status.wakes() {
+        let told_in_call = tree.waiting_call(run).is_some();
+        if let (Some((_, settlement)), Some(child), false) =
+            (settled, tree.agent(&run.agent), told_in_call)
+        {
             events.push(Event::Completion {
                 message: MessageId::new(env.new_id()),
                 run: run.clone(),

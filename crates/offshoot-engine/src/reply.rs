@@ -6,9 +6,10 @@
 //! message are dropped, because nobody can tell whether they were meant so.
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use offshoot_types::cancel::{Cancel, Signal};
 use offshoot_types::id::{CallId, MessageId};
 use offshoot_types::json::RawJson;
@@ -104,6 +105,11 @@ fn wait_before(error: &ModelError, attempt: u32) -> Option<Duration> {
     }
 }
 
+fn panicked() -> ModelError {
+    let message = "the model broke down; this is a bug of its adapter";
+    ModelError::new(ModelErrorKind::Invalid, message)
+}
+
 enum Ended {
     Whole(StopReason),
     Cancelled,
@@ -143,11 +149,20 @@ impl<'a> Step<'a> {
         transcript: &Transcript,
         cancel: &CancellationToken,
     ) -> Ended {
-        let mut chunks = self
-            .prefix
-            .model
-            .stream(request, Cancel::new(Token(cancel.clone())));
-        while let Some(chunk) = chunks.next().await {
+        let model = self.prefix.model.clone();
+        let token = Cancel::new(Token(cancel.clone()));
+        // A model that panics has failed, and nothing else has.
+        let Ok(mut chunks) =
+            std::panic::catch_unwind(AssertUnwindSafe(|| model.stream(request, token)))
+        else {
+            return Ended::Failed(panicked());
+        };
+        loop {
+            let chunk = match AssertUnwindSafe(chunks.next()).catch_unwind().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                Err(_) => return Ended::Failed(panicked()),
+            };
             match chunk {
                 Ok(Chunk::End { stop, usage }) => {
                     self.usage = usage;

@@ -6,6 +6,7 @@
 //! opened if nobody has it, or, as a row and a nudge, to the process that has it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt};
@@ -26,7 +27,7 @@ use tokio::task::JoinSet;
 
 use crate::board::{Activity, Board, Ordered, SessionState};
 use crate::limits::Limits;
-use crate::session::{self, Departure, Session};
+use crate::session::{self, Departure, Parked, Session};
 use crate::subscribe::Subscription;
 
 /// Orders a session may have waiting before a face waits for it.
@@ -49,13 +50,6 @@ pub struct Parts {
     pub env: Arc<dyn Env>,
     /// The host's limits.
     pub limits: Limits,
-}
-
-impl Parts {
-    /// Finds a tool by id.
-    pub(crate) fn tool(&self, id: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|tool| tool.spec().id == id)
-    }
 }
 
 /// A command that was not taken.
@@ -126,6 +120,7 @@ struct Inner {
     /// Who is told of commits.
     boards: Arc<Boards>,
     departure: Departure,
+    recovered_others: AtomicBool,
 }
 
 /// A tree's place in the table. Locked, across awaits, while the tree is opened.
@@ -145,6 +140,13 @@ struct Listener {
 #[derive(Clone)]
 struct Handle {
     orders: mpsc::Sender<Ordered>,
+    parked: Parked,
+}
+
+impl Handle {
+    fn is_live(&self) -> bool {
+        !self.orders.is_closed()
+    }
 }
 
 impl Runtime {
@@ -162,6 +164,7 @@ impl Runtime {
             table: Mutex::default(),
             boards,
             departure: Departure::default(),
+            recovered_others: AtomicBool::new(false),
         };
         Self {
             inner: Arc::new(inner),
@@ -177,6 +180,7 @@ impl Runtime {
     pub async fn command(&self, command: Command) -> Result<Receipt, CommandError> {
         self.inner.check(&command)?;
         self.inner.known(&command).await?;
+        self.recover_others_once();
         let store = &self.inner.parts.store;
         let mut submitted_at = None;
         loop {
@@ -187,6 +191,12 @@ impl Runtime {
                 Ok(handle) => {
                     if let Some(receipt) = order(&handle, &command).await {
                         return refuse_second_opening(&command, receipt);
+                    }
+                    // Gone in good order, or taken over by somebody: look again. Anything else is told.
+                    if let Some(error) = handle.parked.get()
+                        && error.kind != StoreErrorKind::Fenced
+                    {
+                        return Err(error.clone().into());
                     }
                 }
                 Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
@@ -241,31 +251,6 @@ impl Runtime {
         Subscription::new(self.inner.parts.store.clone(), tree.clone(), after, find)
     }
 
-    /// Recovers the trees that dead processes left (R7), one after another; returns how many.
-    pub async fn recover_others(&self) -> Result<usize, StoreError> {
-        let mut recovered = 0;
-        for session in self.inner.parts.store.sessions().await? {
-            if session.open_runs == 0 || session.owned {
-                continue;
-            }
-            let slot = self.inner.slot(&session.tree);
-            let held = slot.lock().await;
-            if held.is_some() {
-                continue;
-            }
-            match self.inner.open(&session.tree).await {
-                Ok((board, _)) => {
-                    // A command that came meanwhile stays pending for whoever opens the tree next.
-                    self.inner.parts.store.release(board.lease.clone()).await?;
-                    recovered += 1;
-                }
-                Err(error) if error.kind == StoreErrorKind::Held => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(recovered)
-    }
-
     /// Leaves in good order (R20).
     pub async fn shutdown(self, ending: Ending) {
         let mut sessions = self
@@ -286,12 +271,20 @@ impl Runtime {
         }
     }
 
+    /// After the first request, recovers the trees that dead processes left (R7), beside everything else.
+    fn recover_others_once(&self) {
+        if !self.inner.recovered_others.swap(true, Ordering::Relaxed) {
+            let inner = self.inner.clone();
+            lock(&self.sessions).spawn(async move { inner.recover_others().await });
+        }
+    }
+
     /// Returns the session of a command's tree, opened if need be.
     async fn handle(&self, command: &Command) -> Result<Handle, CommandError> {
         let slot = self.inner.slot(&command.tree);
         let mut held = slot.lock().await;
         if let Some(handle) = held.as_ref()
-            && !handle.orders.is_closed()
+            && handle.is_live()
         {
             return Ok(handle.clone());
         }
@@ -302,17 +295,19 @@ impl Runtime {
             }
         };
         let (orders, inputs) = mpsc::channel(INBOX);
+        let parked = Parked::default();
         let session = Session::new(
             board,
             self.inner.parts.clone(),
             inputs,
             nudged,
             self.inner.departure.clone(),
+            parked.clone(),
         );
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock(&self.sessions);
         while sessions.try_join_next().is_some() {}
         sessions.spawn(session.run());
-        let handle = Handle { orders };
+        let handle = Handle { orders, parked };
         *held = Some(handle.clone());
         Ok(handle)
     }
@@ -358,6 +353,29 @@ impl Inner {
             table.retain(|_, slot| is_in_use(slot));
         }
         table.entry(tree.clone()).or_default().clone()
+    }
+
+    /// Settles what dead processes left, one tree after another. What cannot be had is left alone:
+    /// whoever opens that tree is told why.
+    async fn recover_others(&self) {
+        let Ok(sessions) = self.parts.store.sessions().await else {
+            return;
+        };
+        for session in sessions {
+            if session.open_runs == 0 || session.owned || self.departure.now.is_cancelled() {
+                continue;
+            }
+            let slot = self.slot(&session.tree);
+            let held = slot.lock().await;
+            if held.as_ref().is_some_and(Handle::is_live) {
+                continue;
+            }
+            if let Ok((board, _)) = self.open(&session.tree).await {
+                // A command that came meanwhile stays pending for whoever opens the tree next. An
+                // error leaves the tree as a crash would.
+                drop(self.parts.store.release(board.lease.clone()).await);
+            }
+        }
     }
 
     /// Takes a tree over: claim, load, recover.

@@ -4,15 +4,20 @@
 //! cooperative first, then firm, and that sequence exists only here. Outcomes
 //! are appended as they come, whatever has come meanwhile in one append.
 //! Tools share one slot of the agent and run side by side, writes one after
-//! another; waiting for a child holds no slot (R27).
+//! another; waiting for a child holds no slot (R27). A tool that panics has
+//! failed, and nothing else has.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures_core::future::BoxFuture;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::future::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use offshoot_types::cancel::Cancel;
 use offshoot_types::command::Receipt;
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, CallId, MessageId, RunId, RunNo};
+use offshoot_types::id::{AgentId, CallId, MessageId, RunId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantMessage, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
@@ -20,23 +25,22 @@ use offshoot_types::permission::{Action, Decision};
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, Place, Tool};
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::board::{Activity, Ordered};
+use crate::context::{Callable, EngineCall, Prefix};
 use crate::log::Batch;
 use crate::reply::Token;
 use crate::sabotage::{Bug, planted};
 use crate::settle;
-use crate::slots::Rank;
-use crate::task::{self, TASK};
+use crate::slots::{Rank, Slot};
+use crate::task;
 
 /// Calls that have been let through and are to run.
 #[derive(Default)]
 pub(crate) struct Plan {
-    reads: Vec<ToolRun>,
-    writes: Vec<ToolRun>,
+    tools: Vec<ToolRun>,
     children: Vec<(CallId, AgentId)>,
 }
 
@@ -61,15 +65,17 @@ impl Plan {
     /// Judges every call of a message. What is decided at once goes into the batch with the message.
     pub(crate) fn judge(
         agent: &Agent,
+        prefix: &Prefix,
         reply: &AssistantMessage,
         processed: &MessageId,
         batch: &mut Batch,
     ) -> Self {
         let mut plan = Self::default();
         for call in reply.calls() {
-            if let Err(outcome) = plan.admit(agent, call, processed, batch) {
+            if let Err(outcome) = plan.admit(agent, prefix, call, processed, batch) {
+                let call = call.id.clone();
                 batch.own(Event::CallFinished {
-                    call: call.id.clone(),
+                    call,
                     outcome,
                     delivers: Vec::new(),
                 });
@@ -81,6 +87,7 @@ impl Plan {
     fn admit(
         &mut self,
         agent: &Agent,
+        prefix: &Prefix,
         call: &Call,
         processed: &MessageId,
         batch: &mut Batch,
@@ -93,20 +100,27 @@ impl Plan {
                 return Err(Outcome::error(ErrorKind::InvalidInput, text));
             }
         };
-        if !agent.offers(&call.tool) {
-            return Err(unknown_tool(agent, &call.tool));
-        }
-        if call.tool == TASK {
-            let child = task::plan(agent, call, arguments, processed, batch)?;
-            if !child.background {
-                self.children.push((call.id.clone(), child.id));
+        match prefix.find(&call.tool) {
+            None => Err(unknown_tool(prefix, &call.tool)),
+            Some(Callable::Engine(EngineCall::Task)) => {
+                let child = task::plan(agent, call, arguments, processed, batch)?;
+                if !child.background {
+                    self.children.push((call.id.clone(), child.id));
+                }
+                Ok(())
             }
-            return Ok(());
+            Some(Callable::Tool(tool)) => self.admit_tool(agent, call, tool, arguments, batch),
         }
-        let tool = agent
-            .parts
-            .tool(&call.tool)
-            .ok_or_else(|| unknown_tool(agent, &call.tool))?;
+    }
+
+    fn admit_tool(
+        &mut self,
+        agent: &Agent,
+        call: &Call,
+        tool: &Arc<dyn Tool>,
+        arguments: &RawJson,
+        batch: &mut Batch,
+    ) -> Result<(), Outcome> {
         let decision = permit(agent, tool, arguments)?;
         let denied = denial(&call.tool, &decision);
         batch.own(Event::Decided {
@@ -116,21 +130,18 @@ impl Plan {
         if let Some(outcome) = denied {
             return Err(outcome);
         }
-        let run = ToolRun {
-            call: call.id.clone(),
-            tool: tool.clone(),
-            arguments: arguments.clone(),
-        };
-        match tool.spec().effect {
-            Effect::Read => self.reads.push(run),
-            Effect::Write => {
-                batch.own(Event::CallStarted {
-                    call: call.id.clone(),
-                    child: None,
-                });
-                self.writes.push(run);
-            }
+        if tool.spec().effect == Effect::Write {
+            batch.own(Event::CallStarted {
+                call: call.id.clone(),
+                child: None,
+            });
         }
+        let (tool, arguments) = (tool.clone(), arguments.clone());
+        self.tools.push(ToolRun {
+            call: call.id.clone(),
+            tool,
+            arguments,
+        });
         Ok(())
     }
 
@@ -140,18 +151,14 @@ impl Plan {
         agent: &Agent,
         cancel: &CancellationToken,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
-        let children: Vec<AgentId> = self
-            .children
-            .iter()
-            .map(|(_, child)| child.clone())
-            .collect();
-        agent.set_activity(self.activity(&children));
-        let mut calls: FuturesUnordered<BoxFuture<'_, Vec<Finished>>> = FuturesUnordered::new();
+        let mut open = Open::of(&self);
+        let desk = Desk::new(agent, cancel);
+        let mut calls: FuturesUnordered<BoxFuture<'_, Finished>> = FuturesUnordered::new();
         for (call, child) in self.children {
             calls.push(Box::pin(wait_for_child(agent, call, child)));
         }
-        if !self.reads.is_empty() || !self.writes.is_empty() {
-            calls.push(Box::pin(run_tools(agent, self.reads, self.writes, cancel)));
+        for run in self.tools {
+            calls.push(Box::pin(desk.run(run)));
         }
         let mut entries = Vec::new();
         let mut finished: Vec<Finished> = Vec::new();
@@ -160,43 +167,76 @@ impl Plan {
             if planted(Bug::DanglingCalls) && cancel.is_cancelled() {
                 return Ok(entries);
             }
+            agent.set_activity(open.activity(&desk));
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if !stopped => {
                     stopped = true;
-                    for child in &children {
+                    for child in open.children.values() {
                         agent.board.cancel(child, CancelledBy::Ancestor);
                     }
                 }
                 some = calls.next() => match some {
-                    Some(more) => finished.extend(more),
+                    Some(one) => finished.push(one),
                     None => return Ok(entries),
                 },
             }
             // Whatever else has ended by now shares the commit.
-            while let Some(Some(more)) = futures_util::FutureExt::now_or_never(calls.next()) {
-                finished.extend(more);
+            while let Some(Some(more)) = calls.next().now_or_never() {
+                finished.push(more);
             }
             if !finished.is_empty() {
+                open.close(&finished);
                 entries.extend(append(agent, std::mem::take(&mut finished)).await?);
             }
         }
     }
+}
 
-    fn activity(&self, children: &[AgentId]) -> Activity {
-        let tools = self.reads.iter().chain(&self.writes);
-        let tools: Vec<String> = tools.map(|run| run.tool.spec().id.clone()).collect();
-        if tools.is_empty() {
-            Activity::Children(children.to_vec())
-        } else {
-            Activity::Tools(tools)
+/// The calls of a message that are not over.
+struct Open {
+    tools: BTreeMap<CallId, String>,
+    children: BTreeMap<CallId, AgentId>,
+}
+
+impl Open {
+    fn of(plan: &Plan) -> Self {
+        let tool = |run: &ToolRun| (run.call.clone(), run.tool.spec().id.clone());
+        Self {
+            tools: plan.tools.iter().map(tool).collect(),
+            children: plan.children.iter().cloned().collect(),
         }
+    }
+
+    fn close(&mut self, finished: &[Finished]) {
+        for Finished { call, .. } in finished {
+            self.tools.remove(call);
+            self.children.remove(call);
+        }
+    }
+
+    /// Returns what the agent waits for now (R29); of a crowd, the first few.
+    fn activity(&self, desk: &Desk<'_>) -> Activity {
+        if self.tools.is_empty() {
+            return Activity::Children(
+                self.children
+                    .values()
+                    .take(Activity::SHOWN)
+                    .cloned()
+                    .collect(),
+            );
+        }
+        if desk.held().is_none() {
+            return Activity::Slot;
+        }
+        Activity::Tools(self.tools.values().take(Activity::SHOWN).cloned().collect())
     }
 }
 
 async fn append(agent: &Agent, finished: Vec<Finished>) -> Result<Vec<Arc<Entry>>, StoreError> {
     let mut batch = Batch::default();
     let mut promoted = Vec::new();
+    let mut calls = Vec::new();
     for Finished {
         call,
         starts,
@@ -218,6 +258,7 @@ async fn append(agent: &Agent, finished: Vec<Finished>) -> Result<Vec<Arc<Entry>
                 why: "the agent had already ended".to_owned(),
             }
         };
+        calls.push(call.clone());
         batch.own(Event::CallFinished {
             call,
             outcome,
@@ -232,11 +273,13 @@ async fn append(agent: &Agent, finished: Vec<Finished>) -> Result<Vec<Arc<Entry>
     for (order, receipt) in promoted {
         order.answer(receipt);
     }
+    agent.board.refuse_late_promotions(&agent.id, &calls);
     Ok(entries)
 }
 
-fn unknown_tool(agent: &Agent, name: &str) -> Outcome {
-    let offered = agent.tool_ids().join(", ");
+fn unknown_tool(prefix: &Prefix, name: &str) -> Outcome {
+    let offered: Vec<&str> = prefix.tools.iter().map(|tool| tool.id.as_str()).collect();
+    let offered = offered.join(", ");
     Outcome::error(
         ErrorKind::UnknownTool,
         format!("there is no tool {name}; there are: {offered}"),
@@ -246,10 +289,10 @@ fn unknown_tool(agent: &Agent, name: &str) -> Outcome {
 /// Asks the chain about everything a call needs and returns the strictest word.
 fn permit(agent: &Agent, tool: &Arc<dyn Tool>, arguments: &RawJson) -> Result<Decision, Outcome> {
     let place = agent.place();
-    let needs = tool
-        .needs(arguments, &place)
-        .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))?;
     let id = &tool.spec().id;
+    let needs = std::panic::catch_unwind(AssertUnwindSafe(|| tool.needs(arguments, &place)))
+        .map_err(|_| panicked(id))?
+        .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))?;
     let decisions = needs.iter().map(|need| agent.permissions.decide(id, need));
     let free = || Decision {
         action: Action::Allow,
@@ -271,12 +314,16 @@ fn denial(tool: &str, decision: &Decision) -> Option<Outcome> {
     Some(Outcome::error(ErrorKind::Denied, text))
 }
 
+fn panicked(tool: &str) -> Outcome {
+    Outcome::error(
+        ErrorKind::Failed,
+        format!("{tool} broke down; this is a bug of the tool"),
+    )
+}
+
 /// Waits until a child's run has settled, or its call is to return early. The child does the rest.
-async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Vec<Finished> {
-    let run = RunId {
-        agent: child.clone(),
-        run: RunNo::new(1),
-    };
+async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Finished {
+    let run = RunId::first(child.clone());
     let returned = agent
         .board
         .state()
@@ -309,7 +356,7 @@ async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Vec<Fini
             }
         };
         match (found, &returned) {
-            (Some(finished), _) => return vec![finished],
+            (Some(finished), _) => return finished,
             (None, Some(returned)) => returned.notified().await,
             // The child was committed before this was called, so it has a node.
             (None, None) => std::future::pending().await,
@@ -317,86 +364,120 @@ async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Vec<Fini
     }
 }
 
-/// Runs the tools of a message under one slot: reads side by side, writes in order.
-async fn run_tools(
-    agent: &Agent,
-    reads: Vec<ToolRun>,
-    writes: Vec<ToolRun>,
-    cancel: &CancellationToken,
-) -> Vec<Finished> {
-    let slot = tokio::select! {
-        biased;
-        () = cancel.cancelled() => None,
-        slot = agent.board.slots.take(Rank::Resuming, agent.depth) => Some(slot),
-    };
-    let reads = futures_util::future::join_all(
-        reads
-            .into_iter()
-            .map(|read| run_tool(agent, read, StartStored::No, cancel)),
-    );
-    let writes = async {
-        let mut finished = Vec::with_capacity(writes.len());
-        for write in writes {
-            finished.push(run_tool(agent, write, StartStored::Yes, cancel).await);
+/// What the tools of one message share: a slot, and an order among those that write.
+struct Desk<'a> {
+    agent: &'a Agent,
+    cancel: &'a CancellationToken,
+    /// The slot, as long as one of them runs: it goes with the last, and not with the message.
+    slot: Mutex<Weak<Slot>>,
+    queueing: tokio::sync::Mutex<()>,
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl<'a> Desk<'a> {
+    fn new(agent: &'a Agent, cancel: &'a CancellationToken) -> Self {
+        Self {
+            agent,
+            cancel,
+            slot: Mutex::default(),
+            queueing: tokio::sync::Mutex::default(),
+            writing: tokio::sync::Mutex::default(),
         }
-        finished
-    };
-    let (mut finished, written) = futures_util::future::join(reads, writes).await;
-    drop(slot);
-    finished.extend(written);
-    finished
-}
+    }
 
-#[derive(PartialEq, Eq)]
-enum StartStored {
-    Yes,
-    No,
-}
+    /// Runs one tool: under the slot, and a write after the writes before it.
+    async fn run(&self, run: ToolRun) -> Finished {
+        let ToolRun {
+            call,
+            tool,
+            arguments,
+        } = run;
+        let effect = tool.spec().effect;
+        let slot = self.share_slot().await;
+        // Fair: the lock is taken in the order of the calls.
+        let turn = match effect {
+            Effect::Write => Some(self.writing.lock().await),
+            Effect::Read => None,
+        };
+        let began = self.agent.parts.env.now();
+        let outcome = self.carry_out(&tool, arguments).await;
+        let took = self.agent.parts.env.now().get().saturating_sub(began.get());
+        drop((turn, slot));
+        Finished {
+            call,
+            starts: effect == Effect::Read,
+            outcome: outcome.took(took),
+            delivers: Vec::new(),
+            promoted: None,
+        }
+    }
 
-/// Runs one tool: asked to stop when the turn is, dropped when it does not.
-async fn run_tool(
-    agent: &Agent,
-    run: ToolRun,
-    start: StartStored,
-    cancel: &CancellationToken,
-) -> Finished {
-    let ToolRun {
-        call,
-        tool,
-        arguments,
-    } = run;
-    let began = agent.parts.env.now();
-    let cancelled = || {
-        Outcome::error(
-            ErrorKind::Cancelled,
-            format!("{} was cancelled", tool.spec().id),
-        )
-    };
-    let outcome = if cancel.is_cancelled() {
-        cancelled()
-    } else {
-        let mut work = tool.run(arguments, agent.place(), Cancel::new(Token(cancel.clone())));
+    /// Returns the slot that the tools share; none once the turn is cancelled, for then nothing runs.
+    async fn share_slot(&self) -> Option<Arc<Slot>> {
+        let _queue = self.queueing.lock().await;
+        if let Some(slot) = self.held() {
+            return Some(slot);
+        }
         tokio::select! {
             biased;
-            outcome = &mut work => outcome,
-            () = cancel.cancelled() => {
-                let grace = tokio::time::timeout(agent.board.limits.grace, &mut work).await;
-                grace.unwrap_or_else(|_| cancelled())
+            () = self.cancel.cancelled() => None,
+            slot = self.agent.board.slots.take(Rank::Resuming, self.agent.depth) => {
+                let slot = Arc::new(slot);
+                *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&slot);
+                Some(slot)
             }
         }
-    };
-    let took = agent.parts.env.now().get().saturating_sub(began.get());
-    Finished {
-        call,
-        starts: start == StartStored::No,
-        outcome: outcome.took(took),
-        delivers: Vec::new(),
-        promoted: None,
+    }
+
+    fn held(&self) -> Option<Arc<Slot>> {
+        self.slot
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .upgrade()
+    }
+
+    /// Runs a tool to its end: asked to stop when the turn is, dropped when it does not.
+    async fn carry_out(&self, tool: &Arc<dyn Tool>, arguments: RawJson) -> Outcome {
+        let id = &tool.spec().id;
+        if self.cancel.is_cancelled() {
+            return Outcome::error(
+                ErrorKind::Cancelled,
+                format!("{id} was cancelled before it ran"),
+            );
+        }
+        let cancel = Cancel::new(Token(self.cancel.clone()));
+        let place = self.agent.place();
+        let work = async { tool.run(arguments, place, cancel).await };
+        let work = AssertUnwindSafe(work).catch_unwind();
+        let mut work = std::pin::pin!(work);
+        let ended = tokio::select! {
+            biased;
+            ended = &mut work => ended,
+            () = self.cancel.cancelled() => {
+                match tokio::time::timeout(self.agent.board.limits.grace, work).await {
+                    Ok(ended) => ended,
+                    Err(_) => return dropped(tool),
+                }
+            }
+        };
+        ended.unwrap_or_else(|_| panicked(id))
     }
 }
 
-/// Where a call of this agent works.
+/// Returns the outcome of a tool that did not stop when it was asked to.
+fn dropped(tool: &Arc<dyn Tool>) -> Outcome {
+    let id = &tool.spec().id;
+    match tool.spec().effect {
+        Effect::Read => Outcome::error(ErrorKind::Cancelled, format!("{id} was cancelled")),
+        Effect::Write => Outcome::error(
+            ErrorKind::Interrupted,
+            format!("{id} was cancelled and did not stop; whether it had an effect is unknown"),
+        ),
+    }
+}
+
 impl Agent {
+    /// Returns where a call of this agent works.
     fn place(&self) -> Place {
         Place {
             workspace: self.workspace.clone(),

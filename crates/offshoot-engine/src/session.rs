@@ -6,11 +6,11 @@
 //! else, so dropping the session ends them. It decides nothing about turns.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Entry, Origin};
-use offshoot_types::id::{AgentId, CommandId, RunId, RunNo};
+use offshoot_types::id::{AgentId, CommandId, RunId};
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::{Append, Lease, StoreError, StoreErrorKind};
 use offshoot_types::transcript::Transcript;
@@ -19,7 +19,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{self, Agent, Ended};
+use crate::agent::{self, Agent, Ended, nothing};
 use crate::board::{Board, Ordered, Update};
 use crate::log::{AgentLog, Batch};
 use crate::next::Next;
@@ -29,6 +29,9 @@ use crate::turn;
 
 /// Orders an actor may have waiting before the session waits for it.
 const MAILBOX: usize = 64;
+
+/// Orders that are remembered as taken up before the answered ones are forgotten.
+const MANY: usize = 1024;
 
 /// Entries read at one time when a tree is loaded.
 const PAGE: usize = 4096;
@@ -46,7 +49,12 @@ pub(crate) struct Session {
     working: bool,
     nudged: Arc<Notify>,
     departure: Departure,
+    /// Why the tree was dropped as it was, for those whose orders were dropped with it.
+    parked: Parked,
 }
+
+/// Where a session says why it could not go on.
+pub(crate) type Parked = Arc<OnceLock<StoreError>>;
 
 /// How a session is told to end.
 #[derive(Clone, Default)]
@@ -76,29 +84,24 @@ pub(crate) async fn load(parts: &Parts, lease: &Lease) -> Result<Tree, StoreErro
 }
 
 /// Settles what a dead owner left behind. The board hears of it through the store.
+///
+/// Agents of one depth do not depend on each other, so their appends share commits.
 pub(crate) async fn recover(parts: &Parts, board: &Board) -> Result<(), StoreError> {
-    let order = recover::order(&board.state().tree);
-    for id in order {
-        let (events, seq) = {
+    let levels = recover::levels(&board.state().tree);
+    for level in levels {
+        let appends: Vec<_> = {
             let state = board.state();
-            let Some(agent) = state.tree.agent(&id) else {
-                continue;
+            let append = |id: AgentId| {
+                let events = recover::events(&state.tree, &id, parts.env.as_ref());
+                let last = state.tree.agent(&id)?.seq;
+                (!events.is_empty()).then(|| (AgentLog::new(parts, &board.lease, id, last), events))
             };
-            (
-                recover::events(&state.tree, &id, parts.env.as_ref()),
-                agent.seq,
-            )
+            level.into_iter().filter_map(append).collect()
         };
-        if !events.is_empty() {
-            let log = AgentLog::new(
-                parts.store.clone(),
-                parts.env.clone(),
-                board.lease.clone(),
-                id,
-                seq,
-            );
-            log.append(Batch::from(events)).await?;
-        }
+        let sent = appends
+            .into_iter()
+            .map(|(log, events)| log.append(Batch::from(events)));
+        futures_util::future::try_join_all(sent.collect::<Vec<_>>()).await?;
     }
     Ok(())
 }
@@ -110,6 +113,7 @@ impl Session {
         inputs: mpsc::Receiver<Ordered>,
         nudged: Arc<Notify>,
         departure: Departure,
+        parked: Parked,
     ) -> Self {
         Self {
             board,
@@ -121,6 +125,7 @@ impl Session {
             working: false,
             nudged,
             departure,
+            parked,
         }
     }
 
@@ -128,6 +133,8 @@ impl Session {
     /// log cannot be written (R6).
     pub(crate) async fn run(mut self) {
         if let Err(error) = self.serve().await {
+            // Known before anybody's order is dropped: they look here for the reason.
+            self.parked.get_or_init(|| error.clone());
             self.inputs.close();
             self.actors.shutdown().await;
             self.board.publish(Update::Parked(error.message));
@@ -262,13 +269,7 @@ impl Session {
             permissions: state.node(id)?.permissions.clone(),
             board: self.board.clone(),
             parts: self.parts.clone(),
-            log: AgentLog::new(
-                self.parts.store.clone(),
-                self.parts.env.clone(),
-                self.board.lease.clone(),
-                id.clone(),
-                last,
-            ),
+            log: AgentLog::new(&self.parts, &self.board.lease, id.clone(), last),
         })
     }
 
@@ -330,9 +331,22 @@ impl Session {
             order.answer(receipt);
             return Ok(());
         }
+        if self.taken.len() >= MANY {
+            self.forget_answered().await?;
+        }
         // One that is on its way already is answered by its receipt: the sender looks again.
         if self.taken.insert(order.command.id.clone()) {
             self.dispatch(order).await?;
+        }
+        Ok(())
+    }
+
+    /// Forgets orders that have their receipts: the store knows those.
+    async fn forget_answered(&mut self) -> Result<(), StoreError> {
+        for id in std::mem::take(&mut self.taken) {
+            if self.parts.store.receipt(&id).await?.is_none() {
+                self.taken.insert(id);
+            }
         }
         Ok(())
     }
@@ -398,10 +412,7 @@ impl Session {
 
     async fn promote(&mut self, order: Ordered) -> Result<(), StoreError> {
         let child = order.command.agent.clone();
-        let run = RunId {
-            agent: child.clone(),
-            run: RunNo::new(1),
-        };
+        let run = RunId::first(child.clone());
         let refused = {
             let mut state = self.board.state();
             let waiting = state.tree.waiting_call(&run).is_some();
@@ -470,8 +481,15 @@ impl Session {
     }
 
     fn is_unneeded(&self) -> bool {
-        let quiet = self.board.state().is_idle() || !self.working;
-        quiet && self.actors.is_empty() && self.inputs.is_empty() && self.board.listeners() == 0
+        let (idle, calm) = {
+            let state = self.board.state();
+            (state.is_idle(), state.is_calm())
+        };
+        (idle || !self.working)
+            && calm
+            && self.actors.is_empty()
+            && self.inputs.is_empty()
+            && self.board.listeners() == 0
     }
 
     /// Gives the tree back; not if a command has come meanwhile.
@@ -488,10 +506,4 @@ fn open_runs(tree: &Tree, agents: Vec<&AgentId>) -> Vec<AgentId> {
             .is_some_and(|agent| agent.open_run().is_some())
     };
     agents.into_iter().filter(is_open).cloned().collect()
-}
-
-fn nothing(why: &str) -> Receipt {
-    Receipt::NoEffect {
-        why: why.to_owned(),
-    }
 }

@@ -13,6 +13,8 @@ use offshoot_types::settlement::{CancelledBy, PartialReason, Settlement, Status}
 use offshoot_types::tree::{Agent, Tally};
 use serde_json::{Value, json};
 
+use crate::context;
+
 /// Returns how a run ends if it ends now.
 pub(crate) fn status(tally: &Tally, stopped: Option<CancelledBy>) -> Status {
     if let Some(by) = stopped {
@@ -27,7 +29,7 @@ pub(crate) fn status(tally: &Tally, stopped: Option<CancelledBy>) -> Status {
         Some(TurnEnd::Lost) => Status::Lost {
             why: "its process died".to_owned(),
         },
-        Some(TurnEnd::HandedBack(cap)) if tally.text.is_some() => {
+        Some(TurnEnd::HandedBack(cap)) if tally.spoke => {
             Status::Partial(PartialReason::Budget(*cap))
         }
         Some(TurnEnd::HandedBack(cap)) => Status::BudgetExhausted(*cap),
@@ -137,6 +139,7 @@ pub(crate) fn completion_text(
     child: &AgentId,
     definition: &str,
     settlement: &Settlement,
+    max_bytes: usize,
 ) -> String {
     let status = settlement.status.word();
     let mut body = String::new();
@@ -144,10 +147,37 @@ pub(crate) fn completion_text(
         body.push_str(&format!("[{status}: {reason}]\n"));
     }
     body.push_str(settlement.output.as_deref().unwrap_or_default());
-    let body = body
-        .trim_end()
-        .replace("</task_completion", "<\\/task_completion");
+    let body = without_closing_mark(&context::capped(body.trim_end().to_owned(), max_bytes));
+    let definition = definition.replace(['"', '<', '>'], "'");
     format!(
         "<task_completion agent=\"{definition}\" session_id=\"{child}\" status=\"{status}\">\n{body}\n</task_completion>"
     )
 }
+
+/// Breaks whatever a reader could take for the end of the mark, however it is spelled.
+fn without_closing_mark(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("<") {
+        let (before, from) = rest.split_at(at);
+        safe.push_str(before);
+        let letters = from[1..]
+            .trim_start()
+            .strip_prefix('/')
+            .map(str::trim_start);
+        let closes = letters.is_some_and(|name| {
+            let head = name.get(..MARK.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(MARK))
+        });
+        safe.push_str(if closes { "<\\" } else { "<" });
+        rest = &from[1..];
+    }
+    safe.push_str(rest);
+    safe
+}
+
+/// The name of the mark.
+const MARK: &str = "task_completion";
+
+#[cfg(test)]
+mod tests;

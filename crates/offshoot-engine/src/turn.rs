@@ -17,7 +17,7 @@ use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::board::{Activity, Node};
+use crate::board::Node;
 use crate::context::{self, Prefix};
 use crate::log::Batch;
 use crate::reply::{self, Reply};
@@ -25,15 +25,30 @@ use crate::scheduler::Plan;
 use crate::settle;
 use crate::slots::Rank;
 
+/// A turn that is over but for saying so in the log.
+pub(crate) struct Over {
+    pub(crate) transcript: Transcript,
+    /// What the model said last, and is not in the log yet.
+    said: Option<AssistantMessage>,
+    how: TurnEnd,
+}
+
 /// Runs the open turn of an agent to its end.
 pub(crate) async fn run(
     agent: Arc<Agent>,
     mut transcript: Transcript,
     cancel: CancellationToken,
-) -> Result<Transcript, StoreError> {
+) -> Result<Over, StoreError> {
+    let over = |transcript, said, how| {
+        Ok(Over {
+            transcript,
+            said,
+            how,
+        })
+    };
     let prefix = match agent.prefix() {
         Ok(prefix) => prefix,
-        Err(error) => return end(&agent, transcript, None, failed(error)).await,
+        Err(error) => return over(transcript, None, failed(error)),
     };
     let mut rank = Rank::Admitting;
     loop {
@@ -50,12 +65,8 @@ pub(crate) async fn run(
 
         let message = match reply::ask(&agent, &prefix, request, &transcript, rank, &cancel).await {
             Reply::Whole(message) => message,
-            Reply::Cancelled(said) => {
-                return end(&agent, transcript, Some(said), agent.aborted()).await;
-            }
-            Reply::Failed(said, error) => {
-                return end(&agent, transcript, Some(said), failed(error)).await;
-            }
+            Reply::Cancelled(said) => return over(transcript, Some(said), agent.aborted()),
+            Reply::Failed(said, error) => return over(transcript, Some(said), failed(error)),
         };
         if last || message.calls().next().is_none() {
             let how = if last {
@@ -63,32 +74,35 @@ pub(crate) async fn run(
             } else {
                 TurnEnd::Finished
             };
-            return end(&agent, transcript, Some(message), how).await;
+            return over(transcript, Some(message), how);
         }
 
         let mut batch = Batch::default();
         batch.own(Event::Replied(message.clone()));
-        let plan = Plan::judge(&agent, &message, &agent.processed(), &mut batch);
+        let plan = Plan::judge(&agent, &prefix, &message, &agent.processed(), &mut batch);
         follow(&mut transcript, agent.log.append(batch).await?)?;
         follow(&mut transcript, plan.run(&agent, &cancel).await?)?;
 
         if cancel.is_cancelled() {
-            return end(&agent, transcript, None, agent.aborted()).await;
+            return over(transcript, None, agent.aborted());
         }
         rank = Rank::Resuming;
     }
 }
 
-/// Ends the turn, and the run with it where nothing is left to wait for: one commit for both (R15).
-async fn end(
-    agent: &Agent,
-    mut transcript: Transcript,
-    message: Option<AssistantMessage>,
-    how: TurnEnd,
-) -> Result<Transcript, StoreError> {
+/// Says that a turn is over, and its run with it where nothing is left to wait for: one commit (R15).
+///
+/// The actor takes nothing up meanwhile: a settlement may be refused, and then nothing may have
+/// been sent behind it.
+pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreError> {
+    let Over {
+        mut transcript,
+        said,
+        how,
+    } = over;
     let mut events = Vec::new();
-    if let Some(mut message) =
-        message.filter(|message| !message.is_empty() || message.stop != StopReason::Cut)
+    if let Some(mut message) = said
+        && (!message.is_empty() || message.stop != StopReason::Cut)
     {
         // Calls of a hand-back step are not run: they were not choosable.
         message
@@ -96,9 +110,10 @@ async fn end(
             .retain(|part| !matches!(part, AssistantPart::Call(_)));
         events.push(Event::Replied(message));
     }
-    let turn = agent.turn();
-    events.push(Event::TurnEnded { turn, end: how });
-    agent.set_activity(Activity::Resting);
+    events.push(Event::TurnEnded {
+        turn: agent.turn(),
+        end: how,
+    });
     if let Some(settled) = agent.settles_after(&events) {
         let mut with_settlement = events.clone();
         with_settlement.push(settled);
@@ -160,7 +175,7 @@ impl Agent {
         let agent = state.tree.agent(&self.id)?;
         let run = agent.open_run()?;
         let busy =
-            !agent.queue.is_empty() || !agent.mail.is_empty() || agent.unsettled_children > 0;
+            !agent.queue.is_empty() || !agent.mail.is_empty() || !agent.open_children.is_empty();
         if busy {
             return None;
         }

@@ -176,6 +176,16 @@ pub struct RunId {
     pub run: RunNo,
 }
 
+impl RunId {
+    /// Names the first run of an agent: the one that the call which made it waits for.
+    pub fn first(agent: AgentId) -> Self {
+        Self {
+            agent,
+            run: RunNo::new(1),
+        }
+    }
+}
+
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}#{}", self.agent, self.run)

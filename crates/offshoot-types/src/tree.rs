@@ -6,7 +6,7 @@
 //! before its children (R18). No flag lives only in memory: what an agent should
 //! do next is derived from here (R17). Transcripts are folded elsewhere.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
@@ -37,11 +37,13 @@ pub struct Agent {
     /// Prompts that no turn has consumed yet, first come first.
     pub queue: VecDeque<MessageId>,
     /// Settled child runs it has not been told of, in the order they settled.
-    pub mail: BTreeMap<Pos, RunId>,
+    pub mail: BTreeMap<Pos, Mail>,
+    /// How many of them would start a turn.
+    pub waking_mail: usize,
     /// Calls without an outcome. For an order, see `open_calls`.
     calls: HashMap<CallId, OpenCall>,
-    /// How many child runs are unsettled.
-    pub unsettled_children: usize,
+    /// Children with an open run.
+    pub open_children: BTreeSet<AgentId>,
     /// Turns that mail started since the last prompt.
     pub wakes: u32,
     /// How many turns have begun.
@@ -53,6 +55,16 @@ pub struct Agent {
     /// What the open run has used and said.
     pub tally: Tally,
     last_completion: Option<MessageId>,
+    prompts: HashSet<MessageId>,
+}
+
+/// A settled child run that its parent has not been told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mail {
+    /// Which run.
+    pub run: RunId,
+    /// Whether it starts a turn of an idle parent (R17).
+    pub wakes: bool,
 }
 
 /// A turn that has begun and not ended.
@@ -97,6 +109,8 @@ pub struct Tally {
     pub usage: Usage,
     /// Its last text.
     pub text: Option<String>,
+    /// Whether its last message had text.
+    pub spoke: bool,
     /// Why its last message stopped.
     pub stop: Option<StopReason>,
     /// How its last turn ended.
@@ -115,9 +129,9 @@ impl Tally {
                 self.steps += 1;
                 self.usage += message.usage;
                 self.stop = Some(message.stop);
-                if let Some(text) = message.text() {
-                    self.text = Some(text);
-                }
+                let text = message.text();
+                self.spoke = text.is_some();
+                self.text = text.or(self.text.take());
             }
             Event::TurnEnded { end, .. } => self.end = Some(end.clone()),
             Event::Spawned(_)
@@ -154,8 +168,8 @@ pub enum Broken {
     /// A turn begins while one runs, or ends while none does or a call is open.
     #[error("turns do not follow each other")]
     Turn,
-    /// A turn consumes a prompt that is not the first of the queue.
-    #[error("the prompt is not the first of the queue")]
+    /// A turn consumes a prompt that is not the first of the queue, or a prompt comes twice.
+    #[error("prompts are queued once and consumed in order")]
     Queue,
     /// A call is answered twice, or was never made, or a message follows open calls.
     #[error("calls and outcomes do not pair")]
@@ -360,7 +374,7 @@ impl Tree {
         let above = agent.parent().map(|parent| parent.agent.clone());
         self.open_runs += 1;
         if let Some(above) = above.and_then(|id| self.agents.get_mut(&id)) {
-            above.unsettled_children += 1;
+            above.open_children.insert(id.clone());
         }
     }
 
@@ -374,14 +388,14 @@ impl Tree {
         self.open_runs -= 1;
         let above = agent.parent().map(|parent| parent.agent.clone());
         if let Some(above) = above.and_then(|id| self.agents.get_mut(&id)) {
-            above.unsettled_children -= 1;
-            above.mail.insert(
-                pos,
-                RunId {
-                    agent: id.clone(),
-                    run,
-                },
-            );
+            above.open_children.remove(id);
+            let wakes = settlement.status.wakes();
+            above.waking_mail += usize::from(wakes);
+            let run = RunId {
+                agent: id.clone(),
+                run,
+            };
+            above.mail.insert(pos, Mail { run, wakes });
         }
     }
 
@@ -395,9 +409,9 @@ impl Tree {
         told.delivered = true;
         let settled_at = told.settled.as_ref().map(|(pos, _)| *pos);
         if let Some(agent) = self.agents.get_mut(to)
-            && let Some(pos) = settled_at
+            && let Some(mail) = settled_at.and_then(|pos| agent.mail.remove(&pos))
         {
-            agent.mail.remove(&pos);
+            agent.waking_mail -= usize::from(mail.wakes);
         }
     }
 }
@@ -411,14 +425,16 @@ impl Agent {
             runs: Vec::new(),
             queue: VecDeque::new(),
             mail: BTreeMap::new(),
+            waking_mail: 0,
             calls: HashMap::new(),
-            unsettled_children: 0,
+            open_children: BTreeSet::new(),
             wakes: 0,
             turns: TurnNo::ZERO,
             turn: None,
             paused: false,
             tally: Tally::default(),
             last_completion: None,
+            prompts: HashSet::new(),
         }
     }
 
@@ -458,6 +474,11 @@ impl Agent {
             .map(|(_, settlement)| settlement)
     }
 
+    /// Tells whether it has been asked under this message id before.
+    pub fn knows_prompt(&self, id: &MessageId) -> bool {
+        self.prompts.contains(id)
+    }
+
     /// Returns the calls without an outcome, in the order of the model.
     pub fn open_calls(&self) -> Vec<&OpenCall> {
         let mut calls: Vec<_> = self.calls.values().collect();
@@ -468,7 +489,7 @@ impl Agent {
     fn check(&self, event: &Event) -> Result<(), Broken> {
         match event {
             Event::Spawned(_) => Err(Broken::Birth),
-            Event::Prompted(_) => Ok(()),
+            Event::Prompted(message) => holds(!self.knows_prompt(&message.id), Broken::Queue),
             Event::Completion { .. } => holds(self.turn.is_none(), Broken::Turn),
             Event::TurnStarted { run, turn, prompt } => {
                 let expected = self.open_run().unwrap_or(self.last_run().next());
@@ -508,7 +529,7 @@ impl Agent {
                     self.open_run() == Some(*run) && self.turn.is_none(),
                     Broken::Settle,
                 )?;
-                holds(self.unsettled_children == 0, Broken::Children)
+                holds(self.open_children.is_empty(), Broken::Children)
             }
         }
     }
@@ -520,6 +541,7 @@ impl Agent {
             Event::Spawned(_) | Event::Decided { .. } | Event::Settled { .. } => {}
             Event::Prompted(message) => {
                 self.queue.push_back(message.id.clone());
+                self.prompts.insert(message.id.clone());
                 self.paused = false;
             }
             Event::Completion { message, .. } => self.last_completion = Some(message.clone()),

@@ -1,10 +1,8 @@
 //! One errand: a command to a session, and everything until it is answered.
 //!
 //! Shared by all that ask an agent something. Sends the command, follows the
-//! tree until it is quiet, recovers meanwhile what dead neighbours left, and
+//! tree until it is quiet, and
 //! leaves in good order. Finding the session and its models comes before this.
-
-use std::pin::pin;
 
 use offshoot_engine::{Answer, Ending, Query, Runtime};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
@@ -118,26 +116,7 @@ async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result
         prompt: message,
     };
     let follower = Follower::new(runtime, (id, agent), tree, goal, &mut view).await;
-    let mut recovering = pin!(recover(runtime));
-    let mut recovered = false;
-    let ended = {
-        let mut following = pin!(follower.follow(signals));
-        loop {
-            tokio::select! {
-                biased;
-                ended = &mut following => break ended?,
-                () = &mut recovering, if !recovered => recovered = true,
-            }
-        }
-    };
-    if !recovered && matches!(ended, Ended::Quiet(_)) {
-        tokio::select! {
-            biased;
-            () = recovering => {}
-            _ = signals.next() => {}
-        }
-    }
-    Ok(ended)
+    follower.follow(signals).await
 }
 
 fn command(
@@ -177,11 +156,4 @@ async fn last_pos(runtime: &Runtime, tree: &TreeId, known: Pos) -> Result<Pos, S
             Answer::Sessions(_) | Answer::Status(_) | Answer::Tree(_) | Answer::TreeOf(_) => known,
         },
     )
-}
-
-/// Recovers what dead neighbours left. That it fails there does not concern this errand.
-async fn recover(runtime: &Runtime) {
-    if let Err(error) = runtime.recover_others().await {
-        output::complain(&format!("recover other sessions: {error}"));
-    }
 }

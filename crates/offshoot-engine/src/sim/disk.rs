@@ -70,7 +70,7 @@ pub(crate) struct Power {
     /// How many of the next commits find the disk full.
     pub(crate) full: AtomicUsize,
     /// Whether a commit has found it full.
-    was_full: AtomicBool,
+    pub(crate) was_full: AtomicBool,
 }
 
 impl Power {

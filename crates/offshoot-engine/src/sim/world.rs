@@ -318,6 +318,7 @@ impl World {
                 answer = answered => Some(answer),
                 () = patience => None,
             };
+            let was_full = process.power.was_full.load(Ordering::Relaxed);
             match answer {
                 Some(Ok(receipt)) => {
                     self.witness.acknowledged(command, receipt);
@@ -330,6 +331,8 @@ impl World {
                     | StoreErrorKind::Unknown => {
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
+                    // What was sent behind an append that failed is told as a gap.
+                    StoreErrorKind::Conflict if was_full => {}
                     StoreErrorKind::Conflict
                     | StoreErrorKind::Refused
                     | StoreErrorKind::Unusable

@@ -135,7 +135,9 @@ async fn que_06_an_abort_is_a_clean_end_and_the_next_prompt_fires() {
     stage.prompt(stage.root(), "first").await;
     stage.prompt(stage.root(), "second").await;
     stage.asked("lead", 1).await;
-    stage.cancel(stage.root()).await;
+    // R18: the run that was stopped is what is told, not one that began since.
+    let settlement = stage.cancel(stage.root()).await;
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::User));
     stage.quiet().await;
     let root = stage.settlement(&stage.root()).await;
     assert_eq!(

@@ -340,6 +340,18 @@ impl Stage {
             .unwrap()
     }
 
+    /// Opens another session beside the one on stage.
+    pub(crate) async fn open_another(&self, name: &str) {
+        let agent = AgentId::new(name);
+        let command = Command {
+            id: CommandId::new(self.env.new_id()),
+            tree: TreeId::of(agent.clone()),
+            agent,
+            order: Order::Open(opening("lead")),
+        };
+        self.runtime.command(command).await.unwrap();
+    }
+
     pub(crate) async fn prompt(&self, agent: AgentId, text: &str) {
         let prompt = Prompt {
             message: MessageId::new(self.env.new_id()),

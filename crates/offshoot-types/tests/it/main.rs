@@ -1,0 +1,10 @@
+//! The vocabulary: its stored form, and the rules its folds keep.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod manifest;
+mod outcome;
+mod stored;
+mod transcript;
+mod tree;
+mod write;
