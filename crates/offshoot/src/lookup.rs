@@ -13,6 +13,9 @@ use crate::exit::Stop;
 /// The shortest part of an id that stands for the whole.
 const SHORTEST_PART: usize = 8;
 
+/// How many ids are named when a part could be any of them.
+const MOST_NAMED: usize = 5;
+
 /// Entries read at one time.
 const PAGE: usize = 4096;
 
@@ -61,60 +64,106 @@ pub(crate) async fn log(
     }
 }
 
+/// Whose ids a part may stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Among {
+    /// Sessions only; reads no log but that of the one that is found.
+    Sessions,
+    /// Sessions, and if none is meant, every agent of every session.
+    Agents,
+}
+
 /// Finds an agent by its id, or by a part that no other id begins or ends with.
 pub(crate) async fn find(store: &dyn Store, id: &str) -> Result<Found, Stop> {
-    let agent = AgentId::new(id);
-    if let Some(tree) = store.tree_of(&agent).await?
-        && let Some(session) = session(store, &tree).await?
-    {
-        return Ok(Found { agent, session });
+    match search(store, id, Among::Agents).await? {
+        Some(found) => Ok(found),
+        None => Err(unknown(id)),
     }
-    let mut matching = Vec::new();
-    if id.len() >= SHORTEST_PART {
-        let sessions = store.sessions().await?;
-        let roots: Vec<&TreeId> = sessions.iter().map(|summary| &summary.tree).collect();
-        matching.extend(roots.iter().map(|tree| tree.root().clone()));
-        matching.retain(|root| is_part(id, root));
-        // Roots go first: only when none is meant are the logs read for agents.
-        if matching.is_empty() {
-            for tree in roots {
-                let Some(session) = session(store, tree).await? else {
-                    continue;
-                };
+}
+
+/// Finds an agent as `find` does; `None` if there is none. A part that could be several is refused.
+pub(crate) async fn search(
+    store: &dyn Store,
+    id: &str,
+    among: Among,
+) -> Result<Option<Found>, Stop> {
+    if id.is_empty() {
+        let text = r#"the id is empty; see "offshoot sessions list""#;
+        return Err(Stop::usage(text));
+    }
+    if let Some(found) = load(store, AgentId::new(id)).await? {
+        return Ok(Some(found));
+    }
+    if is_too_short(id) {
+        return Ok(None);
+    }
+    let matching = matching(store, id, among).await?;
+    match matching.as_slice() {
+        [] => Ok(None),
+        [agent] => Ok(load(store, agent.clone()).await?),
+        several => Err(ambiguous(id, several)),
+    }
+}
+
+async fn load(store: &dyn Store, agent: AgentId) -> Result<Option<Found>, StoreError> {
+    let Some(tree) = store.tree_of(&agent).await? else {
+        return Ok(None);
+    };
+    let session = session(store, &tree).await?;
+    Ok(session.map(|session| Found { agent, session }))
+}
+
+async fn matching(store: &dyn Store, part: &str, among: Among) -> Result<Vec<AgentId>, StoreError> {
+    let sessions = store.sessions().await?;
+    let roots = sessions.iter().map(|summary| summary.tree.root());
+    let mut matching: Vec<AgentId> = roots.filter(|root| is_part(part, root)).cloned().collect();
+    // Roots go first: only when none is meant are the logs read for agents.
+    if matching.is_empty() && among == Among::Agents {
+        for summary in &sessions {
+            if let Some(session) = session(store, &summary.tree).await? {
                 let agents = session.tree.walk().into_iter();
-                matching.extend(agents.filter(|agent| is_part(id, agent)).cloned());
+                matching.extend(agents.filter(|agent| is_part(part, agent)).cloned());
             }
         }
     }
-    match matching.as_slice() {
-        [] => Err(unknown(id)),
-        [agent] => match store.tree_of(agent).await? {
-            Some(tree) => match session(store, &tree).await? {
-                Some(session) => Ok(Found {
-                    agent: agent.clone(),
-                    session,
-                }),
-                None => Err(unknown(id)),
-            },
-            None => Err(unknown(id)),
-        },
-        several => Err(Stop::usage(format!(
-            "{id} could be any of {} sessions or agents; give more of the id",
-            several.len()
-        ))),
-    }
+    Ok(matching)
 }
 
 fn is_part(part: &str, id: &AgentId) -> bool {
     id.as_str().starts_with(part) || id.as_str().ends_with(part)
 }
 
-fn unknown(id: &str) -> Stop {
-    let id: String = id.chars().take(200).collect();
+fn is_too_short(part: &str) -> bool {
+    part.chars().count() < SHORTEST_PART
+}
+
+fn ambiguous(part: &str, several: &[AgentId]) -> Stop {
+    let count = several.len();
+    let named = several.iter().take(MOST_NAMED).map(AgentId::as_str);
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = if count > MOST_NAMED { ", …" } else { "" };
     Stop::usage(format!(
-        "there is no session or agent {}; see \"offshoot sessions list\"",
-        id.escape_debug()
+        "{} could be any of {count} sessions or agents; give more of the id: {named}{more}",
+        shown(part)
     ))
+}
+
+fn unknown(id: &str) -> Stop {
+    let way = if is_too_short(id) {
+        format!("a part of an id has at least {SHORTEST_PART} characters; ")
+    } else {
+        String::new()
+    };
+    Stop::usage(format!(
+        "there is no session or agent {}; {way}see \"offshoot sessions list\"",
+        shown(id)
+    ))
+}
+
+/// Returns an id as a person gave it, made fit for a line.
+fn shown(id: &str) -> String {
+    let id: String = id.chars().take(200).collect();
+    id.escape_debug().to_string()
 }
 
 impl Session {

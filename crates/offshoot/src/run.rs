@@ -21,7 +21,7 @@ use crate::drive::{self, Elsewhere, Errand};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::json_events::Fold;
-use crate::lookup::{self, Session};
+use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
 use crate::view::View;
 use crate::{clock, config, output, prompt};
@@ -39,17 +39,18 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) async fn run(args: Run, data_dir: &Path) -> Result<Code, Stop> {
     let signals = Signals::listen()?;
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
-    let id = match &args.session {
-        Some(id) => AgentId::from_client(id).map_err(|error| Stop::usage(error.to_string()))?,
-        None => AgentId::new(System.new_id()),
-    };
     let asked = args
         .model
         .as_deref()
         .map(|model| assemble::model_name(model, Path::new("")))
         .transpose()?;
     let store = assemble::store(data_dir)?;
-    let known = existing(store.as_ref(), &id, &args).await?;
+    let known = existing(store.as_ref(), &args).await?;
+    let id = match (&known, &args.session) {
+        (Some(session), _) => session.id.root().clone(),
+        (None, Some(wanted)) => AgentId::new(wanted.as_str()),
+        (None, None) => AgentId::new(System.new_id()),
+    };
     let (model, kept) = match (known.as_ref().and_then(Session::model), asked) {
         (Some(kept), Some(asked)) if kept != asked => {
             let text = format!("session {id} keeps its model, {kept}; leave out --model");
@@ -57,7 +58,7 @@ pub(crate) async fn run(args: Run, data_dir: &Path) -> Result<Code, Stop> {
         }
         (Some(kept), _) => (kept.to_owned(), true),
         (None, Some(asked)) => (asked, false),
-        (None, None) => return Err(Stop::usage("give --model PROVIDER/NAME")),
+        (None, None) => return Err(no_model(&args)),
     };
     if prompt.is_none() && !kept {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
@@ -73,12 +74,11 @@ pub(crate) async fn run(args: Run, data_dir: &Path) -> Result<Code, Stop> {
                 agent: args.agent,
                 cwd: args.cwd,
             };
-            new.open(&runtime, &store).await?
+            let session = new.open(&runtime, &store).await?;
+            output::note(&format!("session {id}"));
+            session
         }
     };
-    if !args.json && args.session.is_none() {
-        output::note(&format!("session {id}"));
-    }
     let errand = Errand {
         view: view(args.json, &session.id),
         session,
@@ -99,23 +99,42 @@ pub(crate) fn view(json: bool, tree: &TreeId) -> View {
 }
 
 /// Finds the session to continue; `None` if one has to be opened.
-async fn existing(store: &dyn Store, id: &AgentId, args: &Run) -> Result<Option<Session>, Stop> {
-    if args.session.is_none() {
-        return Ok(None);
-    }
-    let Some(tree) = store.tree_of(id).await? else {
+///
+/// A part of an id stands for the session that has it, so none can be opened under such a part.
+async fn existing(store: &dyn Store, args: &Run) -> Result<Option<Session>, Stop> {
+    let Some(wanted) = args.session.as_deref().filter(|id| !id.is_empty()) else {
+        return match args.session {
+            Some(_) => Err(Stop::usage("the id of --session is empty")),
+            None => Ok(None),
+        };
+    };
+    AgentId::from_client(wanted).map_err(|error| Stop::usage(error.to_string()))?;
+    // Whoever gives a model may be opening one: not worth reading every log for.
+    let among = match args.model {
+        Some(_) => Among::Sessions,
+        None => Among::Agents,
+    };
+    let Some(Found { agent, session }) = lookup::search(store, wanted, among).await? else {
         return Ok(None);
     };
-    if tree.root() != id {
+    if session.id.root() != &agent {
         return Err(Stop::usage(format!(
-            "{id} is an agent of session {tree}; talk to it with: offshoot sessions message {id}"
+            "{agent} is an agent of session {}; talk to it with: offshoot sessions message {agent}",
+            session.id
         )));
     }
-    let Some(session) = lookup::session(store, &tree).await? else {
-        return Ok(None);
-    };
     keeps(&session, args)?;
     Ok(Some(session))
+}
+
+fn no_model(args: &Run) -> Stop {
+    Stop::usage(match &args.session {
+        Some(id) => format!(
+            "there is no session {id}; to start one with this id, give --model PROVIDER/NAME, \
+             such as scripted/FILE"
+        ),
+        None => "give --model PROVIDER/NAME, such as scripted/FILE".to_owned(),
+    })
 }
 
 /// Refuses what would change a session.

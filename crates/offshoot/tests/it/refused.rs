@@ -48,7 +48,11 @@ fn a_script_that_cannot_be_used() {
         &["run", "--model", "scripted/", "x"],
         "there is no model scripted/",
     );
-    check(PLAIN, &["run", "x"], "give --model PROVIDER/NAME");
+    check(
+        PLAIN,
+        &["run", "x"],
+        "give --model PROVIDER/NAME, such as scripted/FILE",
+    );
 }
 
 #[test]
@@ -73,12 +77,24 @@ fn a_prompt_that_is_too_long_or_no_text() {
 
 #[test]
 fn a_session_that_is_not_there() {
-    let about = r#"there is no session or agent nobody; see "offshoot sessions list""#;
+    let about = r#"there is no session or agent nobody at all; see "offshoot sessions list""#;
     for command in ["show", "tree", "cancel"] {
-        check(PLAIN, &["sessions", command, "nobody"], about);
+        check(PLAIN, &["sessions", command, "nobody at all"], about);
     }
-    check(PLAIN, &["sessions", "message", "nobody", "x"], about);
-    check(PLAIN, &["run", "--session", "nobody", "x"], "give --model");
+    check(PLAIN, &["sessions", "message", "nobody at all", "x"], about);
+    check(
+        PLAIN,
+        &["sessions", "show", "nobody"],
+        "at least 8 characters",
+    );
+    check(PLAIN, &["sessions", "show", ""], "the id is empty");
+    check(PLAIN, &["run", "--session", "", "x"], "--session is empty");
+    check(
+        PLAIN,
+        &["run", "--session", "nobody", "x"],
+        "there is no session nobody; to start one with this id, give --model PROVIDER/NAME, \
+         such as scripted/FILE",
+    );
     check(
         PLAIN,
         &[&MODEL[..], &["--session", "a\u{1b}b", "x"]].concat(),

@@ -99,7 +99,9 @@ fn a_session_may_be_named_by_who_opens_it() {
         "my session",
         "one",
     ];
-    assert_eq!(stage.offshoot(args).succeeded().stdout, "one\n");
+    let first = stage.offshoot(args).succeeded();
+    assert_eq!(first.stdout, "one\n");
+    assert_eq!(first.stderr, "session my session\n");
     let args = [
         "run",
         "--model",
@@ -237,6 +239,6 @@ fn a_reader_who_leaves_does_not_stop_the_run() {
         .read_to_string(&mut stderr)
         .unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{stderr}");
-    assert_eq!(stderr, "");
+    assert_eq!(stderr, "session deaf\n");
     assert_eq!(stage.status("deaf"), "completed");
 }

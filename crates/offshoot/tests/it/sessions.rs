@@ -138,10 +138,36 @@ fn part_of_an_id_is_enough_if_it_is_the_only_one() {
     stage.offshoot(args).succeeded();
     stage
         .offshoot(["sessions", "show", "family-se"])
+        .complained(
+            2,
+            "any of 2 sessions or agents; give more of the id: family-se",
+        );
+    stage
+        .offshoot(["run", "--session", "family-se", "x"])
         .complained(2, "any of 2");
     stage
         .offshoot(["run", "--session", &child, "x"])
         .complained(2, "is an agent of session");
+}
+
+#[test]
+fn a_run_goes_on_with_a_session_by_part_of_its_id_and_opens_none_under_it() {
+    let stage = family();
+    let model = ["run", "--model", "scripted/script.yaml"];
+    for given in [&["run"][..], &model] {
+        for part in ["family-s", "y-session"] {
+            let args = [given, &["--session", part, "more"]].concat();
+            let done = stage.offshoot(args).succeeded();
+            assert_eq!(done.stdout, "you said more\n");
+            assert_eq!(done.stderr, "");
+        }
+    }
+    let child = child(&stage);
+    stage
+        .offshoot(["run", "--session", &child[child.len() - 8..], "x"])
+        .complained(2, "is an agent of session family-session");
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    assert_eq!(listed.events().len(), 1);
 }
 
 #[test]
