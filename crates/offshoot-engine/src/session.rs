@@ -328,6 +328,11 @@ impl Session {
     /// Takes up an order, once.
     async fn take(&mut self, order: Ordered) -> Result<(), StoreError> {
         if let Some(receipt) = self.parts.store.receipt(&order.command.id).await? {
+            // Done by a former owner, who may have died of what came after: whoever asked that
+            // opens the session all the same.
+            if matches!(order.command.order, Order::Prompt(_) | Order::Resume) {
+                self.work();
+            }
             order.answer(receipt);
             return Ok(());
         }

@@ -11,6 +11,7 @@ mod chance;
 mod disk;
 mod fakes;
 mod oracle;
+mod person;
 mod world;
 
 use offshoot_store::{Backend, Memory, Sqlite};

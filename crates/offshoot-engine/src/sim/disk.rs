@@ -151,6 +151,11 @@ impl Disk {
         self.nudges.lock().unwrap().remove(&process);
     }
 
+    /// Returns the process that holds a tree's lock.
+    pub(crate) fn owner(&self, tree: &TreeId) -> Option<u32> {
+        self.locks.lock().unwrap().get(tree).copied()
+    }
+
     /// Breaks a lock behind its owner's back, so that somebody else can take the tree over.
     pub(crate) fn steal(&self, tree: &TreeId) {
         self.locks.lock().unwrap().remove(tree);

@@ -11,14 +11,13 @@ use std::sync::{Arc, Mutex};
 
 use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, RunId, TreeId};
+use offshoot_types::id::{AgentId, MessageId, Pos, RunId, TreeId};
 use offshoot_types::model::{Request, RequestMessage};
 use offshoot_types::settlement::Status;
 use offshoot_types::tree::Tree;
 
 use super::disk::Disk;
-use crate::limits::Limits;
-use crate::next::{self, Next};
+use crate::board::{Delta, DeltaKind};
 
 /// What is wrong, if anything; the first word counts.
 #[derive(Clone, Default)]
@@ -156,7 +155,8 @@ impl Witness {
 
 /// A request, one line an item.
 fn lines(request: &Request) -> Vec<String> {
-    let mut lines = vec![request.system.to_string()];
+    let tools: Vec<&str> = request.tools.iter().map(|tool| tool.id.as_str()).collect();
+    let mut lines = vec![format!("{} {tools:?}", request.system)];
     for message in &request.messages {
         lines.push(match message {
             RequestMessage::User(text) => format!("user {text}"),
@@ -167,11 +167,36 @@ fn lines(request: &Request) -> Vec<String> {
     lines
 }
 
-/// Tells whether nothing is left to do, by the log alone, not even something to write down.
+/// Tells whether nothing is left to do, by the log alone and without asking the engine.
 pub(crate) fn is_quiet(tree: &Tree) -> bool {
-    let limits = Limits::default();
-    let rests = |id: &&AgentId| next::next(tree, id, &limits, None) == Next::Rest;
-    next::is_quiet(tree, &limits) && tree.walk().iter().all(rests)
+    let rests = |id: &&AgentId| {
+        let agent = tree.agent(id).unwrap();
+        let stopped = agent
+            .settlement()
+            .is_some_and(|settlement| !settlement.status.wakes());
+        let told = agent.mail.values().all(|mail| mail.wakes && stopped);
+        told && (agent.queue.is_empty() || agent.paused)
+    };
+    tree.open_runs() == 0 && tree.walk().iter().all(rests)
+}
+
+/// What a subscriber has read of messages that are being streamed.
+#[derive(Default)]
+pub(crate) struct Texts(BTreeMap<(MessageId, bool), usize>);
+
+impl Texts {
+    /// Takes a piece; it has to join the one before, or begin anew after a lag.
+    pub(crate) fn take(&mut self, delta: &Delta, verdict: &Verdict) {
+        let key = (delta.message.clone(), delta.kind == DeltaKind::Text);
+        let so_far = self.0.entry(key).or_default();
+        if delta.offset != 0 && delta.offset != *so_far {
+            verdict.fail(&format!(
+                "a piece at {} follows {so_far} bytes",
+                delta.offset
+            ));
+        }
+        *so_far = delta.offset + delta.text.len();
+    }
 }
 
 /// Judges a history that has come to rest.
@@ -189,24 +214,28 @@ pub(crate) fn judge(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree,
     if rows != offshoot_store::chat::fold(&entries) {
         return Err("the chat rows are not what the log adds up to".to_owned());
     }
-    told(&tree)?;
+    woken_by_mail(&entries)?;
     survived(disk, witness, &entries)?;
     if witness.published.lock().unwrap().len() != entries.len() {
         return Err("a subscriber did not see the whole log".to_owned());
     }
-    read_once(witness, &tree, id)?;
+    read_once(witness, &tree, &entries)?;
     Ok(tree)
 }
 
-/// Every settled run was told to its parent, unless that parent was stopped and has not run since.
-fn told(tree: &Tree) -> Result<(), String> {
-    for id in tree.walk() {
-        let agent = tree.agent(id).unwrap();
-        let stopped = agent
-            .settlement()
-            .is_some_and(|settlement| !settlement.status.wakes());
-        if !agent.mail.is_empty() && !stopped {
-            return Err(format!("{id} was not told of {:?}", agent.mail));
+/// A turn that nobody asked for has mail in front of it (R17).
+fn woken_by_mail(entries: &[Entry]) -> Result<(), String> {
+    let mut told: BTreeSet<&AgentId> = BTreeSet::new();
+    for entry in entries {
+        let agent = &entry.agent;
+        if matches!(entry.event, Event::Completion { .. }) {
+            told.insert(agent);
+        }
+        let Event::TurnStarted { prompt, .. } = &entry.event else {
+            continue;
+        };
+        if !told.remove(agent) && prompt.is_none() {
+            return Err(format!("{agent} was woken and told nothing"));
         }
     }
     Ok(())
@@ -242,48 +271,62 @@ fn survived(disk: &Disk, witness: &Witness, entries: &[Entry]) -> Result<(), Str
     Ok(())
 }
 
-/// The root's model has read every child's answer exactly once.
-fn read_once(witness: &Witness, tree: &Tree, id: &TreeId) -> Result<(), String> {
+/// Every model has read each answer of its children exactly once: those that were there when its
+/// agent last began a turn that came to a message.
+fn read_once(witness: &Witness, tree: &Tree, entries: &[Entry]) -> Result<(), String> {
     let requests = witness.requests.lock().unwrap();
-    for (agent, lines) in requests
-        .iter()
-        .flat_map(|(agent, by)| by.values().map(move |lines| (agent, lines)))
-    {
-        let text = lines.join("\n");
-        let mut seen = BTreeSet::new();
-        for word in words(&text) {
-            if !seen.insert(word) {
+    for (agent, by_process) in requests.iter() {
+        for lines in by_process.values() {
+            let text = lines.join("\n");
+            let mut seen = BTreeSet::new();
+            if let Some(word) = words(&text).find(|word| !seen.insert(*word)) {
                 return Err(format!("{agent} was sent {word} twice"));
             }
         }
-    }
-    let longest = requests
-        .get(id.root())
-        .and_then(|by| by.values().max_by_key(|lines| lines.len()));
-    let Some(last) = longest else { return Ok(()) };
-    let text = last.join("\n");
-    let sent: BTreeSet<&str> = words(&text).collect();
-    let root = tree.agent(id.root()).unwrap();
-    for child in &root.children {
-        let agent = tree.agent(child).unwrap();
-        for (index, run) in agent.runs.iter().enumerate() {
-            let Some((_, settlement)) = &run.settled else {
-                continue;
-            };
-            let said = settlement.output.as_deref().unwrap_or_default();
-            let whole = matches!(settlement.status, Status::Completed | Status::Partial(_));
-            if let (true, Some(word)) = (whole, words(said).last())
-                && !sent.contains(word)
-            {
-                let run = RunId {
-                    agent: child.clone(),
-                    run: offshoot_types::id::RunNo::new(index as u32 + 1),
-                };
-                return Err(format!("the root's model was never sent {word} of {run}"));
+        let longest = by_process.values().max_by_key(|lines| lines.len());
+        let text = longest.map(|lines| lines.join("\n")).unwrap_or_default();
+        let sent: BTreeSet<&str> = words(&text).collect();
+        let until = last_asked(entries, agent);
+        for entry in entries
+            .iter()
+            .filter(|entry| entry.agent == *agent && entry.pos < until)
+        {
+            for run in entry.event.delivers() {
+                told(tree, run, &sent)?;
             }
         }
     }
     Ok(())
+}
+
+/// Returns where an agent's last turn began that the model has answered.
+fn last_asked(entries: &[Entry], agent: &AgentId) -> Pos {
+    let (mut began, mut asked) = (Pos::ZERO, Pos::ZERO);
+    for entry in entries.iter().filter(|entry| entry.agent == *agent) {
+        if matches!(entry.event, Event::TurnStarted { .. }) {
+            began = entry.pos;
+        }
+        if matches!(entry.event, Event::Replied(_)) {
+            asked = began;
+        }
+    }
+    asked
+}
+
+/// The last word of a run that was delivered is among those that were sent.
+fn told(tree: &Tree, run: &RunId, sent: &BTreeSet<&str>) -> Result<(), String> {
+    let Some((_, settlement)) = tree.run(run).and_then(|run| run.settled.as_ref()) else {
+        return Err(format!("{run} was delivered and has not settled"));
+    };
+    // What was stopped with its parent is told without its words.
+    if matches!(settlement.status, Status::Cancelled(_)) {
+        return Ok(());
+    }
+    let said = settlement.output.as_deref().unwrap_or_default();
+    match words(said).last() {
+        Some(word) if !sent.contains(word) => Err(format!("nobody was sent {word} of {run}")),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns the unique words of a text.

@@ -1,8 +1,7 @@
-//! One history: processes that die, a person who asks, and the end of it.
+//! One history: processes that die, and the end of it.
 //!
-//! Two processes share a disk. The person sends commands to either, again where
-//! no answer came, some of them twice; locks are stolen and the disk is full now
-//! and then. At the end nothing fails any more: what hangs is cancelled, one last
+//! Two processes share a disk. A person (`person.rs`) sends commands to either;
+//! processes die, leave in good order and are started again. At the end nothing fails any more: what hangs is cancelled, one last
 //! question is asked, and the tree has to come to rest in bounded virtual time.
 
 use std::fmt;
@@ -12,10 +11,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use offshoot_store::Backend;
-use offshoot_types::command::{Command, Opening, Order, Prompt, Scope};
-use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::command::{Opening, Order, Scope};
+use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry};
-use offshoot_types::store::StoreErrorKind;
 use offshoot_types::tool::Effect;
 use offshoot_types::tree::Tree;
 use tokio::task::JoinHandle;
@@ -23,13 +21,13 @@ use tokio::task::JoinHandle;
 use super::chance::Chance;
 use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool};
-use super::oracle::{self, Verdict, Witness};
+use super::oracle::{self, Texts, Verdict, Witness};
 use crate::board::Update;
 use crate::limits::Limits;
-use crate::runtime::{CommandError, Parts, Runtime};
+use crate::runtime::{Ending, Parts, Runtime};
 
 /// How long a tree may take to come to rest, in virtual time.
-const PATIENCE: Duration = Duration::from_secs(3_600);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// What a history starts from.
 pub(crate) struct Plan {
@@ -101,22 +99,23 @@ fn run(plan: Plan) -> (Vec<String>, Result<Report, String>) {
     })
 }
 
-struct World {
-    chance: Chance,
-    disk: Arc<Disk>,
-    witness: Arc<Witness>,
-    tree: TreeId,
-    processes: Vec<Process>,
+pub(super) struct World {
+    pub(super) chance: Chance,
+    pub(super) disk: Arc<Disk>,
+    pub(super) witness: Arc<Witness>,
+    pub(super) tree: TreeId,
+    pub(super) processes: Vec<Process>,
+    limits: Limits,
     started: u32,
     deaths: u64,
     deaths_left: usize,
-    commands: u32,
+    pub(super) commands: u32,
 }
 
 /// A process: a runtime, its power and the task that writes for it.
-struct Process {
-    runtime: Runtime,
-    power: Arc<Power>,
+pub(super) struct Process {
+    pub(super) runtime: Runtime,
+    pub(super) power: Arc<Power>,
     number: u32,
     writer: JoinHandle<()>,
     subscriber: JoinHandle<()>,
@@ -129,12 +128,21 @@ impl World {
         let witness = Arc::new(Witness::new(verdict.clone()));
         let disk = Arc::new(Disk::new(plan.backend, verdict, chance.clone(), plan.flaw));
         let deaths_left = 1 + chance.below(4);
+        let limits = Limits {
+            slots: 1 + chance.below(3),
+            wakes: 1 + chance.below(4) as u32,
+            steps: 2 + chance.below(3) as u32,
+            descendants: 3 + chance.below(8),
+            depth: 2 + chance.below(4) as u32,
+            ..Limits::default()
+        };
         Self {
             chance,
             disk,
             witness,
             tree: TreeId::of(AgentId::new("root")),
             processes: Vec::new(),
+            limits,
             started: 0,
             deaths: 0,
             deaths_left,
@@ -155,7 +163,7 @@ impl World {
             date: "2026-11-15".to_owned(),
             metadata: None,
         });
-        self.send(self.tree.root().clone(), opening).await?;
+        self.send(vec![(self.tree.root().clone(), opening)]).await?;
         for _ in 0..3 + self.chance.below(6) {
             self.act().await?;
         }
@@ -170,49 +178,6 @@ impl World {
         })
     }
 
-    /// Does one thing a person, another process or bad luck might do.
-    async fn act(&mut self) -> Result<(), String> {
-        let root = self.tree.root().clone();
-        match self.chance.below(20) {
-            0..=6 => {
-                let prompt = self.prompt("go");
-                self.send(root, prompt).await
-            }
-            7 => {
-                let prompt = self.prompt("more");
-                self.send(self.some_agent(), prompt).await
-            }
-            8 | 9 => {
-                self.send(self.some_agent(), Order::Cancel(Scope::Run))
-                    .await
-            }
-            10 => {
-                self.send(self.some_agent(), Order::Cancel(Scope::Turn))
-                    .await
-            }
-            11 | 12 => self.send(self.some_agent(), Order::Promote).await,
-            13 => {
-                self.witness.stolen.store(true, Ordering::Relaxed);
-                self.disk.steal(&self.tree);
-                Ok(())
-            }
-            14 => {
-                let process = &self.processes[self.chance.below(self.processes.len())];
-                process
-                    .power
-                    .full
-                    .store(1 + self.chance.below(2), Ordering::Relaxed);
-                Ok(())
-            }
-            15 => self.send(root, Order::Resume).await,
-            _ => {
-                let ms = self.chance.draw() % 4_000;
-                tokio::time::sleep(Duration::from_millis(ms)).await;
-                Ok(())
-            }
-        }
-    }
-
     /// Lets nothing fail any more and waits for the tree to come to rest.
     async fn settle_down(&mut self) -> Result<(), String> {
         self.witness.calm_down();
@@ -221,9 +186,10 @@ impl World {
             process.power.spare();
         }
         let root = self.tree.root().clone();
-        self.send(root.clone(), Order::Cancel(Scope::Run)).await?;
+        self.send(vec![(root.clone(), Order::Cancel(Scope::Run))])
+            .await?;
         let last = self.prompt(FINAL);
-        self.send(root, last).await?;
+        self.send(vec![(root, last)]).await?;
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
             self.revive().await;
@@ -247,23 +213,7 @@ impl World {
         }
     }
 
-    fn prompt(&self, text: &str) -> Order {
-        Order::Prompt(Prompt {
-            message: MessageId::new(format!("prompt-{}", self.commands)),
-            text: text.to_owned(),
-            metadata: None,
-        })
-    }
-
-    fn some_agent(&self) -> AgentId {
-        let tree = self.tree_on_disk();
-        let agents = tree.walk();
-        agents
-            .get(self.chance.below(agents.len()))
-            .map_or_else(|| self.tree.root().clone(), |id| (*id).clone())
-    }
-
-    fn tree_on_disk(&self) -> Tree {
+    pub(super) fn tree_on_disk(&self) -> Tree {
         let entries = self
             .disk
             .read(|backend| backend.entries(&self.tree, Pos::ZERO, usize::MAX));
@@ -273,79 +223,33 @@ impl World {
         })
     }
 
-    /// Sends a command until it is answered, to whichever process lives, now and then twice at once.
-    async fn send(&mut self, agent: AgentId, order: Order) -> Result<(), String> {
-        self.commands += 1;
-        let command = Command {
-            id: CommandId::new(format!("command-{}", self.commands)),
-            tree: self.tree.clone(),
-            agent,
-            order,
+    /// Ends a process in good order, in the middle of whatever it does, and starts another.
+    pub(super) async fn leave(&mut self, index: usize) -> Result<(), String> {
+        let fresh = self.start().await;
+        let old = std::mem::replace(&mut self.processes[index], fresh);
+        old.subscriber.abort();
+        let owned = self.disk.owner(&self.tree) == Some(old.number);
+        let left = tokio::select! {
+            biased;
+            () = old.power.died.notified() => false,
+            () = old.runtime.shutdown(Ending::Now) => true,
         };
-        let twice = self.chance.one_in(4);
-        let until = tokio::time::Instant::now() + PATIENCE;
-        loop {
-            self.revive().await;
-            if let Some(broken) = self.witness.verdict.get() {
-                return Err(broken);
-            }
-            if tokio::time::Instant::now() > until {
-                return Err(format!("{command:?} is not answered"));
-            }
-            let process = &self.processes[self.chance.below(self.processes.len())];
-            let answered = async {
-                let once = process.runtime.command(command.clone());
-                if twice {
-                    let again = process.runtime.command(command.clone());
-                    Box::pin(futures_util::future::join(once, again)).await.0
-                } else {
-                    Box::pin(once).await
-                }
-            };
-            let died = async {
-                futures_util::future::select_all(
-                    self.processes
-                        .iter()
-                        .map(|process| Box::pin(process.power.died.notified())),
-                )
-                .await;
-            };
-            // A cancelled run may wait for something that only a later command brings about.
-            let patience = tokio::time::sleep(Duration::from_secs(300));
-            let answer = tokio::select! {
-                biased;
-                () = died => None,
-                answer = answered => Some(answer),
-                () = patience => None,
-            };
-            let was_full = process.power.was_full.load(Ordering::Relaxed);
-            match answer {
-                Some(Ok(receipt)) => {
-                    self.witness.acknowledged(command, receipt);
-                    return Ok(());
-                }
-                Some(Err(CommandError::Store(error))) => match error.kind {
-                    StoreErrorKind::Held
-                    | StoreErrorKind::Fenced
-                    | StoreErrorKind::Full
-                    | StoreErrorKind::Unknown => {
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                    }
-                    // What was sent behind an append that failed is told as a gap.
-                    StoreErrorKind::Conflict if was_full => {}
-                    StoreErrorKind::Conflict
-                    | StoreErrorKind::Refused
-                    | StoreErrorKind::Unusable
-                    | StoreErrorKind::Io => return Err(format!("{command:?}: {error}")),
-                },
-                Some(Err(error)) => return Err(format!("{command:?}: {error}")),
-                None => {}
-            }
+        old.writer.abort();
+        self.disk.forget(old.number);
+        if index == 0 {
+            self.follow(0).await;
         }
+        let left = left && !old.power.is_dead();
+        let full = old.power.was_full.load(Ordering::Relaxed);
+        let stolen = self.witness.stolen.load(Ordering::Relaxed);
+        if left && owned && !full && !stolen && self.tree_on_disk().open_runs() > 0 {
+            return Err("a process left in good order and a run is open (R20)".to_owned());
+        }
+        Ok(())
     }
 
     /// Buries processes that died and starts others in their place.
-    async fn revive(&mut self) {
+    pub(super) async fn revive(&mut self) {
         for index in 0..self.processes.len() {
             if !self.processes[index].power.is_dead() {
                 continue;
@@ -387,10 +291,7 @@ impl World {
             ],
             registry: registry(),
             env: Arc::new(SimEnv(self.witness.clone())),
-            limits: Limits {
-                slots: 2,
-                ..Limits::default()
-            },
+            limits: self.limits.clone(),
         });
         #[expect(
             clippy::disallowed_methods,
@@ -423,9 +324,12 @@ impl World {
             reason = "aborted when the process is buried"
         )]
         let subscriber = tokio::spawn(async move {
+            let mut texts = Texts::default();
             while let Ok(update) = subscription.next().await {
-                if let Update::Entry(entry) = update {
-                    witness.published(entry, &disk);
+                match update {
+                    Update::Entry(entry) => witness.published(entry, &disk),
+                    Update::Delta(delta) => texts.take(&delta, &witness.verdict),
+                    Update::Activity(..) | Update::Idle | Update::Parked(_) => {}
                 }
                 if chance.one_in(10) {
                     chance.pause().await;

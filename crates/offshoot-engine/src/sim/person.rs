@@ -1,0 +1,173 @@
+//! The person of a history, and bad luck.
+//!
+//! Sends commands to either process, again where no answer came, some of them
+//! twice at once and some together with others; steals locks, fills the disk,
+//! ends processes in good order. What is sent has to be answered in the end.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use offshoot_types::command::{Command, Order, Prompt, Receipt, Scope};
+use offshoot_types::id::{AgentId, CommandId, MessageId};
+use offshoot_types::store::StoreErrorKind;
+
+use super::world::{PATIENCE, World};
+use crate::runtime::CommandError;
+
+impl World {
+    /// Does one thing a person, another process or bad luck might do.
+    pub(super) async fn act(&mut self) -> Result<(), String> {
+        match self.chance.below(20) {
+            0..=11 => {
+                let first = self.wish();
+                let wishes = match self.chance.below(3) {
+                    0 => vec![first, self.wish()],
+                    _ => vec![first],
+                };
+                self.send(wishes).await
+            }
+            12 => {
+                self.witness.stolen.store(true, Ordering::Relaxed);
+                self.disk.steal(&self.tree);
+                Ok(())
+            }
+            13 => {
+                let process = &self.processes[self.chance.below(self.processes.len())];
+                let times = 1 + self.chance.below(2);
+                process.power.full.store(times, Ordering::Relaxed);
+                Ok(())
+            }
+            14 => self.leave(self.chance.below(self.processes.len())).await,
+            _ => {
+                let ms = self.chance.draw() % 4_000;
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns something a person might want.
+    fn wish(&mut self) -> (AgentId, Order) {
+        let root = self.tree.root().clone();
+        match self.chance.below(14) {
+            0..=6 => (root, self.prompt("go")),
+            7 => (self.some_agent(), self.prompt("more")),
+            8 | 9 => (self.some_agent(), Order::Cancel(Scope::Run)),
+            10 => (self.some_agent(), Order::Cancel(Scope::Turn)),
+            11 | 12 => (self.some_agent(), Order::Promote),
+            _ => (root, Order::Resume),
+        }
+    }
+
+    /// Returns a prompt of its own.
+    pub(super) fn prompt(&mut self, text: &str) -> Order {
+        self.commands += 1;
+        Order::Prompt(Prompt {
+            message: MessageId::new(format!("prompt-{}", self.commands)),
+            text: text.to_owned(),
+            metadata: None,
+        })
+    }
+
+    fn some_agent(&self) -> AgentId {
+        let tree = self.tree_on_disk();
+        let agents = tree.walk();
+        let some = agents.get(self.chance.below(agents.len()));
+        some.map_or_else(|| self.tree.root().clone(), |id| (*id).clone())
+    }
+
+    /// Sends commands until all are answered, to whichever process lives, now and then one twice.
+    pub(super) async fn send(&mut self, wishes: Vec<(AgentId, Order)>) -> Result<(), String> {
+        let mut open = BTreeMap::new();
+        for (agent, order) in wishes {
+            self.commands += 1;
+            let id = CommandId::new(format!("command-{}", self.commands));
+            let tree = self.tree.clone();
+            open.insert(
+                id.clone(),
+                Command {
+                    id,
+                    tree,
+                    agent,
+                    order,
+                },
+            );
+        }
+        let until = tokio::time::Instant::now() + PATIENCE;
+        while !open.is_empty() {
+            self.revive().await;
+            if let Some(broken) = self.witness.verdict.get() {
+                return Err(broken);
+            }
+            if tokio::time::Instant::now() > until {
+                return Err(format!("{open:?} is not answered"));
+            }
+            for (command, receipt) in self.try_once(&open).await? {
+                open.remove(&command.id);
+                self.witness.acknowledged(command, receipt);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends commands once; returns those that were answered before something died.
+    async fn try_once(
+        &self,
+        open: &BTreeMap<CommandId, Command>,
+    ) -> Result<Vec<(Command, Receipt)>, String> {
+        let mut sent = FuturesUnordered::new();
+        for command in open.values() {
+            for _ in 0..=usize::from(self.chance.one_in(4)) {
+                let process = &self.processes[self.chance.below(self.processes.len())];
+                sent.push(async move {
+                    let answer = Box::pin(process.runtime.command(command.clone())).await;
+                    let full = process.power.was_full.load(Ordering::Relaxed);
+                    (command, answer, full)
+                });
+            }
+        }
+        let mut answered = Vec::new();
+        let deaths = self.processes.iter();
+        let mut died = futures_util::future::select_all(
+            deaths.map(|process| Box::pin(process.power.died.notified())),
+        );
+        // A cancelled run may wait for something that only a later command brings about.
+        let mut patience = Box::pin(tokio::time::sleep(Duration::from_secs(300)));
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut died => return Ok(answered),
+                some = sent.next() => match some {
+                    Some((command, Ok(receipt), _)) => answered.push((command.clone(), receipt)),
+                    Some((command, Err(error), full)) => {
+                        self.forgive(command, &error, full)?;
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                    None => return Ok(answered),
+                },
+                () = &mut patience => return Ok(answered),
+            }
+        }
+    }
+
+    /// Tells which errors a client has to live with.
+    fn forgive(&self, command: &Command, error: &CommandError, full: bool) -> Result<(), String> {
+        let CommandError::Store(store) = error else {
+            return Err(format!("{command:?}: {error}"));
+        };
+        match store.kind {
+            StoreErrorKind::Held
+            | StoreErrorKind::Fenced
+            | StoreErrorKind::Full
+            | StoreErrorKind::Unknown => Ok(()),
+            // What was sent behind an append that failed is told as a gap.
+            StoreErrorKind::Conflict if full => Ok(()),
+            StoreErrorKind::Conflict
+            | StoreErrorKind::Refused
+            | StoreErrorKind::Unusable
+            | StoreErrorKind::Io => Err(format!("{command:?}: {error}")),
+        }
+    }
+}
