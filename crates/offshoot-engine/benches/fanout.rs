@@ -51,12 +51,18 @@ impl Model for Instant {
         _cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
         let mut chunks = Vec::new();
-        let fan_out = match request.messages.last() {
-            Some(RequestMessage::User(text)) => text.parse().unwrap_or(0),
-            Some(_) | None => 0,
+        let wanted = match request.messages.last() {
+            Some(RequestMessage::User(text)) => text.as_str(),
+            Some(_) | None => "",
         };
-        let arguments =
-            RawJson::of(&serde_json::json!({ "subagent_type": "worker", "prompt": "work" }));
+        // `50` makes fifty children and waits for them, `50&` does not wait.
+        let background = wanted.ends_with('&');
+        let fan_out: usize = wanted.trim_end_matches('&').parse().unwrap_or(0);
+        let arguments = RawJson::of(&serde_json::json!({
+            "subagent_type": "worker",
+            "prompt": "work",
+            "background": background,
+        }));
         for index in 0..fan_out {
             chunks.push(Chunk::Call {
                 id: format!("call-{index}"),
@@ -123,7 +129,7 @@ fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
 }
 
 /// Opens a session, fans out and waits until the tree is quiet.
-async fn fan_out(runtime: &Runtime, children: usize) -> TreeId {
+async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
     let id = AgentId::new(Clock.new_id());
     let tree = TreeId::of(id.clone());
     let command = |order| Command {
@@ -145,7 +151,7 @@ async fn fan_out(runtime: &Runtime, children: usize) -> TreeId {
         .expect("open");
     let prompt = Prompt {
         message: MessageId::new(Clock.new_id()),
-        text: children.to_string(),
+        text: wanted.to_owned(),
         metadata: None,
     };
     runtime
@@ -191,7 +197,23 @@ fn bench(criterion: &mut Criterion) {
             )
         };
         group.bench_function(BenchmarkId::from_parameter(children), |bencher| {
-            bencher.iter(|| tokio.block_on(fan_out(&runtime, children)));
+            bencher.iter(|| tokio.block_on(fan_out(&runtime, &children.to_string())));
+        });
+        tokio.block_on(runtime.shutdown(Ending::Now));
+    }
+    group.finish();
+
+    let mut group = criterion.benchmark_group("fan-out in the background");
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300));
+    for children in [50, 1_000] {
+        group.throughput(Throughput::Elements(children));
+        let folder = tempfile::tempdir().expect("make a folder");
+        let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+        let runtime = runtime(folder.path(), &gate);
+        group.bench_function(BenchmarkId::from_parameter(children), |bencher| {
+            bencher.iter(|| tokio.block_on(fan_out(&runtime, &format!("{children}&"))));
         });
         tokio.block_on(runtime.shutdown(Ending::Now));
     }
@@ -214,10 +236,10 @@ fn beside() {
         let rounds = (2_000 / children).max(1);
         let (cpu, wall) = tokio.block_on(async {
             let runtime = runtime(folder.path(), &gate);
-            fan_out(&runtime, children).await;
+            fan_out(&runtime, &children.to_string()).await;
             let (before, began) = (processor_ms(), tokio::time::Instant::now());
             for _ in 0..rounds {
-                fan_out(&runtime, children).await;
+                fan_out(&runtime, &children.to_string()).await;
             }
             let spent = (processor_ms() - before, began.elapsed());
             runtime.shutdown(Ending::Now).await;
@@ -236,7 +258,8 @@ fn beside() {
 async fn live_bytes(folder: &Path, gate: &Arc<Semaphore>, children: usize) -> f64 {
     let runtime = runtime(folder, gate);
     let before = resident_bytes();
-    let work = fan_out(&runtime, children);
+    let wanted = children.to_string();
+    let work = fan_out(&runtime, &wanted);
     let measure = async {
         loop {
             let Ok(Answer::Sessions(sessions)) = runtime.query(Query::Sessions).await else {

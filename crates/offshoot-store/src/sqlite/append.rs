@@ -47,6 +47,9 @@ pub(super) fn append(
     Ok(Written::Appended(appended))
 }
 
+/// Looks whether a tree is where we left it and ours.
+const LOOK: &str = "SELECT 1 FROM trees WHERE key = ?1 AND epoch = ?2 AND pos = ?3 AND owned";
+
 /// Moves the row of a tree ahead, if it is where we left it and ours.
 fn advance<'c>(
     connection: &Connection,
@@ -55,12 +58,18 @@ fn advance<'c>(
     epoch: Epoch,
     (count, at): (u64, Timestamp),
 ) -> Result<&'c mut TreeCounters, Failure> {
-    let sql = "UPDATE trees SET pos = pos + ?4, updated_at = iif(?4 > 0, ?5, updated_at)
+    let sql = "UPDATE trees SET pos = pos + ?4, updated_at = ?5
         WHERE key = ?1 AND epoch = ?2 AND pos = ?3 AND owned";
+    // An append of nothing is how an owner looks whether it still is one: it writes nothing, so
+    // that its commit waits for no disk.
+    let sql = if count == 0 { LOOK } else { sql };
     let mut statement = connection.prepare_cached(sql)?;
     let mut is_ours = |tree: &TreeCounters| {
         let epoch = signed(epoch.get());
         let pos = signed(tree.pos.get());
+        if count == 0 {
+            return Ok::<_, Failure>(statement.exists(params![tree.key, epoch, pos])?);
+        }
         let moved = statement.execute(params![
             tree.key,
             epoch,
@@ -68,7 +77,7 @@ fn advance<'c>(
             signed(count),
             signed(at.get())
         ])?;
-        Ok::<_, Failure>(moved == 1)
+        Ok(moved == 1)
     };
     let mut good = match counters.tree(connection, id)? {
         Some(tree) => is_ours(tree)?,
