@@ -4,6 +4,8 @@
 //! tree until it is quiet, and
 //! leaves in good order. Finding the session and its models comes before this.
 
+use std::collections::VecDeque;
+
 use offshoot_engine::{Answer, Ending, Query, Runtime};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
@@ -12,7 +14,7 @@ use offshoot_types::store::StoreError;
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
-use crate::follow::{Ended, Follower, Goal};
+use crate::follow::{Ended, Follower, Goal, News, TERMINATED};
 use crate::lookup::Session;
 use crate::output;
 use crate::signals::Signals;
@@ -91,12 +93,28 @@ async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result
     view.before(&log);
     drop(log);
     let message = prompt.is_some().then(|| MessageId::new(System.new_id()));
+    if let Some(message) = &message {
+        view.answers_to(message);
+    }
     let command = command(&id, &agent, prompt, message.clone());
-    let receipt = tokio::select! {
-        biased;
-        receipt = runtime.command(command) => receipt?,
-        _ = signals.next() => return Ok(Ended::Terminated),
+    // Listening begins before there is anything to hear: what is not in the log is told only once.
+    let mut news = News {
+        updates: runtime.subscribe(&id, tree.pos()).await,
+        heard: VecDeque::new(),
     };
+    let mut ordered = Box::pin(runtime.command(command));
+    let receipt = loop {
+        tokio::select! {
+            biased;
+            update = news.updates.next() => news.heard.push_back(update?),
+            receipt = &mut ordered => break receipt?,
+            _ = signals.next() => {
+                output::complain(TERMINATED);
+                return Ok(Ended::Terminated);
+            }
+        }
+    };
+    drop(ordered);
     if !is_ours(runtime, &id).await? {
         let here = format!("session {id} is run by another process");
         let left = if receipt == Receipt::Queued {
@@ -115,7 +133,7 @@ async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result
         upto,
         prompt: message,
     };
-    let follower = Follower::new(runtime, (id, agent), tree, goal, &mut view).await;
+    let follower = Follower::new(runtime, (id, agent), tree, (goal, news), &mut view);
     follower.follow(signals).await
 }
 

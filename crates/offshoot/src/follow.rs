@@ -5,6 +5,7 @@
 //! (R19). A tree whose owner has died meanwhile is taken over. Starts nothing
 //! but what was asked for, and what a signal asks for.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use offshoot_types::command::{Command, Order, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
 
@@ -28,12 +30,30 @@ use crate::view::View;
 /// How long nothing may happen before we look whether the owner of a tree is still there.
 const SILENCE: Duration = Duration::from_millis(250);
 
+/// What is said before leaving in good order.
+pub(crate) const TERMINATED: &str = "terminated; cancelling what runs, then leaving";
+
 /// When following is over.
 pub(crate) struct Goal {
     /// Whatever happened up to here has been seen.
     pub(crate) upto: Pos,
     /// This prompt has been taken.
     pub(crate) prompt: Option<MessageId>,
+}
+
+/// What happens in a tree: first what was heard already, then what comes.
+pub(crate) struct News {
+    pub(crate) updates: Subscription,
+    pub(crate) heard: VecDeque<Update>,
+}
+
+impl News {
+    async fn next(&mut self) -> Result<Update, StoreError> {
+        match self.heard.pop_front() {
+            Some(update) => Ok(update),
+            None => self.updates.next().await,
+        }
+    }
 }
 
 /// Why following is over.
@@ -58,7 +78,7 @@ pub(crate) struct Follower<'a> {
     agent: AgentId,
     tree: Tree,
     view: &'a mut View,
-    updates: Subscription,
+    news: News,
     goal: Goal,
     prompted: bool,
     /// Where the engine, if it is ours, said that the tree is quiet.
@@ -70,14 +90,13 @@ pub(crate) struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     /// Follows a tree from where `tree` is.
-    pub(crate) async fn new(
+    pub(crate) fn new(
         runtime: &'a Runtime,
         (id, agent): (TreeId, AgentId),
         tree: Tree,
-        goal: Goal,
+        (goal, news): (Goal, News),
         view: &'a mut View,
     ) -> Self {
-        let updates = runtime.subscribe(&id, tree.pos()).await;
         Self {
             runtime,
             prompted: goal.prompt.is_none(),
@@ -85,7 +104,7 @@ impl<'a> Follower<'a> {
             agent,
             tree,
             view,
-            updates,
+            news,
             goal,
             idle: None,
             ordered: None,
@@ -99,7 +118,10 @@ impl<'a> Follower<'a> {
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
-                    Signal::Terminate => return Ok(Ended::Terminated),
+                    Signal::Terminate => {
+                        output::complain(TERMINATED);
+                        return Ok(Ended::Terminated);
+                    }
                     Signal::Interrupt if self.interrupted => return Ok(Ended::AtOnce),
                     Signal::Interrupt => self.interrupt(),
                 },
@@ -107,10 +129,12 @@ impl<'a> Follower<'a> {
                     self.ordered = None;
                     receipt?;
                 }
-                update = self.updates.next() => match update? {
+                update = self.news.next() => match update? {
                     Update::Entry(entry) => self.take(&entry)?,
                     Update::Delta(delta) => self.view.delta(&delta)?,
-                    Update::Activity(..) => {}
+                    Update::Activity(agent, activity) => {
+                        self.view.activity(&self.tree, &agent, &activity);
+                    }
                     Update::Idle => self.idle = Some(self.tree.pos()),
                     Update::Parked(text) => return Ok(Ended::Parked(text)),
                 },
@@ -121,12 +145,33 @@ impl<'a> Follower<'a> {
                 }
             }
         }
-        let settlement = self
-            .tree
-            .agent(&self.agent)
-            .and_then(|agent| agent.settlement());
-        self.view
-            .quiet(settlement.map(|settlement| &**settlement))?;
+        self.end()
+    }
+
+    /// Says how it went.
+    fn end(self) -> Result<Ended, Stop> {
+        let agent = self.tree.agent(&self.agent);
+        let settlement = agent.and_then(|agent| agent.settlement());
+        let settlement = settlement.map(|settlement| &**settlement);
+        if self.goal.prompt.is_none() && !self.view.is_stirred() {
+            self.view.quiet(None)?;
+            if let Some(Settlement {
+                status: Status::Lost { why },
+                ..
+            }) = settlement
+            {
+                output::note(&format!(
+                    "the last run of session {} is lost: {why}",
+                    self.id
+                ));
+            }
+            output::note(&format!(
+                "nothing is waiting in session {}; send a prompt to go on",
+                self.id
+            ));
+            return Ok(Ended::Quiet(Code::Completed));
+        }
+        self.view.quiet(settlement)?;
         // A prompt that was queued behind a turn that failed stays queued: that failure counts.
         Ok(Ended::Quiet(match settlement {
             Some(settlement) => Code::of(&settlement.status),

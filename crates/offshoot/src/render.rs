@@ -11,7 +11,7 @@ use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author};
 use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::Action;
-use offshoot_types::settlement::{CancelledBy, Cap, Settlement};
+use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
 
 use crate::clock;
 
@@ -60,6 +60,25 @@ pub(crate) fn harmless(text: &str) -> String {
         }
     }
     safe
+}
+
+/// Renders how a run ended, with the reason: `failed: 500 server error`, `cancelled by the user`.
+pub(crate) fn status(status: &Status) -> String {
+    let word = status.word();
+    let Some(reason) = status.reason() else {
+        return word.to_owned();
+    };
+    harmless(&match status {
+        // Their reasons say it in the same words.
+        Status::Cancelled(CancelledBy::User | CancelledBy::Shutdown)
+        | Status::BudgetExhausted(_) => reason,
+        Status::Completed
+        | Status::Partial(_)
+        | Status::Failed { .. }
+        | Status::Cancelled(CancelledBy::Ancestor)
+        | Status::Denied { .. }
+        | Status::Lost { .. } => format!("{word}: {reason}"),
+    })
 }
 
 fn event(event: &Event) -> (&'static str, String) {

@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Run, data_dir: &Path) -> Result<Code, Stop> {
         }
     };
     let errand = Errand {
-        view: view(args.json, &session.id),
+        view: view(args.json, &session.id, &id),
         session,
         agent: id,
         prompt,
@@ -89,12 +89,12 @@ pub(crate) async fn run(args: Run, data_dir: &Path) -> Result<Code, Stop> {
     drive::drive(runtime, errand, signals).await
 }
 
-/// Returns how to show a tree.
-pub(crate) fn view(json: bool, tree: &TreeId) -> View {
+/// Returns how to show a tree, one agent of which was asked.
+pub(crate) fn view(json: bool, tree: &TreeId, agent: &AgentId) -> View {
     if json {
         View::events(Fold::new(tree.clone()))
     } else {
-        View::answer()
+        View::answers(agent.clone())
     }
 }
 

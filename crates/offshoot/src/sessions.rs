@@ -170,7 +170,7 @@ async fn message(data_dir: &Path, id: &str, text: OsString, json: bool) -> Resul
     };
     let runtime = assemble::runtime(store, models);
     let errand = Errand {
-        view: run::view(json, &session.id),
+        view: run::view(json, &session.id, &agent),
         session,
         agent,
         prompt: Some(text),

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::settlement::Status;
 use offshoot_types::tree::{Agent, Tree};
 use serde_json::{Value, json};
 
@@ -20,10 +21,19 @@ pub(crate) struct Line {
     definition: String,
     /// Below the agent that was asked for.
     indent: u32,
-    state: String,
+    state: State,
     tokens: u64,
     runs: u32,
     waits_for: Vec<String>,
+}
+
+/// What an agent does, or how it ended.
+enum State {
+    New,
+    Running,
+    /// It was running when its process died.
+    Interrupted,
+    Ended(Status),
 }
 
 /// Returns an agent and everything below it, every parent before its children.
@@ -54,13 +64,19 @@ impl Line {
         let Self {
             id,
             definition,
-            state,
             tokens,
             ..
         } = self;
+        let state = match &self.state {
+            State::Ended(status) => render::status(status),
+            State::New | State::Running | State::Interrupted => self.state.word().to_owned(),
+        };
         let mut text = format!("{indent}{definition}  {id}  {state}  {tokens} tokens");
         if !self.waits_for.is_empty() {
-            text.push_str("  waits for ");
+            text.push_str(match self.state {
+                State::Interrupted => "  was waiting for ",
+                State::New | State::Running | State::Ended(_) => "  waits for ",
+            });
             text.push_str(&self.waits_for.join(", "));
         }
         render::harmless(&text)
@@ -72,7 +88,8 @@ impl Line {
             "agentId": self.id,
             "parentAgentId": self.parent,
             "agent": self.definition,
-            "status": self.state,
+            "status": self.state.word(),
+            "reason": self.state.reason(),
             "totalTokens": self.tokens,
             "runs": self.runs,
             "waitsFor": self.waits_for,
@@ -80,12 +97,30 @@ impl Line {
     }
 }
 
-fn state(agent: &Agent, owned: bool) -> String {
+impl State {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Ended(status) => status.word(),
+        }
+    }
+
+    fn reason(&self) -> Option<String> {
+        match self {
+            Self::New | Self::Running | Self::Interrupted => None,
+            Self::Ended(status) => status.reason(),
+        }
+    }
+}
+
+fn state(agent: &Agent, owned: bool) -> State {
     match (agent.open_run(), agent.settlement()) {
-        (Some(_), _) if owned => "running".to_owned(),
-        (Some(_), _) => "interrupted".to_owned(),
-        (None, Some(settlement)) => settlement.status.word().to_owned(),
-        (None, None) => "new".to_owned(),
+        (Some(_), _) if owned => State::Running,
+        (Some(_), _) => State::Interrupted,
+        (None, Some(settlement)) => State::Ended(settlement.status.clone()),
+        (None, None) => State::New,
     }
 }
 

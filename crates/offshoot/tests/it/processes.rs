@@ -164,6 +164,11 @@ fn a_killed_session_is_shown_as_interrupted_and_recovered_by_a_neighbour() {
         "{}",
         tree.stdout
     );
+    assert!(
+        tree.stdout.contains("  was waiting for agent "),
+        "{}",
+        tree.stdout
+    );
     stage.run("hello").succeeded();
     assert_eq!(stage.status("dead"), "lost");
     assert_eq!(stage.status("alive"), "running");
@@ -182,6 +187,19 @@ fn a_killed_session_can_be_talked_to() {
         .succeeded();
     assert_eq!(said.stdout, "you said hello\n");
     assert_eq!(stage.status("dead"), "completed");
+}
+
+#[test]
+fn going_on_with_a_killed_session_says_that_its_run_is_lost() {
+    let stage = Stage::new(BUSY);
+    let mut run = stage.start("dead", "hang");
+    run.until("assistant.message_delta");
+    run.kill();
+    let done = stage.offshoot(["run", "--session", "dead"]).succeeded();
+    assert_eq!(done.stdout, "");
+    let expected = "the last run of session dead is lost: its process ended before it was done\n\
+                    nothing is waiting in session dead; send a prompt to go on\n";
+    assert!(done.stderr.ends_with(expected), "{}", done.stderr);
 }
 
 #[test]

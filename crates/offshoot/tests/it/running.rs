@@ -48,11 +48,13 @@ fn a_prompt_comes_from_stdin() {
 fn a_family_is_waited_for_and_told_of() {
     let stage = Stage::new(FAMILY);
     let done = stage.run("go").succeeded();
+    let (first, later) = done.stdout.split_once("\n\n").unwrap();
+    assert!(first.starts_with("blocking said: "), "{done:#?}");
     assert!(
-        done.stdout.starts_with("and later: <task_completion"),
+        later.starts_with("and later: <task_completion"),
         "{done:#?}"
     );
-    assert!(done.stdout.contains("slow is done"), "{done:#?}");
+    assert!(later.contains("slow is done"), "{done:#?}");
     let lines: Vec<&str> = done.stderr.lines().skip(1).collect();
     let count = |word: &str| lines.iter().filter(|line| line.contains(word)).count();
     assert_eq!(
@@ -123,7 +125,7 @@ fn a_session_may_be_named_by_who_opens_it() {
 }
 
 #[test]
-fn going_on_with_a_quiet_session_says_again_how_it_ended() {
+fn going_on_with_a_quiet_session_says_that_nothing_is_waiting() {
     let stage = Stage::new("replies: [{say: '{prompt}'}]");
     let args = [
         "run",
@@ -135,7 +137,32 @@ fn going_on_with_a_quiet_session_says_again_how_it_ended() {
     ];
     stage.offshoot(args).succeeded();
     let done = stage.offshoot(["run", "--session", "quiet"]).succeeded();
-    assert_eq!(done.stdout, "one\n");
+    assert_eq!(done.stdout, "");
+    let expected = "nothing is waiting in session quiet; send a prompt to go on\n";
+    assert_eq!(done.stderr, expected);
+}
+
+#[test]
+fn a_model_that_is_tried_again_is_told_of() {
+    let stage = Stage::new(
+        "
+        replies:
+          - {depth: 1, times: 1, fault: {rate_limited: {retry_after_ms: 1}}}
+          - {times: 1, fault: {rate_limited: {retry_after_ms: 1}}}
+          - after_tools: false
+            depth: 0
+            call: [{tool: task, arguments: {subagent_type: general, prompt: x}}]
+          - {say: done}
+        ",
+    );
+    let done = stage.run("go").succeeded();
+    let again: Vec<&str> = done
+        .stderr
+        .lines()
+        .filter(|line| line.ends_with("; trying again (attempt 2)"))
+        .collect();
+    assert!(again[0].starts_with("build: "), "{done:#?}");
+    assert!(again[1].starts_with("  general "), "{done:#?}");
 }
 
 #[test]
@@ -211,7 +238,11 @@ fn a_failing_child_is_an_answer_to_its_parent() {
     );
     let done = stage.run("go").succeeded();
     assert_eq!(done.stdout, "it failed and I went on\n");
-    assert!(done.stderr.contains(" failed ("), "{}", done.stderr);
+    assert!(done.stderr.contains(" failed: "), "{}", done.stderr);
+    let id = done.stderr.lines().next().unwrap();
+    let id = id.strip_prefix("session ").unwrap();
+    let tree = stage.offshoot(["sessions", "tree", id]).succeeded();
+    assert!(tree.stdout.contains("  failed: "), "{}", tree.stdout);
 }
 
 #[test]

@@ -40,6 +40,8 @@ fn sigterm_leaves_in_good_order() {
     let mut run = stage.start("hangs", "go");
     run.until("assistant.message_delta");
     run.signal("TERM");
-    run.wait().0.exited(130);
+    let done = run.wait().0.exited(130);
+    let expected = "offshoot: terminated; cancelling what runs, then leaving\n";
+    assert!(done.stderr.ends_with(expected), "{done:#?}");
     assert_eq!(stage.status("hangs"), "cancelled");
 }
