@@ -13,7 +13,9 @@ use clap::{Args, Parser, Subcommand};
 #[command(name = "offshoot", version, propagate_version = true)]
 #[command(after_help = "\
 Exit codes: 0 completed, 1 failed, 2 the request cannot be carried out, \
-3 the answer is partial, 130 interrupted.")]
+3 the answer is partial, 130 interrupted.
+
+Ids may be cut to at least 8 characters that no other id begins or ends with; the last 8 are best.")]
 pub(crate) struct Cli {
     /// Where sessions are kept [default: $OFFSHOOT_DATA_DIR, else $XDG_DATA_HOME/offshoot, else
     /// ~/.local/share/offshoot]
@@ -27,8 +29,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Asks an agent something and prints its answer
     ///
-    /// Waits until the agent and every agent it started are done. The answer goes to stdout,
-    /// progress to stderr. Ctrl-C cancels the run; a second one leaves at once.
+    /// Waits until the agent and every agent it started are done. The answer of each of its turns
+    /// goes to stdout, progress to stderr. Ctrl-C cancels the run; a second one leaves at once.
     Run(Run),
     /// Looks at sessions, and talks to them
     Sessions(Sessions),
@@ -37,7 +39,8 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// What to ask; `-` reads it from stdin. May be left out with --session, to go on with what
-    /// was interrupted
+    /// is still waiting there. After a kill, what was under way is lost and told of; a prompt goes
+    /// on from there
     pub(crate) prompt: Option<OsString>,
     /// The model, such as scripted/FILE. A session keeps the one it was started with
     #[arg(long, value_name = "PROVIDER/NAME")]
@@ -48,7 +51,7 @@ pub(crate) struct Run {
     /// Prints events instead of the answer, one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Continues this session, or starts one with this id
+    /// Continues this session, whose id may be cut, or starts one with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// The folder to work in [default: the current one]
@@ -75,6 +78,9 @@ pub(crate) enum SessionsCommand {
     Show {
         /// The id of a session or of an agent
         id: String,
+        /// Cuts nothing; by default long texts and long lists of calls are cut
+        #[arg(long)]
+        full: bool,
         /// Prints events, one JSON object a line
         #[arg(long)]
         json: bool,
@@ -101,6 +107,8 @@ pub(crate) enum SessionsCommand {
         json: bool,
     },
     /// Stops a session or one of its agents, and prints how it ended
+    ///
+    /// The exit code is 0 whether there was something to stop or not.
     Cancel {
         /// The id of a session or of an agent
         id: String,

@@ -1,14 +1,14 @@
 //! The log as text, one line an entry.
 //!
 //! A pure function of the entry. Lines are for people and for tests: text is
-//! quoted, cut, and cannot move a terminal's cursor. Nothing is parsed back.
+//! quoted, cut unless all is wanted, and cannot move a terminal's cursor. Nothing is parsed back.
 
 #[cfg(test)]
 mod tests;
 
 use offshoot_types::event::{Entry, Event, Origin, Spawned, TurnEnd};
 use offshoot_types::id::AgentId;
-use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author};
+use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::Action;
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
@@ -18,9 +18,34 @@ use crate::clock;
 /// How many characters of a text are shown.
 const MOST: usize = 240;
 
+/// How many characters of a call's arguments are shown.
+const MOST_OF_CALL: usize = 80;
+
+/// How many calls of a message are shown.
+const MOST_CALLS: usize = 4;
+
+/// How much of a text is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// As much as a person wants to see of many.
+    Cut,
+    /// All of it.
+    Full,
+}
+
+impl Length {
+    fn cut(self, text: &str, most: usize) -> String {
+        let end = text.char_indices().nth(most).map(|(end, _)| end);
+        match (self, end) {
+            (Self::Cut, Some(end)) => format!("{}…", &text[..end]),
+            (Self::Cut, None) | (Self::Full, _) => text.to_owned(),
+        }
+    }
+}
+
 /// Renders an entry: its place, its agent, what happened.
-pub(crate) fn line(entry: &Entry) -> String {
-    let (kind, what) = event(&entry.event);
+pub(crate) fn line(entry: &Entry, length: Length) -> String {
+    let (kind, what) = event(&entry.event, length);
     let (pos, agent) = (entry.pos, short(&entry.agent));
     let line = format!("{pos:>4} {agent:<8} {kind:<10} {what}");
     harmless(line.trim_end())
@@ -39,14 +64,9 @@ pub(crate) fn short(id: &AgentId) -> String {
         .to_string()
 }
 
-/// Quotes a text on one line and cuts it.
-pub(crate) fn quote(text: &str) -> String {
-    let text = text.trim();
-    let mut shown: String = text.chars().take(MOST).collect();
-    if text.len() > shown.len() {
-        shown.push('…');
-    }
-    format!("'{}'", harmless(&shown))
+/// Quotes a text on one line.
+fn quote(text: &str, length: Length) -> String {
+    format!("'{}'", harmless(&length.cut(text.trim(), MOST)))
 }
 
 /// Escapes what could do something to a terminal.
@@ -58,6 +78,18 @@ pub(crate) fn harmless(text: &str) -> String {
         } else {
             safe.push(character);
         }
+    }
+    safe
+}
+
+/// Escapes what could do something to a terminal, but leaves lines and tabs as they are.
+pub(crate) fn harmless_lines(text: &str) -> String {
+    let keep = |character: char| matches!(character, '\n' | '\t');
+    let mut safe = String::with_capacity(text.len());
+    for piece in text.split_inclusive(keep) {
+        let words = piece.trim_end_matches(keep);
+        safe.push_str(&harmless(words));
+        safe.push_str(&piece[words.len()..]);
     }
     safe
 }
@@ -81,7 +113,7 @@ pub(crate) fn status(status: &Status) -> String {
     })
 }
 
-fn event(event: &Event) -> (&'static str, String) {
+fn event(event: &Event, length: Length) -> (&'static str, String) {
     match event {
         Event::Spawned(spawned) => ("spawned", birth(spawned)),
         Event::Prompted(message) => {
@@ -89,7 +121,7 @@ fn event(event: &Event) -> (&'static str, String) {
                 Author::Human => "",
                 Author::Parent => "from its parent ",
             };
-            ("prompt", format!("{from}{}", quote(&message.text)))
+            ("prompt", format!("{from}{}", quote(&message.text, length)))
         }
         Event::Completion {
             run,
@@ -98,13 +130,14 @@ fn event(event: &Event) -> (&'static str, String) {
             ..
         } => {
             let agent = short(&run.agent);
-            ("told", format!("{definition} {agent} {}", end(settlement)))
+            let end = end(settlement, length);
+            ("told", format!("{definition} {agent} {end}"))
         }
         Event::TurnStarted { run, turn, prompt } => {
             let by = if prompt.is_some() { "prompt" } else { "mail" };
             ("turn", format!("{turn} of run {run}, by {by}"))
         }
-        Event::Replied(message) => ("said", reply(message)),
+        Event::Replied(message) => ("said", reply(message, length)),
         Event::Decided { call, decision } => {
             let word = match decision.action {
                 Action::Allow => "allowed",
@@ -120,10 +153,13 @@ fn event(event: &Event) -> (&'static str, String) {
             ("started", format!("{call}{}", child.unwrap_or_default()))
         }
         Event::CallFinished { call, outcome, .. } => {
-            ("finished", format!("{call} {}", result(outcome)))
+            ("finished", format!("{call} {}", result(outcome, length)))
         }
-        Event::TurnEnded { turn, end } => ("turn end", format!("{turn} {}", turn_end(end))),
-        Event::Settled { run, settlement } => ("settled", format!("run {run} {}", end(settlement))),
+        Event::TurnEnded { turn, end } => ("turn end", format!("{turn} {}", turn_end(end, length))),
+        Event::Settled { run, settlement } => {
+            let end = end(settlement, length);
+            ("settled", format!("run {run} {end}"))
+        }
     }
 }
 
@@ -151,53 +187,72 @@ fn birth(spawned: &Spawned) -> String {
     }
 }
 
-fn reply(message: &AssistantMessage) -> String {
-    let parts = message.parts.iter().map(|part| match part {
-        AssistantPart::Text(text) => quote(text),
-        AssistantPart::Reasoning(reasoning) => format!("thinking {}", quote(&reasoning.text)),
-        AssistantPart::Call(call) => {
-            let arguments = match &call.arguments {
-                Arguments::Json(arguments) => arguments.as_str(),
-                Arguments::Malformed(text) => text,
-            };
-            let mut shown: String = arguments.chars().take(MOST).collect();
-            if shown.len() < arguments.len() {
-                shown.push('…');
+fn reply(message: &AssistantMessage, length: Length) -> String {
+    let mut parts = Vec::new();
+    let mut calls = 0;
+    for part in &message.parts {
+        match part {
+            AssistantPart::Text(text) if text.trim().is_empty() => {}
+            AssistantPart::Text(text) => parts.push(quote(text, length)),
+            AssistantPart::Reasoning(reasoning) => {
+                parts.push(format!("thinking {}", quote(&reasoning.text, length)));
             }
-            format!("{}#{}({})", harmless(&call.tool), call.id, harmless(&shown))
+            AssistantPart::Call(made) => {
+                calls += 1;
+                if calls <= MOST_CALLS || length == Length::Full {
+                    parts.push(call(made, length));
+                }
+            }
+            AssistantPart::Raw(_) => parts.push("a block of the provider".to_owned()),
         }
-        AssistantPart::Raw(_) => "a block of the provider".to_owned(),
-    });
-    parts.collect::<Vec<_>>().join(" ")
+    }
+    if calls > MOST_CALLS && length == Length::Cut {
+        parts.push(format!("and {} calls more", calls - MOST_CALLS));
+    }
+    if parts.is_empty() {
+        parts.push("(nothing)".to_owned());
+    }
+    parts.join(" ")
 }
 
-fn result(outcome: &Outcome) -> String {
+fn call(call: &Call, length: Length) -> String {
+    let arguments = match &call.arguments {
+        Arguments::Json(arguments) => arguments.as_str(),
+        Arguments::Malformed(text) => text,
+    };
+    let [tool, id] =
+        [call.tool.as_str(), call.id.as_str()].map(|name| length.cut(name, MOST_OF_CALL));
+    let arguments = length.cut(arguments, MOST_OF_CALL);
+    harmless(&format!("{tool}#{id}({arguments})"))
+}
+
+fn result(outcome: &Outcome, length: Length) -> String {
     match &outcome.body {
-        Body::Output(_) => format!("ok {}", quote(&outcome.for_model())),
-        Body::Error { text, .. } => format!("error {}", quote(text)),
+        Body::Output(_) => format!("ok {}", quote(&outcome.for_model(), length)),
+        Body::Error { text, .. } => format!("error {}", quote(text, length)),
     }
 }
 
-fn turn_end(end: &TurnEnd) -> String {
+fn turn_end(end: &TurnEnd, length: Length) -> String {
     match end {
         TurnEnd::Finished => "finished".to_owned(),
         TurnEnd::HandedBack(Cap::Steps) => "handed back: steps".to_owned(),
         TurnEnd::Aborted(CancelledBy::User) => "aborted by the user".to_owned(),
         TurnEnd::Aborted(CancelledBy::Ancestor) => "aborted by its parent".to_owned(),
         TurnEnd::Aborted(CancelledBy::Shutdown) => "aborted: shutting down".to_owned(),
-        TurnEnd::Failed { message, .. } => format!("failed: {}", quote(message)),
+        TurnEnd::Failed { message, .. } => format!("failed: {}", quote(message, length)),
         TurnEnd::Lost => "lost".to_owned(),
     }
 }
 
 /// Renders how a run ended.
-pub(crate) fn end(settlement: &Settlement) -> String {
+fn end(settlement: &Settlement, length: Length) -> String {
     let mut text = settlement.status.word().to_owned();
     if let Some(reason) = settlement.status.reason() {
         text.push_str(&format!(" ({})", harmless(&reason)));
     }
     if let Some(output) = &settlement.output {
-        text.push_str(&format!(" {}", quote(output)));
+        text.push_str(&format!(" {}", quote(output, length)));
     }
     let tokens = settlement.usage.total();
     let took = clock::span(settlement.duration_ms);

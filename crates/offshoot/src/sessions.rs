@@ -6,11 +6,14 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use offshoot_types::command::{Command, Order, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, Timestamp};
+use offshoot_types::settlement::Settlement;
 use offshoot_types::store::SessionSummary;
+use offshoot_types::tree::Tree;
 use serde_json::json;
 
 use crate::assemble::{self, Models};
@@ -21,6 +24,7 @@ use crate::exit::{Code, Stop};
 use crate::json_events::Fold;
 use crate::lookup::{self, Found};
 use crate::output::Stdout;
+use crate::render::Length;
 use crate::signals::Signals;
 use crate::{clock, output, prompt, render, run, tree_view};
 
@@ -28,7 +32,10 @@ use crate::{clock, output, prompt, render, run, tree_view};
 pub(crate) async fn sessions(args: Sessions, data_dir: &Path) -> Result<Code, Stop> {
     match args.command {
         SessionsCommand::List { json } => list(data_dir, json).await?,
-        SessionsCommand::Show { id, json } => show(data_dir, &id, json).await?,
+        SessionsCommand::Show { id, full, json } => {
+            let length = if full { Length::Full } else { Length::Cut };
+            show(data_dir, &id, length, json).await?;
+        }
         SessionsCommand::Tree { id, json } => tree(data_dir, &id, json).await?,
         SessionsCommand::Message { id, text, json } => {
             return message(data_dir, &id, text, json).await;
@@ -117,7 +124,7 @@ fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> Vec<String> {
     all().map(line).collect()
 }
 
-async fn show(data_dir: &Path, id: &str, json: bool) -> Result<(), Stop> {
+async fn show(data_dir: &Path, id: &str, length: Length, json: bool) -> Result<(), Stop> {
     let store = assemble::store(data_dir)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
@@ -131,7 +138,7 @@ async fn show(data_dir: &Path, id: &str, json: bool) -> Result<(), Stop> {
                 stored.map(|event| serde_json::to_string(&event)).collect();
             lines.map_err(std::io::Error::from)?
         } else {
-            vec![render::line(entry)]
+            vec![render::line(entry, length)]
         };
         if shown.contains(&entry.agent) {
             for line in lines {
@@ -187,6 +194,7 @@ async fn cancel(data_dir: &Path, id: &str, scope: Scope, json: bool) -> Result<(
     let models = session.model().map(Models::load);
     let models = models.and_then(Result::ok).unwrap_or_default();
     let runtime = assemble::runtime(store, models);
+    let ended = ended(&session.tree, &agent);
     let command = Command {
         id: CommandId::new(System.new_id()),
         tree: session.id,
@@ -201,11 +209,42 @@ async fn cancel(data_dir: &Path, id: &str, scope: Scope, json: bool) -> Result<(
         stdout.line(&json!({ "status": word(&receipt), "receipt": receipt }).to_string())?;
         return Ok(());
     }
-    stdout.line(word(&receipt))?;
-    if let Receipt::NoEffect { why } = &receipt {
-        output::complain(why);
+    match (&receipt, ended) {
+        (Receipt::Settled(settlement), Some(before)) if *settlement == *before => {
+            stdout.line(&too_late(settlement))?;
+        }
+        (Receipt::NoEffect { .. }, Some(before)) => stdout.line(&too_late(&before))?,
+        (Receipt::NoEffect { why }, None) => {
+            stdout.line(word(&receipt))?;
+            output::complain(why);
+        }
+        (
+            Receipt::Settled(_)
+            | Receipt::TurnCancelled
+            | Receipt::Queued
+            | Receipt::Opened
+            | Receipt::Prompted
+            | Receipt::Promoted
+            | Receipt::Resumed,
+            _,
+        ) => stdout.line(word(&receipt))?,
     }
     Ok(())
+}
+
+/// Returns how an agent ended; `None` while it or anything below it runs, or before its first run.
+fn ended(tree: &Tree, id: &AgentId) -> Option<Arc<Settlement>> {
+    let below = tree.below(id).into_iter();
+    let mut agents = below.filter_map(|id| tree.agent(id));
+    if agents.any(|agent| agent.open_run().is_some()) {
+        return None;
+    }
+    tree.agent(id)?.settlement().cloned()
+}
+
+fn too_late(settlement: &Settlement) -> String {
+    let word = settlement.status.word();
+    format!("nothing to cancel: it had ended ({word})")
 }
 
 /// Returns the word for what became of a cancel.

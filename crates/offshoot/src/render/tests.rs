@@ -22,7 +22,20 @@ fn check(event: Event, expected: &str) {
         at: Timestamp::new(0),
         event,
     };
-    assert_eq!(line(&entry), format!("   7 4907320c {expected}"));
+    assert_eq!(
+        line(&entry, Length::Cut),
+        format!("   7 4907320c {expected}")
+    );
+}
+
+fn replied(parts: Vec<AssistantPart>) -> Event {
+    Event::Replied(AssistantMessage {
+        id: MessageId::new("m"),
+        parts,
+        model: "x".to_owned(),
+        usage: Usage::default(),
+        stop: StopReason::Calls,
+    })
 }
 
 fn spawned(origin: Origin) -> Event {
@@ -105,24 +118,54 @@ fn what_is_said_is_on_one_line_and_harmless() {
             arguments,
         })
     };
-    let reply = AssistantMessage {
-        id: MessageId::new("m"),
-        parts: vec![
-            AssistantPart::Reasoning(Reasoning {
-                text: "hm".to_owned(),
-                raw: None,
-            }),
-            AssistantPart::Text("yes".to_owned()),
-            call(Arguments::Json(RawJson::null())),
-            call(Arguments::Malformed("{".to_owned())),
-        ],
-        model: "x".to_owned(),
-        usage: Usage::default(),
-        stop: StopReason::Calls,
-    };
+    let reply = replied(vec![
+        AssistantPart::Reasoning(Reasoning {
+            text: "hm".to_owned(),
+            raw: None,
+        }),
+        AssistantPart::Text("yes".to_owned()),
+        call(Arguments::Json(RawJson::null())),
+        call(Arguments::Malformed("{".to_owned())),
+    ]);
     check(
-        Event::Replied(reply),
+        reply,
         r"said       thinking 'hm' 'yes' task#c\u{1b}1(null) task#c\u{1b}1({)",
+    );
+}
+
+#[test]
+fn saying_nothing_is_said() {
+    check(replied(Vec::new()), "said       (nothing)");
+    let blank = AssistantPart::Text(" \n".to_owned());
+    check(replied(vec![blank]), "said       (nothing)");
+}
+
+#[test]
+fn long_and_many_calls_are_cut_unless_all_is_wanted() {
+    let call = |number: usize| {
+        AssistantPart::Call(Call {
+            id: CallId::new(number.to_string()),
+            tool: "t".to_owned(),
+            arguments: Arguments::Malformed("a".repeat(79 + number)),
+        })
+    };
+    let (whole, cut) = ("a".repeat(80), format!("{}…", "a".repeat(80)));
+    let expected =
+        format!("said       t#1({whole}) t#2({cut}) t#3({cut}) t#4({cut}) and 2 calls more");
+    check(replied((1..=6).map(call).collect()), &expected);
+    let (_, full) = event(&replied((1..=6).map(call).collect()), Length::Full);
+    assert!(
+        full.ends_with(&format!("t#6({})", "a".repeat(85))),
+        "{full}"
+    );
+    assert!(!full.contains('…'));
+}
+
+#[test]
+fn lines_and_tabs_are_harmless() {
+    assert_eq!(
+        harmless_lines("a\tb\n\n\u{1b}[2Jc\r\n\u{9b}d"),
+        "a\tb\n\n\\u{1b}[2Jc\\r\n\\u{9b}d"
     );
 }
 

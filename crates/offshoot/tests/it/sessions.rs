@@ -210,21 +210,37 @@ fn a_message_needs_the_model_of_its_session() {
 #[test]
 fn cancelling_what_is_over_says_how_it_ended() {
     let stage = family();
-    let done = stage
-        .offshoot(["sessions", "cancel", "family-session"])
-        .succeeded();
-    assert_eq!(done.stdout, "completed\n");
-    let done = stage
-        .offshoot(["sessions", "cancel", "--turn", "family-session"])
-        .succeeded();
-    assert!(
-        ["completed\n", "nothing to cancel\n"].contains(&done.stdout.as_str()),
-        "{done:?}"
-    );
+    let child = child(&stage);
+    for args in [
+        &["family-session"][..],
+        &["--turn", "family-session"],
+        &[&child],
+    ] {
+        let args = [&["sessions", "cancel"], args].concat();
+        let done = stage.offshoot(args).succeeded();
+        assert_eq!(done.stdout, "nothing to cancel: it had ended (completed)\n");
+        assert_eq!(done.stderr, "");
+    }
     let done = stage
         .offshoot(["sessions", "cancel", "--json", "family-session"])
         .succeeded();
     assert_eq!(done.events()[0]["status"], "completed");
+}
+
+#[test]
+fn a_log_is_cut_unless_all_is_wanted() {
+    let stage = Stage::new("replies: [{say: '{prompt}'}]");
+    let long = "word ".repeat(100);
+    stage.run(&long).succeeded();
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
+    let cut = stage.offshoot(["sessions", "show", &id]).succeeded();
+    let full = stage
+        .offshoot(["sessions", "show", "--full", &id])
+        .succeeded();
+    let whole = format!("prompt     '{}'", long.trim());
+    assert!(cut.stdout.contains('…') && !cut.stdout.contains(&whole));
+    assert!(full.stdout.contains(&whole) && !full.stdout.contains('…'));
 }
 
 #[test]
