@@ -25,13 +25,15 @@ use offshoot_types::transcript::Transcript;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::board::{Activity, Board, Ordered};
+use crate::board::Board;
 use crate::context::{self, Callable, EngineCall, Prefix, Surroundings};
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
+use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::task::{self, TASK};
+use crate::update::Activity;
 use crate::{settle, turn};
 
 /// What an agent is and what it works with; fixed for the life of its actor.

@@ -9,110 +9,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, TreeId};
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
 use offshoot_types::tree::Tree;
-use tokio::sync::{Notify, broadcast, oneshot};
+use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Prefix;
 use crate::limits::Limits;
 use crate::next::{self, Next};
+use crate::node::{Node, Ordered};
 use crate::sabotage::{Bug, planted};
 use crate::settle;
 use crate::slots::Slots;
+use crate::update::{Activity, Delta, DeltaKind, SessionState, Update};
 
 /// How many updates a subscriber may lag behind before it has to read the log again.
 const LIVE_BACKLOG: usize = if cfg!(test) { 16 } else { 1024 };
-
-/// What a subscriber sees.
-#[derive(Clone, Debug)]
-pub enum Update {
-    /// A committed entry.
-    Entry(Arc<Entry>),
-    /// A piece of a message that is not committed yet.
-    Delta(Delta),
-    /// An agent does something else now, or waits for something else (R29).
-    Activity(AgentId, Activity),
-    /// Nothing runs, nothing is queued, nothing waits to be told (R19).
-    Idle,
-    /// The log cannot be written; the tree has been let go and will be recovered later (R6).
-    Parked(String),
-}
-
-/// A piece of a message that is not committed yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delta {
-    /// Whose message.
-    pub agent: AgentId,
-    /// The id it will be committed under.
-    pub message: MessageId,
-    /// What kind of text.
-    pub kind: DeltaKind,
-    /// How many bytes of that kind came before.
-    pub offset: usize,
-    /// The piece.
-    pub text: String,
-}
-
-/// What kind of text a delta holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeltaKind {
-    /// Words for the reader.
-    Text,
-    /// Thinking.
-    Reasoning,
-}
-
-/// What an agent does now, or waits for (R29).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Activity {
-    /// Nothing.
-    Resting,
-    /// Waits for a slot of its tree.
-    Slot,
-    /// Waits for the first byte of the model's answer.
-    FirstByte,
-    /// The model is answering.
-    Streaming,
-    /// Waits before it tries the model again.
-    Retrying {
-        /// Which try comes next.
-        attempt: u32,
-        /// What came back last time.
-        message: String,
-    },
-    /// Runs tools; of many, the first few.
-    Tools(Vec<String>),
-    /// Waits for children; of many, the first few.
-    Children(Vec<AgentId>),
-}
-
-impl Activity {
-    /// How many of a crowd of tools or children are named.
-    pub const SHOWN: usize = 16;
-}
-
-/// The state of a session, for people: the six of the guide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionState {
-    /// Nothing to do.
-    Idle,
-    /// Works.
-    Busy,
-    /// Waits before it tries the model again.
-    Retrying,
-    /// Waits for a permission.
-    WaitingOnApproval,
-    /// Waits for an answer to a question.
-    WaitingOnUserInput,
-    /// The last turn failed and nobody has asked anything since.
-    Error,
-}
 
 /// The board of one tree.
 pub(crate) struct Board {
@@ -144,40 +60,6 @@ pub(crate) struct State {
     late: Vec<Ordered>,
     /// The children that open calls wait for, by parent and call.
     children_of_calls: BTreeMap<(AgentId, CallId), AgentId>,
-}
-
-/// What the process knows of an agent beyond its log.
-pub(crate) struct Node {
-    pub(crate) permissions: Permissions,
-    /// Fires for the run and everything below it.
-    pub(crate) token: CancellationToken,
-    /// Who stopped the run, if it was stopped at this agent.
-    pub(crate) cancelled_by: Option<CancelledBy>,
-    /// Fires when mail or a prompt arrived, or the run was stopped.
-    pub(crate) wake: Arc<Notify>,
-    /// Fires when a run of this agent settled, or its call is to return early.
-    pub(crate) returned: Arc<Notify>,
-    /// A command that wants the parent's call to return now.
-    pub(crate) promote: Option<Ordered>,
-    pub(crate) activity: Activity,
-    /// A newborn's own entries, until its actor takes them; saves reading them back.
-    pub(crate) infancy: Option<Vec<Arc<Entry>>>,
-}
-
-/// A command on its way, with whoever waits for its receipt.
-#[derive(Debug)]
-pub(crate) struct Ordered {
-    pub(crate) command: Command,
-    pub(crate) reply: Option<oneshot::Sender<Receipt>>,
-}
-
-impl Ordered {
-    /// Tells whoever waits. Nobody may be waiting any more; the receipt is stored all the same.
-    pub(crate) fn answer(self, receipt: Receipt) {
-        if let Some(reply) = self.reply {
-            drop(reply.send(receipt));
-        }
-    }
 }
 
 /// A message that is being streamed.
@@ -688,17 +570,6 @@ impl State {
                 .filter(|token| !token.is_cancelled())
                 .map_or_else(CancellationToken::new, |token| token.child_token());
             node.cancelled_by = None;
-        }
-    }
-}
-
-impl Node {
-    /// Returns who stopped the run, if anybody did.
-    pub(crate) fn stopped(&self) -> Option<CancelledBy> {
-        match self.cancelled_by {
-            Some(by) => Some(by),
-            None if self.token.is_cancelled() => Some(CancelledBy::Ancestor),
-            None => None,
         }
     }
 }

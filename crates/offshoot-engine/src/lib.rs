@@ -11,6 +11,7 @@ mod context;
 mod limits;
 mod log;
 mod next;
+mod node;
 mod recover;
 mod reply;
 mod runtime;
@@ -22,12 +23,13 @@ mod slots;
 mod subscribe;
 mod task;
 mod turn;
+mod update;
 
 #[cfg(test)]
 mod sim;
 
-pub use board::{Activity, Delta, DeltaKind, SessionState, Update};
 pub use limits::Limits;
 pub use next::is_quiet;
 pub use runtime::{Answer, CommandError, Ending, Parts, Query, Runtime};
 pub use subscribe::Subscription;
+pub use update::{Activity, Delta, DeltaKind, SessionState, Update};

@@ -21,10 +21,10 @@ use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::board::{Activity, DeltaKind};
 use crate::context::Prefix;
 use crate::sabotage::{Bug, planted};
 use crate::slots::Rank;
+use crate::update::{Activity, DeltaKind};
 
 /// The first wait before another try; doubled each time.
 const BACKOFF: Duration = Duration::from_millis(500);

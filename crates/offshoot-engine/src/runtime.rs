@@ -25,10 +25,12 @@ use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::board::{Activity, Board, Ordered, SessionState};
+use crate::board::Board;
 use crate::limits::Limits;
+use crate::node::Ordered;
 use crate::session::{self, Departure, Parked, Session};
 use crate::subscribe::Subscription;
+use crate::update::{Activity, SessionState};
 
 /// Orders a session may have waiting before a face waits for it.
 const INBOX: usize = 64;

@@ -28,14 +28,15 @@ use offshoot_types::tool::{Effect, Place, Tool};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::board::{Activity, Ordered};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::log::Batch;
+use crate::node::Ordered;
 use crate::reply::Token;
 use crate::sabotage::{Bug, planted};
 use crate::settle;
 use crate::slots::{Rank, Slot};
 use crate::task;
+use crate::update::Activity;
 
 /// Calls that have been let through and are to run.
 #[derive(Default)]

@@ -20,12 +20,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{self, Agent, Ended, nothing};
-use crate::board::{Board, Ordered, Update};
+use crate::board::Board;
 use crate::log::{AgentLog, Batch};
 use crate::next::Next;
+use crate::node::Ordered;
 use crate::recover;
 use crate::runtime::Parts;
 use crate::turn;
+use crate::update::Update;
 
 /// Orders an actor may have waiting before the session waits for it.
 const MAILBOX: usize = 64;

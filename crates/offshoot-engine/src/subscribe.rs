@@ -13,7 +13,8 @@ use offshoot_types::id::{Pos, TreeId};
 use offshoot_types::store::{Store, StoreError};
 use tokio::sync::broadcast;
 
-use crate::board::{Board, Update};
+use crate::board::Board;
+use crate::update::Update;
 
 /// How often the log of a tree that another process owns is read.
 const FOLLOW: Duration = Duration::from_millis(100);

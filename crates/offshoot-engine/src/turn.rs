@@ -17,9 +17,9 @@ use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::board::Node;
 use crate::context::{self, Prefix};
 use crate::log::Batch;
+use crate::node::Node;
 use crate::reply::{self, Reply};
 use crate::scheduler::Plan;
 use crate::settle;

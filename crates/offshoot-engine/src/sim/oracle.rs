@@ -17,7 +17,7 @@ use offshoot_types::settlement::Status;
 use offshoot_types::tree::Tree;
 
 use super::disk::Disk;
-use crate::board::{Delta, DeltaKind};
+use crate::update::{Delta, DeltaKind};
 
 /// What is wrong, if anything; the first word counts.
 #[derive(Clone, Default)]

@@ -22,9 +22,9 @@ use super::chance::Chance;
 use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool};
 use super::oracle::{self, Texts, Verdict, Witness};
-use crate::board::Update;
 use crate::limits::Limits;
 use crate::runtime::{Ending, Parts, Runtime};
+use crate::update::Update;
 
 /// How long a tree may take to come to rest, in virtual time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3_600);

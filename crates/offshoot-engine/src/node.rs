@@ -1,0 +1,60 @@
+//! What a process knows of an agent beyond its log.
+//!
+//! How to stop it, how to wake it, what it does now. All of it can be lost: a
+//! process that takes the tree over makes new ones from the log.
+
+use std::sync::Arc;
+
+use offshoot_types::command::{Command, Receipt};
+use offshoot_types::event::Entry;
+use offshoot_types::permission::Permissions;
+use offshoot_types::settlement::CancelledBy;
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::update::Activity;
+
+/// What the process knows of an agent beyond its log.
+pub(crate) struct Node {
+    pub(crate) permissions: Permissions,
+    /// Fires for the run and everything below it.
+    pub(crate) token: CancellationToken,
+    /// Who stopped the run, if it was stopped at this agent.
+    pub(crate) cancelled_by: Option<CancelledBy>,
+    /// Fires when mail or a prompt arrived, or the run was stopped.
+    pub(crate) wake: Arc<Notify>,
+    /// Fires when a run of this agent settled, or its call is to return early.
+    pub(crate) returned: Arc<Notify>,
+    /// A command that wants the parent's call to return now.
+    pub(crate) promote: Option<Ordered>,
+    pub(crate) activity: Activity,
+    /// A newborn's own entries, until its actor takes them; saves reading them back.
+    pub(crate) infancy: Option<Vec<Arc<Entry>>>,
+}
+
+/// A command on its way, with whoever waits for its receipt.
+#[derive(Debug)]
+pub(crate) struct Ordered {
+    pub(crate) command: Command,
+    pub(crate) reply: Option<oneshot::Sender<Receipt>>,
+}
+
+impl Ordered {
+    /// Tells whoever waits. Nobody may be waiting any more; the receipt is stored all the same.
+    pub(crate) fn answer(self, receipt: Receipt) {
+        if let Some(reply) = self.reply {
+            drop(reply.send(receipt));
+        }
+    }
+}
+
+impl Node {
+    /// Returns who stopped the run, if anybody did.
+    pub(crate) fn stopped(&self) -> Option<CancelledBy> {
+        match self.cancelled_by {
+            Some(by) => Some(by),
+            None if self.token.is_cancelled() => Some(CancelledBy::Ancestor),
+            None => None,
+        }
+    }
+}

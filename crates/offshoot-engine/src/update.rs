@@ -1,0 +1,94 @@
+//! What those who follow a tree see of it.
+//!
+//! Entries are stored; everything else here is said once and forgotten (R4). No
+//! wire format: faces convert.
+
+use std::sync::Arc;
+
+use offshoot_types::event::Entry;
+use offshoot_types::id::{AgentId, MessageId};
+
+/// What a subscriber sees.
+#[derive(Clone, Debug)]
+pub enum Update {
+    /// A committed entry.
+    Entry(Arc<Entry>),
+    /// A piece of a message that is not committed yet.
+    Delta(Delta),
+    /// An agent does something else now, or waits for something else (R29).
+    Activity(AgentId, Activity),
+    /// Nothing runs, nothing is queued, nothing waits to be told (R19).
+    Idle,
+    /// The log cannot be written; the tree has been let go and will be recovered later (R6).
+    Parked(String),
+}
+
+/// A piece of a message that is not committed yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// Whose message.
+    pub agent: AgentId,
+    /// The id it will be committed under.
+    pub message: MessageId,
+    /// What kind of text.
+    pub kind: DeltaKind,
+    /// How many bytes of that kind came before.
+    pub offset: usize,
+    /// The piece.
+    pub text: String,
+}
+
+/// What kind of text a delta holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaKind {
+    /// Words for the reader.
+    Text,
+    /// Thinking.
+    Reasoning,
+}
+
+/// What an agent does now, or waits for (R29).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// Nothing.
+    Resting,
+    /// Waits for a slot of its tree.
+    Slot,
+    /// Waits for the first byte of the model's answer.
+    FirstByte,
+    /// The model is answering.
+    Streaming,
+    /// Waits before it tries the model again.
+    Retrying {
+        /// Which try comes next.
+        attempt: u32,
+        /// What came back last time.
+        message: String,
+    },
+    /// Runs tools; of many, the first few.
+    Tools(Vec<String>),
+    /// Waits for children; of many, the first few.
+    Children(Vec<AgentId>),
+}
+
+impl Activity {
+    /// How many of a crowd of tools or children are named.
+    pub const SHOWN: usize = 16;
+}
+
+/// The state of a session, for people: the six of the guide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionState {
+    /// Nothing to do.
+    Idle,
+    /// Works.
+    Busy,
+    /// Waits before it tries the model again.
+    Retrying,
+    /// Waits for a permission.
+    WaitingOnApproval,
+    /// Waits for an answer to a question.
+    WaitingOnUserInput,
+    /// The last turn failed and nobody has asked anything since.
+    Error,
+}
