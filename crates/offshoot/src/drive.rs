@@ -17,7 +17,7 @@ use crate::exit::{Code, Stop};
 use crate::follow::{Ended, Follower, Goal, News, TERMINATED};
 use crate::lookup::Session;
 use crate::output;
-use crate::signals::Signals;
+use crate::signals::{Signal, Signals};
 use crate::view::View;
 
 /// What is to be asked, and of whom.
@@ -108,8 +108,11 @@ async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result
             biased;
             update = news.updates.next() => news.heard.push_back(update?),
             receipt = &mut ordered => break receipt?,
-            _ = signals.next() => {
-                output::complain(TERMINATED);
+            signal = signals.next() => {
+                output::complain(match signal {
+                    Signal::Interrupt => "interrupted; leaving",
+                    Signal::Terminate => TERMINATED,
+                });
                 return Ok(Ended::Terminated);
             }
         }
