@@ -151,6 +151,13 @@ impl Board {
     pub(crate) fn join(&self) -> (Snapshot, broadcast::Receiver<Update>) {
         let state = self.state();
         let receiver = self.live.subscribe();
+        let busy = state
+            .nodes
+            .iter()
+            .filter(|(_, node)| node.activity != Activity::Resting);
+        let activities = busy
+            .map(|(id, node)| (id.clone(), node.activity.clone()))
+            .collect();
         let mut open = Vec::new();
         for (agent, partial) in &state.partials {
             for (kind, text) in [
@@ -172,6 +179,7 @@ impl Board {
             Snapshot {
                 pos: state.tree.pos(),
                 open,
+                activities,
                 idle: state.is_idle(),
             },
             receiver,
@@ -290,6 +298,8 @@ impl Board {
 pub(crate) struct Snapshot {
     pub(crate) pos: Pos,
     pub(crate) open: Vec<Delta>,
+    /// What agents do that do anything.
+    pub(crate) activities: Vec<(AgentId, Activity)>,
     pub(crate) idle: bool,
 }
 

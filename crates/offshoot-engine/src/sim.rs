@@ -20,33 +20,30 @@ use crate::sabotage::{self, Bug};
 use disk::Flaw;
 use world::{Plan, Report};
 
-/// Runs the histories of some seeds; the first that breaks a rule fails the test with its seed.
+/// Runs the histories of some seeds; the first that breaks a rule fails the test with its seed and
+/// the shortest beginning of it that still does.
 #[track_caller]
 fn check(seeds: std::ops::Range<u64>, backend: fn() -> Box<dyn Backend>) -> Report {
     let mut sum = Report::default();
     for seed in seeds {
-        match world::history(Plan {
-            seed,
-            backend: backend(),
-            flaw: None,
-        }) {
+        match world::history(Plan::new(seed, backend())) {
             Ok(report) => sum += report,
-            Err(broken) => {
-                let plan = Plan {
-                    seed,
-                    backend: backend(),
-                    flaw: None,
-                };
-                panic!(
-                    "seed {seed}: {broken}
-{}",
-                    world::trace(plan)
-                );
-            }
+            Err(broken) => panic!("seed {seed}: {broken}\n{}", shrunk(seed, backend)),
         }
     }
     println!("{sum}");
     sum
+}
+
+/// Returns the log of the shortest beginning of a history that still breaks a rule.
+fn shrunk(seed: u64, backend: fn() -> Box<dyn Backend>) -> String {
+    let plan = |acts| Plan {
+        acts,
+        ..Plan::new(seed, backend())
+    };
+    let enough = (0..16).find(|&acts| world::history(plan(acts)).is_err());
+    let acts = enough.unwrap_or(usize::MAX);
+    format!("{acts} acts are enough:\n{}", world::trace(plan(acts)))
 }
 
 fn memory() -> Box<dyn Backend> {
@@ -90,13 +87,7 @@ fn no_death_loses_or_doubles_a_result_on_real_sql() {
 fn a_seed_repeats_itself_to_the_byte() {
     for seed in [1, 7, 42, 99] {
         let twice: Vec<String> = (0..2)
-            .map(|_| {
-                world::trace(Plan {
-                    seed,
-                    backend: memory(),
-                    flaw: None,
-                })
-            })
+            .map(|_| world::trace(Plan::new(seed, memory())))
             .collect();
         assert!(twice[0].len() > 100, "seed {seed} does next to nothing");
         assert_eq!(twice[0], twice[1], "seed {seed}");
@@ -108,9 +99,8 @@ fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
     sabotage::plant(bug);
     let found = (0..400).find(|&seed| {
         world::history(Plan {
-            seed,
-            backend: memory(),
             flaw,
+            ..Plan::new(seed, memory())
         })
         .is_err()
     });

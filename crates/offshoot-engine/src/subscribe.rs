@@ -1,4 +1,4 @@
-//! Following a tree (R4): the log after a position, what is being said, then live.
+//! Following a tree (R4): the log after a position, what is being done and said, then live.
 //!
 //! Gives every entry exactly once and in order, whatever happens in between: a
 //! subscriber that lags, or whose tree is let go and taken up again, reads on
@@ -141,7 +141,11 @@ impl Subscription {
 
 fn join(board: &Arc<Board>) -> Source {
     let (snapshot, updates) = board.join();
-    let mut then: Vec<Update> = snapshot.open.into_iter().map(Update::Delta).collect();
+    let doing = snapshot.activities.into_iter();
+    let mut then: Vec<Update> = doing
+        .map(|(id, activity)| Update::Activity(id, activity))
+        .collect();
+    then.extend(snapshot.open.into_iter().map(Update::Delta));
     if snapshot.idle {
         then.push(Update::Idle);
     }

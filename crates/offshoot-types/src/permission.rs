@@ -31,7 +31,8 @@ pub enum Action {
 pub struct Rule {
     /// A capability (`fs.read`), a tool id, or `*`.
     pub permission: String,
-    /// Which targets: exact text, a prefix (`src/*` ends in its only star), a glob, or `*`.
+    /// Which targets: exact text, a prefix (`/w/src/*` ends in its only star), a glob, or `*`. Paths
+    /// are absolute.
     #[serde(default = "any")]
     pub pattern: String,
     /// What it says.

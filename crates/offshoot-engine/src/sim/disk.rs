@@ -244,7 +244,13 @@ impl SimStore {
         if self.power.full.load(Ordering::Relaxed) > 0 {
             self.power.full.fetch_sub(1, Ordering::Relaxed);
             self.power.was_full.store(true, Ordering::Relaxed);
-            let full = StoreError::new(StoreErrorKind::Full, "append: the disk is full");
+            // One refusal in three is of a kind that only a bug explains; it has to be survived too.
+            let kind = if chance.one_in(3) {
+                StoreErrorKind::Conflict
+            } else {
+                StoreErrorKind::Full
+            };
+            let full = StoreError::new(kind, "append: refused");
             for reply in replies.into_iter().flatten() {
                 drop(reply.send(Err(full.clone())));
             }

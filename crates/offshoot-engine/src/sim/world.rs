@@ -34,6 +34,20 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) backend: Box<dyn Backend>,
     pub(crate) flaw: Option<Flaw>,
+    /// At most this much happens before the end; for shrinking.
+    pub(crate) acts: usize,
+}
+
+impl Plan {
+    /// A whole history.
+    pub(crate) fn new(seed: u64, backend: Box<dyn Backend>) -> Self {
+        Self {
+            seed,
+            backend,
+            flaw: None,
+            acts: usize::MAX,
+        }
+    }
 }
 
 /// What happened in some histories.
@@ -109,6 +123,7 @@ pub(super) struct World {
     started: u32,
     deaths: u64,
     deaths_left: usize,
+    acts: usize,
     pub(super) commands: u32,
 }
 
@@ -146,6 +161,7 @@ impl World {
             started: 0,
             deaths: 0,
             deaths_left,
+            acts: plan.acts,
             commands: 0,
         }
     }
@@ -164,7 +180,8 @@ impl World {
             metadata: None,
         });
         self.send(vec![(self.tree.root().clone(), opening)]).await?;
-        for _ in 0..3 + self.chance.below(6) {
+        let acts = 3 + self.chance.below(6);
+        for _ in 0..acts.min(self.acts) {
             self.act().await?;
         }
         self.settle_down().await?;

@@ -176,7 +176,7 @@ fn a_reply_has_a_part_for_every_block() {
 }
 
 #[test]
-fn an_opaque_child_is_nested_in_the_call_that_waited_for_it() {
+fn sa_37_x_03_an_opaque_child_is_nested_in_the_call_that_waited_for_it() {
     let mut scene = Scene::opened("s");
     scene.call("s", "m", "task", &["c"]);
     scene.spawn("s", "c", "child", Child::Opaque);
@@ -249,7 +249,7 @@ fn a_long_transcript_is_nested_by_reference() {
 }
 
 #[test]
-fn an_inspectable_child_has_rows_of_its_own() {
+fn sa_13_sa_38_an_inspectable_child_has_rows_of_its_own() {
     let mut scene = Scene::opened("s");
     scene.call("s", "m", "task", &["c"]);
     scene.spawn("s", "c", "child", Child::Inspectable);
@@ -281,7 +281,7 @@ fn an_inspectable_child_of_an_opaque_one_names_its_parent() {
 }
 
 #[test]
-fn a_completion_is_a_message_with_the_transcript_in_it() {
+fn sa_18_x_02_x_05_a_completion_is_a_message_with_the_transcript_in_it() {
     let mut scene = Scene::opened("s");
     scene.call("s", "m", "task", &["c"]);
     scene.spawn("s", "c", "child", Child::Opaque);
