@@ -17,7 +17,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use offshoot_engine::{Answer, Ending, Limits, Parts, Query, Runtime, Update};
+use offshoot_engine::{Answer, Ending, Limits, Parts, Query, Runtime, Toolbox, Update};
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::command::{Command, Opening, Order, Prompt};
@@ -117,7 +117,7 @@ fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
     Runtime::new(Parts {
         store: Arc::new(Handle::open(folder).expect("open the store")),
         models: Arc::new(Instant { gate: gate.clone() }),
-        tools: Vec::new(),
+        tools: Toolbox::default(),
         registry,
         env: Arc::new(Clock),
         limits: Limits {

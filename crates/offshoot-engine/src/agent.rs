@@ -392,39 +392,39 @@ impl Agent {
 
     /// Returns what all agents of this definition and model share.
     pub(crate) fn prefix(&self) -> Result<Arc<Prefix>, ModelError> {
-        self.board.prefix(&self.definition, &self.model, || {
-            let manifest = self.parts.registry.get(&self.definition).ok_or_else(|| {
-                let text = format!("run agent {}: there is no such definition", self.definition);
-                ModelError::new(ModelErrorKind::Config, text)
-            })?;
-            let (tools, callables): (Vec<_>, Vec<_>) =
-                self.offered(manifest.tools.as_deref()).into_iter().unzip();
-            let place = Surroundings {
-                workspace: &self.workspace,
-                date: &self.date,
-                model: &self.model,
-            };
-            Ok(Prefix {
-                manifest: manifest.clone(),
-                model: self.parts.models.find(&self.model)?,
-                model_name: self.model.clone(),
-                system: context::system(manifest, &place, &tools).into(),
-                tools: tools.into(),
-                callables,
+        let version = self.parts.tools.version();
+        self.board
+            .prefix(&self.definition, &self.model, version, || {
+                let manifest = self.parts.registry.get(&self.definition).ok_or_else(|| {
+                    let text =
+                        format!("run agent {}: there is no such definition", self.definition);
+                    ModelError::new(ModelErrorKind::Config, text)
+                })?;
+                let (tools, callables): (Vec<_>, Vec<_>) =
+                    self.offered(manifest.tools.as_deref()).into_iter().unzip();
+                let place = Surroundings {
+                    workspace: &self.workspace,
+                    date: &self.date,
+                    model: &self.model,
+                };
+                Ok(Prefix {
+                    manifest: manifest.clone(),
+                    model: self.parts.models.find(&self.model)?,
+                    model_name: self.model.clone(),
+                    system: context::system(manifest, &place, &tools).into(),
+                    tools: tools.into(),
+                    callables,
+                })
             })
-        })
     }
 
     /// Returns what this agent may call: tools in the host's order, then the engine's own calls, whose
     /// ids are locked.
     fn offered(&self, wanted: Option<&[String]>) -> Vec<(ToolSpec, Callable)> {
         let wants = |id: &str| wanted.is_none_or(|list| list.iter().any(|tool| tool == id));
-        let tools = self
-            .parts
-            .tools
-            .iter()
-            .filter(|tool| tool.spec().id != TASK);
-        let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool.clone())));
+        let tools = self.parts.tools.tools().into_iter();
+        let tools = tools.filter(|tool| tool.spec().id != TASK);
+        let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
         let task = (
             task::spec(self.parts.registry.for_agents()),
             Callable::Engine(EngineCall::Task),

@@ -50,7 +50,8 @@ pub(crate) struct State {
     runnable: BTreeSet<AgentId>,
     /// Children that are planned and not committed yet; they count against the descendants.
     planned: usize,
-    prefixes: BTreeMap<(String, String), Arc<Prefix>>,
+    /// By definition, model and version of the tools.
+    prefixes: BTreeMap<(String, String, u64), Arc<Prefix>>,
     partials: BTreeMap<AgentId, Partial>,
     broken: Option<String>,
     was_idle: bool,
@@ -282,14 +283,20 @@ impl Board {
         &self,
         definition: &str,
         model: &str,
+        tools: u64,
         make: impl FnOnce() -> Result<Prefix, E>,
     ) -> Result<Arc<Prefix>, E> {
-        let key = (definition.to_owned(), model.to_owned());
+        let key = (definition.to_owned(), model.to_owned(), tools);
         if let Some(prefix) = self.state().prefixes.get(&key) {
             return Ok(prefix.clone());
         }
         let prefix = Arc::new(make()?);
-        self.state().prefixes.insert(key, prefix.clone());
+        let mut state = self.state();
+        // What was made of an earlier state of the tools is of no use any more.
+        state
+            .prefixes
+            .retain(|(_, _, version), _| *version >= tools);
+        state.prefixes.insert(key, prefix.clone());
         Ok(prefix)
     }
 }

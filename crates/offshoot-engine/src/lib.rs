@@ -22,6 +22,7 @@ mod settle;
 mod slots;
 mod subscribe;
 mod task;
+mod toolbox;
 mod turn;
 mod update;
 
@@ -32,4 +33,5 @@ pub use limits::Limits;
 pub use next::is_quiet;
 pub use runtime::{Answer, CommandError, Ending, Parts, Query, Runtime};
 pub use subscribe::Subscription;
+pub use toolbox::{Attachment, Toolbox};
 pub use update::{Activity, Delta, DeltaKind, SessionState, Update};

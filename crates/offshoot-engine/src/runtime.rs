@@ -1,8 +1,6 @@
 //! What faces see: five verbs (R9).
 //!
-//! `command`, `query`, `subscribe` and `shutdown` are here; `attach` comes with
-//! the faces that bring tools. All faces have equal powers because there is
-//! nothing else to call. A command goes to the session of its tree, which is
+//! All faces have equal powers because there is nothing else to call. A command goes to the session of its tree, which is
 //! opened if nobody has it, or, as a row and a nudge, to the process that has it.
 
 use std::collections::BTreeMap;
@@ -30,6 +28,7 @@ use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::session::{self, Departure, Parked, Session};
 use crate::subscribe::Subscription;
+use crate::toolbox::{Attachment, Toolbox};
 use crate::update::{Activity, SessionState};
 
 /// Orders a session may have waiting before a face waits for it.
@@ -45,7 +44,7 @@ pub struct Parts {
     /// Models by name.
     pub models: Arc<dyn Models>,
     /// Tools that agents are offered, in a fixed order.
-    pub tools: Vec<Arc<dyn Tool>>,
+    pub tools: Toolbox,
     /// Agents by name.
     pub registry: Registry,
     /// The clock and the source of ids.
@@ -251,6 +250,11 @@ impl Runtime {
         let boards = self.inner.boards.clone();
         let find = Arc::new(move |tree: &TreeId| boards.find(tree));
         Subscription::new(self.inner.parts.store.clone(), tree.clone(), after, find)
+    }
+
+    /// Offers agents more tools, from their next turns on and until the attachment is dropped.
+    pub fn attach(&self, tools: Vec<Arc<dyn Tool>>) -> Attachment {
+        self.inner.parts.tools.attach(tools)
     }
 
     /// Leaves in good order (R20).

@@ -82,7 +82,7 @@ pub(crate) fn runtime(store: Arc<dyn Store>, models: Models) -> Runtime {
     Runtime::new(Parts {
         store,
         models: Arc::new(models.models.into_iter().collect::<ModelSet>()),
-        tools: offshoot_tools::builtin(),
+        tools: offshoot_tools::builtin().into(),
         registry,
         env: Arc::new(System),
         limits: Limits::default(),

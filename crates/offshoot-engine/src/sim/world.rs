@@ -305,7 +305,8 @@ impl World {
             tools: vec![
                 SimTool::tool("read", Effect::Read, chance.clone(), self.witness.clone()),
                 SimTool::tool("write", Effect::Write, chance.clone(), self.witness.clone()),
-            ],
+            ]
+            .into(),
             registry: registry(),
             env: Arc::new(SimEnv(self.witness.clone())),
             limits: self.limits.clone(),

@@ -1,10 +1,12 @@
 //! What a model is sent.
 
 use offshoot_types::manifest::CALLER_LINE;
-use offshoot_types::model::RequestMessage;
+use offshoot_types::model::{Request, RequestMessage};
+use offshoot_types::outcome::ErrorKind;
+use offshoot_types::tool::Effect;
 use serde_json::json;
 
-use crate::stage::{Script, Stage, call, opening, say, task, task_in_background};
+use crate::stage::{Note, Script, Stage, call, data, kind, opening, say, task, task_in_background};
 use offshoot_types::command::{Command, Order, Prompt};
 use offshoot_types::id::{AgentId, CommandId, MessageId, TreeId};
 
@@ -145,4 +147,34 @@ async fn outcomes_are_sent_in_the_order_of_the_calls_whatever_ended_first() {
         .map(|outcome| outcome.text.as_str())
         .collect();
     assert_eq!(texts, [r#"{"output":"slow"}"#, r#"{"output":"quick"}"#]);
+}
+
+#[tokio::test]
+async fn r9_attached_tools_are_offered_from_the_next_turn_until_they_are_taken_away() {
+    let use_it = || call(&[("extra", json!({ "path": "a" }))]);
+    let script = Script::default().part(
+        "lead",
+        [
+            say("none yet"),
+            use_it(),
+            say("used"),
+            use_it(),
+            say("gone"),
+        ],
+    );
+    let stage = Stage::new(script).await;
+    stage.ask("before").await;
+    let attached = stage
+        .runtime
+        .attach(vec![Note::tool("extra", Effect::Read, "fs.read")]);
+    stage.ask("with").await;
+    drop(attached);
+    stage.ask("after").await;
+
+    let outcomes = stage.outcomes("lead").await;
+    assert_eq!(data(&outcomes[0]), json!("done"));
+    assert_eq!(kind(&outcomes[1]), ErrorKind::UnknownTool);
+    let offered = |request: &Request| request.tools.iter().any(|tool| tool.id == "extra");
+    let sent: Vec<bool> = stage.script.sent("lead").iter().map(offered).collect();
+    assert_eq!(sent, [false, true, true, false, false]);
 }

@@ -219,7 +219,7 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    fn tool(id: &str, effect: Effect, capability: &'static str) -> Arc<dyn Tool> {
+    pub(crate) fn tool(id: &str, effect: Effect, capability: &'static str) -> Arc<dyn Tool> {
         let spec = ToolSpec {
             id: id.to_owned(),
             description: format!("{id} for tests"),
@@ -524,7 +524,8 @@ fn runtime(script: &Script, store: Arc<Handle>, env: Arc<Counter>, limits: &Limi
             Note::tool("read", Effect::Read, "fs.read"),
             Note::tool("write", Effect::Write, "fs.write"),
             Note::tool("run", Effect::Write, "shell.run"),
-        ],
+        ]
+        .into(),
         registry,
         env,
         limits: limits.clone(),
