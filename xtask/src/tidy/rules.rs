@@ -143,7 +143,7 @@ pub(super) fn machine_paths(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Tells whether an absolute path in `line` begins with `folder`; `home/me/work/` does not.
+/// Tells whether an absolute path in `line` begins with `folder`; one that only contains it does not.
 fn names_folder(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         !line[..at].ends_with(|before: char| before.is_alphanumeric() || "._-~}>*".contains(before))
