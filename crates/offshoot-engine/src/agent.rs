@@ -276,7 +276,7 @@ impl Actor {
         turn::follow(&mut self.transcript, arrived)
     }
 
-    /// Settles the run, with whoever asked for it to stop.
+    /// Settles the run.
     async fn settle(&mut self, status: Status) -> Result<(), StoreError> {
         let event = {
             let state = self.agent.board.state();

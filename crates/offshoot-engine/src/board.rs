@@ -224,11 +224,6 @@ impl Board {
         }));
     }
 
-    /// Forgets a message that was being streamed; its entry, if any, has been published.
-    pub(crate) fn end_deltas(&self, agent: &AgentId) {
-        self.state().partials.remove(agent);
-    }
-
     /// Notes what an agent does now.
     pub(crate) fn set_activity(&self, agent: &AgentId, activity: Activity) {
         let mut state = self.state();

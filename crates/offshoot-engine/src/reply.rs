@@ -252,7 +252,6 @@ impl<'a> Step<'a> {
             self.parts
                 .retain(|part| !matches!(part, AssistantPart::Call(_)));
         }
-        self.agent.board.end_deltas(&self.agent.id);
         AssistantMessage {
             id: self.id,
             parts: self.parts,

@@ -27,7 +27,7 @@ use crate::slots::Rank;
 
 /// A turn that is over but for saying so in the log.
 pub(crate) struct Over {
-    pub(crate) transcript: Transcript,
+    transcript: Transcript,
     /// What the model said last, and is not in the log yet.
     said: Option<AssistantMessage>,
     how: TurnEnd,

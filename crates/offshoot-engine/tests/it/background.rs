@@ -22,9 +22,7 @@ async fn sa_10_sa_18_the_handle_comes_before_the_answer_and_the_answer_wakes_the
     let stage = Stage::new(script).await;
     stage.prompt(stage.root(), "go").await;
     let root = stage.root();
-    stage
-        .until(|entry| entry.agent == root && matches!(entry.event, Event::TurnEnded { .. }))
-        .await;
+    stage.turn_ended(&root).await;
     let child = stage.born("worker").await;
     assert_eq!(
         data(&stage.outcomes("lead").await[0]),
@@ -93,9 +91,7 @@ async fn x_06_a_completion_waits_behind_a_running_turn() {
     stage.prompt(stage.root(), "go").await;
     let child = stage.born("worker").await;
     quick.open();
-    stage
-        .until(|entry| entry.agent == child && matches!(entry.event, Event::Settled { .. }))
-        .await;
+    stage.settled(&child).await;
     assert!(
         stage.completions().await.is_empty(),
         "not inside the running turn"
@@ -150,9 +146,7 @@ async fn r17_mail_goes_in_front_of_the_next_prompt_in_settle_order() {
     stage.prompt(stage.root(), "next question").await;
     for (gate, child) in [(first, helper), (second, worker)] {
         gate.open();
-        stage
-            .until(|entry| entry.agent == child && matches!(entry.event, Event::Settled { .. }))
-            .await;
+        stage.settled(&child).await;
     }
     busy.open();
     stage.quiet().await;
@@ -212,9 +206,7 @@ async fn r18_a_child_with_a_live_child_waits_and_then_settles_with_its_last_word
     let stage = Stage::new(script).await;
     stage.prompt(stage.root(), "go").await;
     let helper = stage.born("helper").await;
-    stage
-        .until(|entry| entry.agent == helper && matches!(entry.event, Event::TurnEnded { .. }))
-        .await;
+    stage.turn_ended(&helper).await;
     assert!(
         stage
             .tree()

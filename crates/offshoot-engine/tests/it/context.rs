@@ -130,12 +130,7 @@ async fn outcomes_are_sent_in_the_order_of_the_calls_whatever_ended_first() {
     let stage = Stage::new(script).await;
     stage.prompt(stage.root(), "go").await;
     let helper = stage.born("helper").await;
-    stage
-        .until(|entry| {
-            entry.agent == helper
-                && matches!(entry.event, offshoot_types::event::Event::Settled { .. })
-        })
-        .await;
+    stage.settled(&helper).await;
     gate.open();
     stage.quiet().await;
     let last = stage.script.sent("lead").pop().unwrap();

@@ -1,7 +1,6 @@
 //! Bounds: depth, descendants, slots, steps, retries.
 
 use offshoot_engine::{Activity, Answer, Limits, Query, SessionState};
-use offshoot_types::event::Event;
 use offshoot_types::model::{ModelErrorKind, ToolChoice};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::{Cap, PartialReason, Status};
@@ -63,9 +62,7 @@ async fn sa_30_a_background_child_keeps_its_depth_after_its_parents_turn() {
     let stage = Stage::new(script).await;
     stage.prompt(stage.root(), "go").await;
     let root = stage.root();
-    stage
-        .until(|entry| entry.agent == root && matches!(entry.event, Event::TurnEnded { .. }))
-        .await;
+    stage.turn_ended(&root).await;
     gate.open();
     stage.quiet().await;
     let worker = stage.born("worker").await;

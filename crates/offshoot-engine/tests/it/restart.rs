@@ -24,9 +24,7 @@ async fn sa_22_ses_40_a_lost_background_child_is_told_once_and_a_second_restart_
     let stage = Stage::new(script).await;
     stage.prompt(stage.root(), "go").await;
     let root = stage.root();
-    stage
-        .until(|entry| entry.agent == root && matches!(entry.event, Event::TurnEnded { .. }))
-        .await;
+    stage.turn_ended(&root).await;
 
     let stage = stage.crash().await;
     // Looking at it recovers it and starts no turn (R16).
@@ -115,9 +113,7 @@ async fn r16_a_result_that_was_there_is_delivered_into_the_call_that_waited() {
     let stage = Stage::new(script).await;
     stage.prompt(stage.root(), "go").await;
     let worker = stage.born("worker").await;
-    stage
-        .until(|entry| entry.agent == worker && matches!(entry.event, Event::Settled { .. }))
-        .await;
+    stage.settled(&worker).await;
 
     let stage = stage.crash().await;
     stage.ask("and?").await;
@@ -158,9 +154,7 @@ async fn r7_recovering_the_others_settles_what_a_dead_process_left_and_starts_no
     let stage = stage.crash().await;
     // Any command will do: here a session of its own.
     stage.open_another("neighbour").await;
-    stage
-        .until(|entry| entry.agent == root && matches!(entry.event, Event::Settled { .. }))
-        .await;
+    stage.settled(&root).await;
     assert!(matches!(
         stage.settlement(&root).await.status,
         Status::Lost { .. }

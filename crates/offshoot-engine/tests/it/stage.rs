@@ -401,6 +401,18 @@ impl Stage {
         }
     }
 
+    /// Waits until a run of an agent has settled.
+    pub(crate) async fn settled(&self, agent: &AgentId) {
+        self.until(|entry| entry.agent == *agent && matches!(entry.event, Event::Settled { .. }))
+            .await;
+    }
+
+    /// Waits until a turn of an agent has ended.
+    pub(crate) async fn turn_ended(&self, agent: &AgentId) {
+        self.until(|entry| entry.agent == *agent && matches!(entry.event, Event::TurnEnded { .. }))
+            .await;
+    }
+
     /// Waits until an agent of a definition has asked its model for the nth time.
     pub(crate) async fn asked(&self, definition: &str, times: usize) {
         let mut updates = self.runtime.subscribe(&self.tree, Pos::ZERO).await;
