@@ -6,6 +6,7 @@
 //! seed decides how long, the machine decides what that hits. Rounds share one
 //! data folder, so the killed, the living and those who recover are neighbours.
 
+use std::collections::BTreeSet;
 use std::process::Child;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,21 +74,35 @@ fn a_session_survives_being_killed_at_any_moment() {
                     if round >= ROUNDS {
                         return;
                     }
-                    let length = kill_and_continue(&stage, round);
-                    cut.lock().unwrap().push(length);
+                    let moment = kill_and_continue(&stage, round);
+                    cut.lock().unwrap().push(moment);
                 }
             });
         }
     });
-    let mut cut = cut.into_inner().unwrap();
-    cut.sort_unstable();
-    cut.dedup();
-    // Otherwise it was always the same moment and nothing was tested.
-    assert!(cut.len() >= 10, "killed at {cut:?} entries only");
+    let cut = cut.into_inner().unwrap();
+    let amid = cut.iter().filter(|moment| moment.open_runs > 1).count();
+    let lengths: BTreeSet<usize> = cut.iter().map(|moment| moment.entries).collect();
+    println!(
+        "{amid} of {ROUNDS} killed amid children, at {} lengths",
+        lengths.len()
+    );
+    // Otherwise it was always the same moment, or one at which there was nothing to lose.
+    assert!(lengths.len() >= 10, "killed at {lengths:?} entries only");
+    assert!(
+        amid as u64 >= ROUNDS / 10,
+        "only {amid} were killed while a child ran"
+    );
 }
 
-/// Runs one round and returns how long the log was when the process was killed.
-fn kill_and_continue(stage: &Stage, round: u64) -> usize {
+/// What there was when a process was killed.
+struct Moment {
+    entries: usize,
+    open_runs: usize,
+}
+
+/// Runs one round and returns what there was when the process was killed.
+fn kill_and_continue(stage: &Stage, round: u64) -> Moment {
     let session = format!("round-{round}");
     let args = |prompt| {
         let model = "scripted/script.yaml";
@@ -98,7 +113,7 @@ fn kill_and_continue(stage: &Stage, round: u64) -> usize {
     child.kill().unwrap();
     child.wait().unwrap();
     let before = log(stage, &session);
-    Tree::fold(&before).unwrap_or_else(|violation| panic!("{session}: {violation}"));
+    let killed = Tree::fold(&before).unwrap_or_else(|violation| panic!("{session}: {violation}"));
 
     let done = wait(stage.command(args("again")).spawn().unwrap());
     assert_eq!(done.code, Some(0), "{session}: {done:#?}");
@@ -110,7 +125,10 @@ fn kill_and_continue(stage: &Stage, round: u64) -> usize {
         "{session}: the log was rewritten"
     );
     check(&session, &after);
-    before.len()
+    Moment {
+        entries: before.len(),
+        open_runs: killed.open_runs(),
+    }
 }
 
 /// Checks what must hold of a quiet tree, beyond what the fold refuses.
