@@ -32,6 +32,8 @@ pub(crate) enum Bug {
     MarkedButNotTold,
     /// A woken agent starts its turn and leaves the mail for later.
     WakeWithoutMail,
+    /// A subscriber that has read ahead is told that the tree is quiet, as it was before.
+    StaleIdle,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

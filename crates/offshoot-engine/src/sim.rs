@@ -113,7 +113,7 @@ fn every_planted_bug_of_the_engine_is_found() {
     use Bug::{
         CancelStopsShort, DanglingCalls, EntryNotPublished, LostWake, MarkedButNotTold,
         OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst, ReplayAfterShown,
-        SettleBeforeChildren, SlotLeak, ToldButNotMarked, WakeWithoutMail,
+        SettleBeforeChildren, SlotLeak, StaleIdle, ToldButNotMarked, WakeWithoutMail,
     };
     let bugs = [
         ToldButNotMarked,
@@ -129,6 +129,7 @@ fn every_planted_bug_of_the_engine_is_found() {
         ReplayAfterShown,
         MarkedButNotTold,
         WakeWithoutMail,
+        StaleIdle,
     ];
     for bug in bugs {
         let seeds = found(Some(bug), None);

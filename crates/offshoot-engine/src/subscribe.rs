@@ -14,10 +14,14 @@ use offshoot_types::store::{Store, StoreError};
 use tokio::sync::broadcast;
 
 use crate::board::Board;
+use crate::sabotage::{Bug, planted};
 use crate::update::Update;
 
 /// How often the log of a tree that another process owns is read.
 const FOLLOW: Duration = Duration::from_millis(100);
+
+/// How long a board may take to fold what is in the log already.
+const BEHIND: Duration = Duration::from_millis(2);
 
 /// Entries read at one time.
 const PAGE: usize = 512;
@@ -51,6 +55,16 @@ enum Source {
     },
     /// Nobody here owns it.
     Log,
+}
+
+impl Source {
+    /// Up to where the log has to be read first.
+    fn upto(&self) -> Option<Pos> {
+        match self {
+            Self::Behind { upto, .. } => Some(*upto),
+            Self::Live { .. } | Self::Log => None,
+        }
+    }
 }
 
 impl Subscription {
@@ -102,7 +116,7 @@ impl Subscription {
             Source::Behind { upto, .. } => {
                 let upto = *upto;
                 if self.pos < upto {
-                    self.read().await?;
+                    self.read(upto).await?;
                 } else if let Source::Behind {
                     board,
                     updates,
@@ -115,26 +129,35 @@ impl Subscription {
                 }
             }
             Source::Log => {
-                if let Some(board) = (self.find)(&self.tree) {
-                    self.source = join(&board);
+                let board = (self.find)(&self.tree);
+                let ours = board.is_some();
+                if let Some(source) = board.as_ref().map(join)
+                    && source.upto().is_none_or(|upto| upto >= self.pos)
+                {
+                    self.source = source;
                     return Ok(());
                 }
-                self.read().await?;
+                self.read(Pos::new(u64::MAX)).await?;
                 if self.ready.is_empty() {
-                    tokio::time::sleep(FOLLOW).await;
+                    // A board of ours that the log is ahead of is about to fold, or about to be let go.
+                    tokio::time::sleep(if ours { BEHIND } else { FOLLOW }).await;
                 }
             }
         }
         Ok(())
     }
 
-    async fn read(&mut self) -> Result<(), StoreError> {
+    /// Reads a page of the log, up to a place.
+    ///
+    /// No further than where the board was when we joined: what it said then (that the tree is quiet,
+    /// say) comes between the entries of that moment and the next.
+    async fn read(&mut self, upto: Pos) -> Result<(), StoreError> {
         let entries = self.store.entries(&self.tree, self.pos, PAGE).await?;
-        self.ready.extend(
-            entries
-                .into_iter()
-                .map(|entry| Update::Entry(Arc::new(entry))),
-        );
+        let wanted = entries
+            .into_iter()
+            .take_while(|entry| entry.pos <= upto || planted(Bug::StaleIdle));
+        self.ready
+            .extend(wanted.map(|entry| Update::Entry(Arc::new(entry))));
         Ok(())
     }
 }

@@ -17,6 +17,8 @@ use offshoot_types::settlement::Status;
 use offshoot_types::tree::Tree;
 
 use super::disk::Disk;
+use crate::limits::Limits;
+use crate::next;
 use crate::update::{Delta, DeltaKind};
 
 /// What is wrong, if anything; the first word counts.
@@ -150,6 +152,16 @@ impl Witness {
             ));
         }
         published.push(entry);
+    }
+
+    /// A subscriber was told that the tree is quiet: by what it was given, it has to be.
+    pub(crate) fn idle(&self, limits: &Limits) {
+        let published = self.published.lock().unwrap();
+        let tree = Tree::fold(published.iter().map(AsRef::as_ref));
+        if tree.is_ok_and(|tree| !next::is_quiet(&tree, limits)) {
+            self.verdict
+                .fail("a subscriber was told too early that the tree is quiet");
+        }
     }
 }
 

@@ -337,6 +337,7 @@ impl World {
         let mut subscription = process.runtime.subscribe(&self.tree, Pos::new(seen)).await;
         let (witness, disk, chance) =
             (self.witness.clone(), self.disk.clone(), self.chance.clone());
+        let limits = self.limits.clone();
         #[expect(
             clippy::disallowed_methods,
             reason = "aborted when the process is buried"
@@ -347,7 +348,8 @@ impl World {
                 match update {
                     Update::Entry(entry) => witness.published(entry, &disk),
                     Update::Delta(delta) => texts.take(&delta, &witness.verdict),
-                    Update::Activity(..) | Update::Idle | Update::Parked(_) => {}
+                    Update::Idle => witness.idle(&limits),
+                    Update::Activity(..) | Update::Parked(_) => {}
                 }
                 if chance.one_in(10) {
                     chance.pause().await;

@@ -11,7 +11,7 @@ use std::process::Child;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use offshoot_store::{Backend, Sqlite};
 use offshoot_types::event::{Entry, Event};
@@ -27,9 +27,6 @@ const ROUNDS: u64 = 240;
 
 /// Rounds at one time.
 const SIDE_BY_SIDE: usize = 4;
-
-/// The longest a process lives, in microseconds: a little longer than the family takes.
-const LONGEST: u64 = 130_000;
 
 /// Blocking, background and nested children, of both kinds, each with a little work.
 const FAMILY: &str = r#"
@@ -64,6 +61,7 @@ replies:
 #[test]
 fn a_session_survives_being_killed_at_any_moment() {
     let stage = Stage::new(FAMILY);
+    let longest = undisturbed(&stage);
     let next = AtomicU64::new(0);
     let cut = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -74,7 +72,7 @@ fn a_session_survives_being_killed_at_any_moment() {
                     if round >= ROUNDS {
                         return;
                     }
-                    let moment = kill_and_continue(&stage, round);
+                    let moment = kill_and_continue(&stage, round, longest);
                     cut.lock().unwrap().push(moment);
                 }
             });
@@ -84,7 +82,7 @@ fn a_session_survives_being_killed_at_any_moment() {
     let amid = cut.iter().filter(|moment| moment.open_runs > 1).count();
     let lengths: BTreeSet<usize> = cut.iter().map(|moment| moment.entries).collect();
     println!(
-        "{amid} of {ROUNDS} killed amid children, at {} lengths",
+        "{amid} of {ROUNDS} killed amid children, at {} lengths, within {longest:?}",
         lengths.len()
     );
     // Otherwise it was always the same moment, or one at which there was nothing to lose.
@@ -101,24 +99,45 @@ struct Moment {
     open_runs: usize,
 }
 
-/// Runs one round and returns what there was when the process was killed.
-fn kill_and_continue(stage: &Stage, round: u64) -> Moment {
-    let session = format!("round-{round}");
-    let args = |prompt| {
-        let model = "scripted/script.yaml";
-        ["run", "--model", model, "--session", &session, prompt].map(str::to_owned)
+/// Returns how long a family takes here, with neighbours: the longest a process lives.
+fn undisturbed(stage: &Stage) -> Duration {
+    let once = |time: usize| {
+        let began = Instant::now();
+        let sessions = (0..SIDE_BY_SIDE).map(|number| format!("undisturbed-{time}-{number}"));
+        let families: Vec<Child> = sessions
+            .map(|session| stage.command(args(&session, "go")).spawn().unwrap())
+            .collect();
+        for family in families {
+            assert_eq!(wait(family).code, Some(0));
+        }
+        began.elapsed()
     };
-    let mut child: Child = stage.command(args("go")).spawn().unwrap();
-    thread::sleep(Duration::from_micros(chance(round) % LONGEST));
+    (0..3).map(once).min().unwrap()
+}
+
+fn args(session: &str, prompt: &str) -> [String; 6] {
+    let model = "scripted/script.yaml";
+    ["run", "--model", model, "--session", session, prompt].map(str::to_owned)
+}
+
+/// Runs one round and returns what there was when the process was killed.
+fn kill_and_continue(stage: &Stage, round: u64, longest: Duration) -> Moment {
+    let session = format!("round-{round}");
+    let mut child: Child = stage.command(args(&session, "go")).spawn().unwrap();
+    thread::sleep(longest.mul_f64((chance(round) % 1000) as f64 / 1000.0));
     child.kill().unwrap();
     child.wait().unwrap();
     let before = log(stage, &session);
     let killed = Tree::fold(&before).unwrap_or_else(|violation| panic!("{session}: {violation}"));
 
-    let done = wait(stage.command(args("again")).spawn().unwrap());
+    let done = wait(stage.command(args(&session, "again")).spawn().unwrap());
     assert_eq!(done.code, Some(0), "{session}: {done:#?}");
-    assert_ne!(done.stdout.trim(), "", "{session}");
     let after = log(stage, &session);
+    assert_ne!(
+        done.stdout.trim(),
+        "",
+        "{session}: {done:#?}, first {before:#?}, then {after:#?}"
+    );
     assert_eq!(
         after[..before.len()],
         before[..],
