@@ -24,7 +24,7 @@ use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision};
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::StoreError;
-use offshoot_types::tool::{Effect, Place, Tool};
+use offshoot_types::tool::{Effect, Place, Tool, Work};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
@@ -447,8 +447,11 @@ impl<'a> Desk<'a> {
             );
         }
         let cancel = Cancel::new(Token(self.cancel.clone()));
-        let place = self.agent.place();
-        let work = async { tool.run(arguments, place, cancel).await };
+        let call = Work {
+            cancel,
+            ..Work::new(arguments, self.agent.place())
+        };
+        let work = async { tool.run(call).await };
         let work = AssertUnwindSafe(work).catch_unwind();
         let mut work = std::pin::pin!(work);
         let ended = tokio::select! {
@@ -480,8 +483,6 @@ fn dropped(tool: &Arc<dyn Tool>) -> Outcome {
 impl Agent {
     /// Returns where a call of this agent works.
     fn place(&self) -> Place {
-        Place {
-            workspace: self.workspace.clone(),
-        }
+        Place::new(self.workspace.clone())
     }
 }

@@ -13,7 +13,7 @@ use offshoot_types::cancel::Cancel;
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
-use offshoot_types::tool::{Effect, Place, Tool, ToolSpec};
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::json;
@@ -89,10 +89,12 @@ impl Tool for Read {
         }])
     }
 
-    fn run(&self, arguments: RawJson, place: Place, cancel: Cancel) -> BoxFuture<'static, Outcome> {
-        Box::pin(blocking::run(move || match parse(&arguments, &place) {
-            Ok((target, window)) => read(&target, window, &cancel),
-            Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
+    fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
+        Box::pin(blocking::run(move || {
+            match parse(&work.arguments, &work.place) {
+                Ok((target, window)) => read(&target, window, &work.cancel),
+                Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
+            }
         }))
     }
 }

@@ -113,9 +113,7 @@ mod tests {
 
     #[track_caller]
     fn check(workspace: &str, path: &str, expected: Result<&str, &str>) {
-        let place = Place {
-            workspace: workspace.to_owned(),
-        };
+        let place = Place::new(workspace.to_owned());
         let found = Target::new(path, &place).map(|target| target.absolute());
         let found = found.as_deref().map_err(String::as_str);
         assert_eq!(found, expected, "{workspace} {path}");
@@ -165,9 +163,7 @@ mod tests {
 
     #[test]
     fn folders_come_before_the_name() {
-        let place = Place {
-            workspace: "/w".to_owned(),
-        };
+        let place = Place::new("/w".to_owned());
         let split = |path: &str| {
             let target = Target::new(path, &place).unwrap();
             target

@@ -10,11 +10,10 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_core::future::BoxFuture;
-use offshoot_types::cancel::Cancel;
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
-use offshoot_types::tool::{Effect, Place, Tool, ToolSpec};
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
@@ -78,15 +77,17 @@ impl Tool for Write {
         }])
     }
 
-    fn run(&self, arguments: RawJson, place: Place, cancel: Cancel) -> BoxFuture<'static, Outcome> {
-        Box::pin(blocking::run(move || match parse(&arguments, &place) {
-            // Once begun it is carried through: a short write is quicker than explaining half of one.
-            Ok((target, _)) if cancel.is_cancelled() => {
-                let text = format!("write {}: cancelled", target.shown());
-                Outcome::error(ErrorKind::Cancelled, text)
+    fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
+        Box::pin(blocking::run(move || {
+            match parse(&work.arguments, &work.place) {
+                // Once begun it is carried through: a short write is quicker than explaining half of one.
+                Ok((target, _)) if work.cancel.is_cancelled() => {
+                    let text = format!("write {}: cancelled", target.shown());
+                    Outcome::error(ErrorKind::Cancelled, text)
+                }
+                Ok((target, content)) => write(&target, &content),
+                Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
             }
-            Ok((target, content)) => write(&target, &content),
-            Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
         }))
     }
 }

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod id;
+pub mod journal;
 pub mod json;
 pub mod message;
 pub mod outcome;

@@ -4,9 +4,13 @@
 //! or a store. It says beforehand what a call needs, so that the permission
 //! chain can be asked; it answers with an outcome, so there is no `Err`.
 
+use std::fmt;
+use std::sync::Arc;
+
 use futures_core::future::BoxFuture;
 
 use crate::cancel::Cancel;
+use crate::journal::{Journal, NoJournal};
 use crate::json::RawJson;
 use crate::outcome::Outcome;
 use crate::permission::Need;
@@ -18,11 +22,16 @@ pub trait Tool: Send + Sync {
 
     /// Checks the arguments and returns what the call needs, or tells the model what is wrong.
     ///
-    /// Has no effect. Called once before `run`.
+    /// Has no effect. Called once before `run`, with arguments that fit the schema.
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String>;
 
-    /// Runs the call. Watches `cancel` and ends soon after it fires; may be dropped at any await.
-    fn run(&self, arguments: RawJson, place: Place, cancel: Cancel) -> BoxFuture<'static, Outcome>;
+    /// Runs the call. Watches the signal and ends soon after it fires; may be dropped at any await.
+    fn run(&self, work: Work) -> BoxFuture<'static, Outcome>;
+
+    /// Ends whatever calls of an owner have left running; resolves when nothing of it is left.
+    fn end(&self, _owner: &str) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// What models are told of a tool.
@@ -52,4 +61,80 @@ pub enum Effect {
 pub struct Place {
     /// The root folder, absolute.
     pub workspace: String,
+    /// A folder for what is not the user's, absolute; made on first use. What the owner's children
+    /// keep lies below it.
+    pub scratch: Option<String>,
+    /// A key for whatever outlives the call: see `Tool::end`.
+    pub owner: String,
+}
+
+impl Place {
+    /// A place without a scratch folder.
+    pub fn new(workspace: impl Into<String>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            scratch: None,
+            owner: String::new(),
+        }
+    }
+}
+
+/// One call that is to be run.
+#[derive(Clone)]
+pub struct Work {
+    /// Arguments that fit the schema.
+    pub arguments: RawJson,
+    /// Where.
+    pub place: Place,
+    /// Asks it to stop.
+    pub cancel: Cancel,
+    /// Where changes of files are recorded before they are made.
+    pub journal: Arc<dyn Journal>,
+    /// Where to say what comes out while it runs.
+    pub output: Output,
+}
+
+impl Work {
+    /// A call that nobody stops, records or listens to.
+    pub fn new(arguments: RawJson, place: Place) -> Self {
+        Self {
+            arguments,
+            place,
+            cancel: Cancel::never(),
+            journal: Arc::new(NoJournal),
+            output: Output::unheard(),
+        }
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            arguments, place, ..
+        } = self;
+        write!(f, "Work({}, {place:?})", arguments.as_str())
+    }
+}
+
+/// Takes what a call says while it runs. Cloning shares it.
+///
+/// For those who watch: nothing of it is stored, and the outcome repeats what matters.
+#[derive(Clone)]
+pub struct Output(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Output {
+    /// Hands every piece to `listener`, which must not block.
+    pub fn new(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
+    }
+
+    /// Nobody listens.
+    pub fn unheard() -> Self {
+        Self::new(|_| {})
+    }
+
+    /// Says a piece.
+    pub fn say(&self, text: &str) {
+        (self.0)(text);
+    }
 }

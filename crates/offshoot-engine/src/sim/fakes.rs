@@ -21,7 +21,7 @@ use offshoot_types::model::{
 };
 use offshoot_types::outcome::Outcome;
 use offshoot_types::permission::Need;
-use offshoot_types::tool::{Effect, Place, Tool, ToolSpec};
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
 use super::chance::Chance;
@@ -278,12 +278,8 @@ impl Tool for SimTool {
         }])
     }
 
-    fn run(
-        &self,
-        _arguments: RawJson,
-        _place: Place,
-        cancel: Cancel,
-    ) -> BoxFuture<'static, Outcome> {
+    fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
+        let cancel = work.cancel;
         let (chance, calm) = (self.chance.clone(), self.witness.is_calm());
         Box::pin(async move {
             chance.pause().await;

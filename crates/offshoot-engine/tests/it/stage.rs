@@ -27,7 +27,7 @@ use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::Store;
-use offshoot_types::tool::{Effect, Place, Tool, ToolSpec};
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
 use tokio::sync::Semaphore;
 
@@ -245,12 +245,7 @@ impl Tool for Note {
         }])
     }
 
-    fn run(
-        &self,
-        _arguments: RawJson,
-        _place: Place,
-        _cancel: Cancel,
-    ) -> BoxFuture<'static, Outcome> {
+    fn run(&self, _work: Work) -> BoxFuture<'static, Outcome> {
         Box::pin(async { Outcome::output(RawJson::of(&"done")) })
     }
 }

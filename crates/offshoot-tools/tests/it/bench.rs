@@ -7,11 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offshoot_types::cancel::Cancel;
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::Outcome;
 use offshoot_types::permission::Need;
-use offshoot_types::tool::{Place, Tool};
+use offshoot_types::tool::{Place, Tool, Work};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -58,9 +57,7 @@ impl Bench {
 
     pub(crate) fn place(&self) -> Place {
         let path = self.folder.path().join("w");
-        Place {
-            workspace: path.into_os_string().into_string().unwrap(),
-        }
+        Place::new(path.into_os_string().into_string().unwrap())
     }
 
     pub(crate) fn needs(&self, tool: &str, arguments: &Value) -> Result<Vec<Need>, String> {
@@ -69,9 +66,7 @@ impl Bench {
 
     pub(crate) async fn outcome(&self, tool: &str, arguments: &Value) -> Outcome {
         let arguments = RawJson::of(arguments);
-        find(tool)
-            .run(arguments, self.place(), Cancel::never())
-            .await
+        find(tool).run(Work::new(arguments, self.place())).await
     }
 
     /// Calls a tool and returns what the model reads.

@@ -76,13 +76,11 @@ async fn links_inside_are_answered_with_where_they_lead() {
 async fn a_workspace_that_is_a_link_works() {
     let bench = bench();
     symlink(bench.path(""), bench.path("../door")).unwrap();
-    let place = offshoot_types::tool::Place {
-        workspace: bench.absolute("../door").replace("w/../", ""),
-    };
+    let place = offshoot_types::tool::Place::new(bench.absolute("../door").replace("w/../", ""));
     let tools = offshoot_tools::builtin();
     let arguments = offshoot_types::json::RawJson::of(&json!({"path": "real/file"}));
-    let never = offshoot_types::cancel::Cancel::never();
-    let outcome = tools[0].run(arguments, place, never).await;
+    let work = offshoot_types::tool::Work::new(arguments, place);
+    let outcome = tools[0].run(work).await;
     assert_eq!(outcome.for_model(), "inside");
 }
 
@@ -98,13 +96,11 @@ async fn pipes_sockets_and_devices_are_refused_without_waiting() {
 
 #[tokio::test]
 async fn a_missing_workspace_is_named() {
-    let place = offshoot_types::tool::Place {
-        workspace: "/nowhere/at/all".to_owned(),
-    };
+    let place = offshoot_types::tool::Place::new("/nowhere/at/all".to_owned());
     let tools = offshoot_tools::builtin();
     let arguments = offshoot_types::json::RawJson::of(&json!({"path": "f"}));
-    let never = offshoot_types::cancel::Cancel::never();
-    let outcome = tools[0].run(arguments, place, never).await;
+    let work = offshoot_types::tool::Work::new(arguments, place);
+    let outcome = tools[0].run(work).await;
     assert_eq!(
         outcome.for_model(),
         "error: read `f`: open the workspace /nowhere/at/all: No such file or directory (os error 2)"

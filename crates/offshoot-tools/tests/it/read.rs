@@ -5,6 +5,7 @@ use std::fs;
 use offshoot_types::cancel::{Cancel, Signal};
 use offshoot_types::json::RawJson;
 use offshoot_types::permission::Need;
+use offshoot_types::tool::Work;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -205,7 +206,11 @@ async fn a_cancelled_call_says_so_and_changes_nothing() {
             _ => json!({"path": "f", "content": "y"}),
         };
         let arguments = RawJson::of(&arguments);
-        let outcome = tool.run(arguments, bench.place(), Cancel::new(Fired)).await;
+        let work = Work {
+            cancel: Cancel::new(Fired),
+            ..Work::new(arguments, bench.place())
+        };
+        let outcome = tool.run(work).await;
         let id = &tool.spec().id;
         assert_eq!(outcome.for_model(), format!("error: {id} `f`: cancelled"));
     }
