@@ -17,7 +17,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use offshoot_engine::{Answer, Ending, Limits, Parts, Query, Runtime, Toolbox, Update};
+use offshoot_engine::{Answer, Asks, Ending, Limits, Parts, Query, Runtime, Toolbox, Update};
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::command::{Command, Opening, Order, Prompt};
@@ -125,6 +125,8 @@ fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
             slots: 20_000,
             ..Limits::default()
         },
+        asks: Asks::Nobody,
+        scratch: None,
     })
 }
 
@@ -167,7 +169,7 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
             }
             Update::Idle if settled => return tree,
             Update::Parked(why) => panic!("{why}"),
-            Update::Idle | Update::Delta(_) | Update::Activity(..) => {}
+            Update::Idle | Update::Delta(_) | Update::Output(_) | Update::Activity(..) => {}
         }
     }
 }

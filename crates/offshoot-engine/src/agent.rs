@@ -26,13 +26,15 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::Board;
-use crate::context::{self, Callable, EngineCall, Prefix, Surroundings};
+use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
 use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
+use crate::schema::Schema;
 use crate::task::{self, TASK};
+use crate::todo::{self, TODO};
 use crate::update::Activity;
 use crate::{settle, turn};
 
@@ -43,6 +45,8 @@ pub(crate) struct Agent {
     pub(crate) depth: u32,
     pub(crate) model: String,
     pub(crate) workspace: String,
+    /// Its folder for what is not the user's.
+    pub(crate) scratch: Option<String>,
     pub(crate) date: String,
     pub(crate) permissions: Permissions,
     pub(crate) board: Arc<Board>,
@@ -173,7 +177,7 @@ impl Actor {
                 None => self.record(order, Batch::default(), nothing("no turn is running")),
             },
             // The session keeps these to itself.
-            Order::Open(_) | Order::Promote | Order::Resume => {
+            Order::Open(_) | Order::Promote | Order::Answer(_) | Order::Resume => {
                 self.record(
                     order,
                     Batch::default(),
@@ -290,6 +294,7 @@ impl Actor {
                 settlement: settle::settlement(&agent.tally, status, now),
             }
         };
+        self.agent.end_leftovers().await;
         match self.append(Batch::from(vec![event])).await {
             // A child run was opened meanwhile (R18); the next look says wait.
             Err(error) if error.kind == StoreErrorKind::Refused => Ok(()),
@@ -400,7 +405,7 @@ impl Agent {
                         format!("run agent {}: there is no such definition", self.definition);
                     ModelError::new(ModelErrorKind::Config, text)
                 })?;
-                let (tools, callables): (Vec<_>, Vec<_>) =
+                let (tools, offers): (Vec<_>, Vec<_>) =
                     self.offered(manifest.tools.as_deref()).into_iter().unzip();
                 let place = Surroundings {
                     workspace: &self.workspace,
@@ -413,26 +418,29 @@ impl Agent {
                     model_name: self.model.clone(),
                     system: context::system(manifest, &place, &tools).into(),
                     tools: tools.into(),
-                    callables,
+                    offers,
                 })
             })
     }
 
     /// Returns what this agent may call: tools in the host's order, then the engine's own calls, whose
     /// ids are locked.
-    fn offered(&self, wanted: Option<&[String]>) -> Vec<(ToolSpec, Callable)> {
+    fn offered(&self, wanted: Option<&[String]>) -> Vec<(ToolSpec, Offer)> {
         let wants = |id: &str| wanted.is_none_or(|list| list.iter().any(|tool| tool == id));
         let tools = self.parts.tools.tools().into_iter();
-        let tools = tools.filter(|tool| tool.spec().id != TASK);
+        let tools = tools.filter(|tool| ![TODO, TASK].contains(&tool.spec().id.as_str()));
         let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
-        let task = (
-            task::spec(self.parts.registry.for_agents()),
-            Callable::Engine(EngineCall::Task),
-        );
-        tools
-            .chain([task])
-            .filter(|(spec, _)| wants(&spec.id))
-            .collect()
+        let task = task::spec(self.parts.registry.for_agents());
+        let own = [
+            (todo::spec(), Callable::Engine(EngineCall::Todo)),
+            (task, Callable::Engine(EngineCall::Task)),
+        ];
+        let offer = |(spec, callable)| {
+            let schema = Schema::default();
+            (spec, Offer { callable, schema })
+        };
+        let all = tools.chain(own).filter(|(spec, _)| wants(&spec.id));
+        all.map(offer).collect()
     }
 
     /// Returns the run that is open, if one is.
@@ -450,6 +458,13 @@ impl Agent {
                 .map(|(_, settlement)| settlement.as_ref().clone())
         });
         ended.map_or_else(|| nothing("it has not run yet"), Receipt::Settled)
+    }
+
+    /// Tells whether the run was told to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let state = self.board.state();
+        let stopped = state.node(&self.id).and_then(crate::node::Node::stopped);
+        stopped.is_some()
     }
 
     /// Returns the token that stops the run.

@@ -25,10 +25,13 @@ use crate::node::{Node, Ordered};
 use crate::sabotage::{Bug, planted};
 use crate::settle;
 use crate::slots::Slots;
-use crate::update::{Activity, Delta, DeltaKind, SessionState, Update};
+use crate::update::{Activity, Delta, DeltaKind, Output, SessionState, Update};
 
 /// How many updates a subscriber may lag behind before it has to read the log again.
 const LIVE_BACKLOG: usize = if cfg!(test) { 16 } else { 1024 };
+
+/// How much of what a call says is kept for who joins later.
+const OUTPUT_KEPT: usize = 32 * 1024;
 
 /// The board of one tree.
 pub(crate) struct Board {
@@ -38,6 +41,10 @@ pub(crate) struct Board {
     pub(crate) slots: Slots,
     state: Mutex<State>,
     live: broadcast::Sender<Update>,
+    /// The session's folder for what is not the user's.
+    pub(crate) scratch: Option<String>,
+    /// Fires when somebody answered something.
+    pub(crate) answered: Notify,
     /// Fires when agents were stirred: the session has to look.
     pub(crate) stirred: Notify,
 }
@@ -53,11 +60,13 @@ pub(crate) struct State {
     /// By definition, model and version of the tools.
     prefixes: BTreeMap<(String, String, u64), Arc<Prefix>>,
     partials: BTreeMap<AgentId, Partial>,
+    /// What running calls have said lately.
+    outputs: BTreeMap<(AgentId, CallId), Spoken>,
     broken: Option<String>,
     was_idle: bool,
     /// Whether the process is leaving: no run is opened any more.
     leaving: bool,
-    /// Orders to promote a child whose call had returned by then.
+    /// Orders about calls that had returned by then.
     late: Vec<Ordered>,
     /// The children that open calls wait for, by parent and call.
     children_of_calls: BTreeMap<(AgentId, CallId), AgentId>,
@@ -71,9 +80,30 @@ struct Partial {
     reasoning: String,
 }
 
+/// What a call has said while it runs: the end of it, and how much came before.
+#[derive(Clone, Debug, Default)]
+struct Spoken {
+    before: usize,
+    text: String,
+}
+
+impl Spoken {
+    /// Takes a piece and returns where it begins.
+    fn take(&mut self, piece: &str) -> usize {
+        let offset = self.before + self.text.len();
+        self.text.push_str(piece);
+        if self.text.len() > 2 * OUTPUT_KEPT {
+            let cut = self.text.ceil_char_boundary(self.text.len() - OUTPUT_KEPT);
+            self.text.drain(..cut);
+            self.before += cut;
+        }
+        offset
+    }
+}
+
 impl Board {
     /// A board for a tree whose log so far is `entries`.
-    pub(crate) fn new(lease: Lease, limits: Limits, tree: Tree) -> Self {
+    pub(crate) fn new(lease: Lease, limits: Limits, scratch: Option<String>, tree: Tree) -> Self {
         let mut state = State {
             tree: Tree::default(),
             nodes: BTreeMap::new(),
@@ -82,6 +112,7 @@ impl Board {
             planned: 0,
             prefixes: BTreeMap::new(),
             partials: BTreeMap::new(),
+            outputs: BTreeMap::new(),
             broken: None,
             was_idle: false,
             leaving: false,
@@ -90,7 +121,7 @@ impl Board {
         };
         for id in tree.walk() {
             if let Some(agent) = tree.agent(id) {
-                state.add_node(id, &agent.spawned, None);
+                state.add_node(id, &agent.spawned, scratch.as_deref(), None);
             }
         }
         state.tree = tree;
@@ -105,6 +136,8 @@ impl Board {
             limits,
             state: Mutex::new(state),
             live: broadcast::Sender::new(LIVE_BACKLOG),
+            scratch,
+            answered: Notify::new(),
             stirred: Notify::new(),
         }
     }
@@ -123,7 +156,10 @@ impl Board {
                 state.broken.get_or_insert(violation.to_string());
                 break;
             }
-            state.follow(entry, &self.limits);
+            state.follow(entry, &self.limits, self.scratch.as_deref());
+            if matches!(entry.event, Event::Decided { grant: Some(_), .. }) {
+                self.answered.notify_waiters();
+            }
             if matches!(entry.event, Event::Settled { .. }) {
                 self.publish(Update::Activity(entry.agent.clone(), Activity::Resting));
             }
@@ -176,9 +212,16 @@ impl Board {
                 }
             }
         }
+        let outputs = state.outputs.iter().map(|((agent, call), spoken)| Output {
+            agent: agent.clone(),
+            call: call.clone(),
+            offset: spoken.before,
+            text: spoken.text.clone(),
+        });
         (
             Snapshot {
                 pos: state.tree.pos(),
+                outputs: outputs.collect(),
                 open,
                 activities,
                 idle: state.is_idle(),
@@ -224,6 +267,19 @@ impl Board {
         }));
     }
 
+    /// Publishes what a call says while it runs, and keeps the end of it for who joins later.
+    pub(crate) fn output(&self, agent: &AgentId, call: &CallId, text: &str) {
+        let mut state = self.state();
+        let key = (agent.clone(), call.clone());
+        let offset = state.outputs.entry(key).or_default().take(text);
+        self.publish(Update::Output(Output {
+            agent: agent.clone(),
+            call: call.clone(),
+            offset,
+            text: text.to_owned(),
+        }));
+    }
+
     /// Notes what an agent does now.
     pub(crate) fn set_activity(&self, agent: &AgentId, activity: Activity) {
         let mut state = self.state();
@@ -256,8 +312,8 @@ impl Board {
         }
     }
 
-    /// Hands back orders to promote a child whose call has returned by now.
-    pub(crate) fn refuse_late_promotions(&self, parent: &AgentId, calls: &[CallId]) {
+    /// Hands back orders about calls that have returned by now.
+    pub(crate) fn refuse_late_orders(&self, parent: &AgentId, calls: &[CallId]) {
         let mut state = self.state();
         let mut late = Vec::new();
         for call in calls {
@@ -266,6 +322,8 @@ impl Board {
                 .remove(&(parent.clone(), call.clone()));
             let node = child.and_then(|child| state.nodes.get_mut(&child));
             late.extend(node.and_then(|node| node.promote.take()));
+            let own = state.nodes.get_mut(parent);
+            late.extend(own.and_then(|node| node.answers.remove(call)));
         }
         if !late.is_empty() {
             state.late.extend(late);
@@ -300,6 +358,8 @@ impl Board {
 pub(crate) struct Snapshot {
     pub(crate) pos: Pos,
     pub(crate) open: Vec<Delta>,
+    /// What running calls have said lately.
+    pub(crate) outputs: Vec<Output>,
     /// What agents do that do anything.
     pub(crate) activities: Vec<(AgentId, Activity)>,
     pub(crate) idle: bool,
@@ -441,6 +501,7 @@ impl State {
         };
         match (&node.activity, agent.open_run()) {
             (Activity::Retrying { .. }, _) => SessionState::Retrying,
+            (Activity::Permission(_), Some(_)) => SessionState::WaitingOnApproval,
             (_, Some(_)) => SessionState::Busy,
             (_, None) if agent.paused => SessionState::Error,
             (_, None) => SessionState::Idle,
@@ -448,12 +509,12 @@ impl State {
     }
 
     /// Updates everything that hangs on one entry, after the fold has taken it.
-    fn follow(&mut self, entry: &Arc<Entry>, limits: &Limits) {
+    fn follow(&mut self, entry: &Arc<Entry>, limits: &Limits, scratch: Option<&str>) {
         let id = &entry.agent;
         let mut parent = None;
         match &entry.event {
             Event::Spawned(spawned) => {
-                self.add_node(id, spawned, Some(Vec::new()));
+                self.add_node(id, spawned, scratch, Some(Vec::new()));
                 if let Origin::Task(parent) = &spawned.origin {
                     self.planned = self.planned.saturating_sub(1);
                     if !parent.background {
@@ -480,6 +541,9 @@ impl State {
             Event::Replied(_) => {
                 self.partials.remove(id);
             }
+            Event::CallFinished { call, .. } => {
+                self.outputs.remove(&(id.clone(), call.clone()));
+            }
             // It was on its way when the process began to leave.
             Event::TurnStarted { .. } if self.leaving => {
                 if let Some(node) = self.nodes.get_mut(id) {
@@ -490,9 +554,9 @@ impl State {
             Event::Prompted(_)
             | Event::Completion { .. }
             | Event::TurnStarted { .. }
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
-            | Event::CallFinished { .. }
             | Event::TurnEnded { .. } => {}
         }
         if let Some(infancy) = self
@@ -539,11 +603,12 @@ impl State {
         &mut self,
         id: &AgentId,
         spawned: &offshoot_types::event::Spawned,
+        scratch: Option<&str>,
         infancy: Option<Vec<Arc<Entry>>>,
     ) {
         let (above, token) = match &spawned.origin {
             Origin::Session { workspace, .. } => (
-                Permissions::empty().narrow(Layer::root_grant(workspace)),
+                Permissions::empty().narrow(Layer::root_grant(workspace, scratch)),
                 CancellationToken::new(),
             ),
             Origin::Task(parent) => match self.nodes.get(&parent.agent) {
@@ -561,6 +626,7 @@ impl State {
             wake: Arc::new(Notify::new()),
             returned: Arc::new(Notify::new()),
             promote: None,
+            answers: BTreeMap::new(),
             activity: Activity::Resting,
             infancy,
         };

@@ -16,6 +16,7 @@ use offshoot_types::tool::{Tool, ToolSpec};
 use offshoot_types::transcript::{Item, Ready, Step};
 
 use crate::sabotage::{Bug, planted};
+use crate::schema::Schema;
 use crate::settle;
 
 /// Most bytes of one outcome or completion that a model is shown.
@@ -29,7 +30,13 @@ pub(crate) struct Prefix {
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[ToolSpec]>,
     /// What stands behind each of them, in the same order.
-    pub(crate) callables: Vec<Callable>,
+    pub(crate) offers: Vec<Offer>,
+}
+
+/// What stands behind a name that a model may call.
+pub(crate) struct Offer {
+    pub(crate) callable: Callable,
+    pub(crate) schema: Schema,
 }
 
 /// What a model may call (R10). Tools never see an agent; engine calls are the engine's own.
@@ -46,13 +53,15 @@ pub(crate) enum Callable {
 pub(crate) enum EngineCall {
     /// Makes a child agent.
     Task,
+    /// Writes a list down.
+    Todo,
 }
 
 impl Prefix {
     /// Finds what a call is for; `None` for what this agent is not offered.
-    pub(crate) fn find(&self, id: &str) -> Option<&Callable> {
+    pub(crate) fn find(&self, id: &str) -> Option<(&ToolSpec, &Offer)> {
         let at = self.tools.iter().position(|spec| spec.id == id)?;
-        self.callables.get(at)
+        Some((&self.tools[at], self.offers.get(at)?))
     }
 }
 

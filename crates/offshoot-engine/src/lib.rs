@@ -1,13 +1,15 @@
 //! The runtime: one loop that runs every agent.
 //!
 //! Reading order: `runtime` is what faces see; `session` owns one tree; `agent`
-//! is one actor; `turn` is the loop, on one screen; `scheduler` and `task` are
-//! its calls; `next` and `settle` say what follows from the log; `recover` is
+//! is one actor; `turn` is the loop, on one screen; `scheduler`, `ask`, `desk` and
+//! `task` are its calls; `next` and `settle` say what follows from the log; `recover` is
 //! for the dead. Nothing here knows a wire format, a driver or the environment.
 
 mod agent;
+mod ask;
 mod board;
 mod context;
+mod desk;
 mod limits;
 mod log;
 mod next;
@@ -17,11 +19,14 @@ mod reply;
 mod runtime;
 mod sabotage;
 mod scheduler;
+mod schema;
+pub mod scratch;
 mod session;
 mod settle;
 mod slots;
 mod subscribe;
 mod task;
+mod todo;
 mod toolbox;
 mod turn;
 mod update;
@@ -29,9 +34,10 @@ mod update;
 #[cfg(test)]
 mod sim;
 
+pub use ask::Asks;
 pub use limits::Limits;
 pub use next::is_quiet;
 pub use runtime::{Answer, CommandError, Ending, Parts, Query, Runtime};
 pub use subscribe::Subscription;
 pub use toolbox::{Attachment, Toolbox};
-pub use update::{Activity, Delta, DeltaKind, SessionState, Update};
+pub use update::{Activity, Delta, DeltaKind, Output, SessionState, Update};

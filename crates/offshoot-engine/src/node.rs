@@ -3,10 +3,12 @@
 //! How to stop it, how to wake it, what it does now. All of it can be lost: a
 //! process that takes the tree over makes new ones from the log.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
+use offshoot_types::id::CallId;
 use offshoot_types::permission::Permissions;
 use offshoot_types::settlement::CancelledBy;
 use tokio::sync::{Notify, oneshot};
@@ -27,6 +29,8 @@ pub(crate) struct Node {
     pub(crate) returned: Arc<Notify>,
     /// A command that wants the parent's call to return now.
     pub(crate) promote: Option<Ordered>,
+    /// Answers to what its calls ask, until they are taken.
+    pub(crate) answers: BTreeMap<CallId, Ordered>,
     pub(crate) activity: Activity,
     /// A newborn's own entries, until its actor takes them; saves reading them back.
     pub(crate) infancy: Option<Vec<Arc<Entry>>>,

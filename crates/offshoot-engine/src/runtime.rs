@@ -23,9 +23,11 @@ use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::ask::Asks;
 use crate::board::Board;
 use crate::limits::Limits;
 use crate::node::Ordered;
+use crate::scratch;
 use crate::session::{self, Departure, Parked, Session};
 use crate::subscribe::Subscription;
 use crate::toolbox::{Attachment, Toolbox};
@@ -51,6 +53,10 @@ pub struct Parts {
     pub env: Arc<dyn Env>,
     /// The host's limits.
     pub limits: Limits,
+    /// Who answers when the permission chain says ask.
+    pub asks: Asks,
+    /// A folder, absolute, below which sessions keep what is not the user's.
+    pub scratch: Option<String>,
 }
 
 /// A command that was not taken.
@@ -296,9 +302,11 @@ impl Runtime {
         }
         let (board, nudged) = match &command.order {
             Order::Open(opening) => self.inner.create(command, opening).await?,
-            Order::Prompt(_) | Order::Cancel(_) | Order::Promote | Order::Resume => {
-                self.inner.open(&command.tree).await?
-            }
+            Order::Prompt(_)
+            | Order::Cancel(_)
+            | Order::Promote
+            | Order::Answer(_)
+            | Order::Resume => self.inner.open(&command.tree).await?,
         };
         let (orders, inputs) = mpsc::channel(INBOX);
         let parked = Parked::default();
@@ -388,7 +396,7 @@ impl Inner {
     async fn open(&self, tree: &TreeId) -> Result<(Arc<Board>, Arc<Notify>), StoreError> {
         let lease = self.parts.store.claim(tree).await?;
         let folded = session::load(&self.parts, &lease).await?;
-        let (board, nudged) = self.boards.add(lease, &self.parts.limits, folded);
+        let (board, nudged) = self.boards.add(lease, &self.parts, folded);
         session::recover(&self.parts, &board).await?;
         Ok((board, nudged))
     }
@@ -408,7 +416,7 @@ impl Inner {
                 "session {tree} exists already"
             )));
         }
-        let (board, nudged) = self.boards.add(lease, &self.parts.limits, folded);
+        let (board, nudged) = self.boards.add(lease, &self.parts, folded);
         let event = Event::Spawned(Box::new(self.root(opening)));
         let append = Append {
             at: self.parts.env.now(),
@@ -450,7 +458,7 @@ impl Inner {
         match &command.order {
             Order::Open(opening) => self.check_opening(command, opening),
             Order::Prompt(prompt) => check_prompt(prompt),
-            Order::Cancel(_) | Order::Promote | Order::Resume => Ok(()),
+            Order::Cancel(_) | Order::Promote | Order::Answer(_) | Order::Resume => Ok(()),
         }
     }
 
@@ -530,9 +538,12 @@ fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {
 }
 
 impl Boards {
-    fn add(&self, lease: Lease, limits: &Limits, tree: Tree) -> (Arc<Board>, Arc<Notify>) {
+    fn add(&self, lease: Lease, parts: &Parts, tree: Tree) -> (Arc<Board>, Arc<Notify>) {
         let id = lease.tree.clone();
-        let board = Arc::new(Board::new(lease, limits.clone(), tree));
+        let base = parts.scratch.as_deref();
+        let scratch = base.map(|base| scratch::of_session(base, &id));
+        let board = Board::new(lease, parts.limits.clone(), scratch, tree);
+        let board = Arc::new(board);
         let nudged = Arc::new(Notify::new());
         let mut boards = lock(&self.0);
         boards.retain(|_, listener| listener.board.strong_count() > 0);

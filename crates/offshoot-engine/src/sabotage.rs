@@ -34,6 +34,10 @@ pub(crate) enum Bug {
     WakeWithoutMail,
     /// A subscriber that has read ahead is told that the tree is quiet, as it was before.
     StaleIdle,
+    /// A call runs although the answer was no.
+    DeniedAndRun,
+    /// An answer is taken and does not reach the call that waits.
+    AnswerNotHeard,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

@@ -1,41 +1,38 @@
 //! The calls of one message: judged, started, waited for.
 //!
-//! Every call gets exactly one outcome, also when the turn is cancelled:
-//! cooperative first, then firm, and that sequence exists only here. Outcomes
-//! are appended as they come, whatever has come meanwhile in one append.
-//! Tools share one slot of the agent and run side by side, writes one after
-//! another; waiting for a child holds no slot (R27). A tool that panics has
-//! failed, and nothing else has.
+//! Every call gets exactly one outcome, also when the turn is cancelled.
+//! Outcomes are appended as they come, whatever has come meanwhile in one
+//! append. Arguments are checked before anything is decided (TLS-02). Whether a
+//! tool may run is said in `ask`, and it runs at the desk; waiting for a child
+//! or an answer holds no slot (R27).
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use offshoot_types::cancel::Cancel;
 use offshoot_types::command::Receipt;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, MessageId, RunId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantMessage, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision};
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::StoreError;
-use offshoot_types::tool::{Effect, Place, Tool, Work};
+use offshoot_types::tool::{Effect, Tool};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::ask::{self, Judged};
 use crate::context::{Callable, EngineCall, Prefix};
+use crate::desk::{Desk, ToolRun};
 use crate::log::Batch;
 use crate::node::Ordered;
-use crate::reply::Token;
 use crate::sabotage::{Bug, planted};
 use crate::settle;
-use crate::slots::{Rank, Slot};
 use crate::task;
+use crate::todo;
 use crate::update::Activity;
 
 /// Calls that have been let through and are to run.
@@ -45,21 +42,35 @@ pub(crate) struct Plan {
     children: Vec<(CallId, AgentId)>,
 }
 
-/// A tool call that is to run.
-struct ToolRun {
-    call: CallId,
-    tool: Arc<dyn Tool>,
-    arguments: RawJson,
-}
-
 /// A call that is over, with what has to be appended for it.
-struct Finished {
+pub(crate) struct Finished {
     call: CallId,
     /// Whether its start is still to be stored: that of a read rides with its end.
     starts: bool,
     outcome: Outcome,
     delivers: Vec<RunId>,
     promoted: Option<Ordered>,
+}
+
+impl Finished {
+    /// A call that tells of no child.
+    pub(crate) fn of(call: CallId, outcome: Outcome) -> Self {
+        Self {
+            call,
+            starts: false,
+            outcome,
+            delivers: Vec::new(),
+            promoted: None,
+        }
+    }
+
+    /// A call of a tool that ran.
+    pub(crate) fn ran(call: CallId, effect: Effect, outcome: Outcome) -> Self {
+        Self {
+            starts: effect == Effect::Read,
+            ..Self::of(call, outcome)
+        }
+    }
 }
 
 impl Plan {
@@ -101,16 +112,20 @@ impl Plan {
                 return Err(Outcome::error(ErrorKind::InvalidInput, text));
             }
         };
-        match prefix.find(&call.tool) {
-            None => Err(unknown_tool(prefix, &call.tool)),
-            Some(Callable::Engine(EngineCall::Task)) => {
+        let Some((spec, offer)) = prefix.find(&call.tool) else {
+            return Err(unknown_tool(prefix, &call.tool));
+        };
+        offer.schema.check(spec, arguments)?;
+        match &offer.callable {
+            Callable::Engine(EngineCall::Todo) => Err(todo::take(arguments)),
+            Callable::Engine(EngineCall::Task) => {
                 let child = task::plan(agent, call, arguments, processed, batch)?;
                 if !child.background {
                     self.children.push((call.id.clone(), child.id));
                 }
                 Ok(())
             }
-            Some(Callable::Tool(tool)) => self.admit_tool(agent, call, tool, arguments, batch),
+            Callable::Tool(tool) => self.admit_tool(agent, call, tool, arguments, batch),
         }
     }
 
@@ -122,26 +137,38 @@ impl Plan {
         arguments: &RawJson,
         batch: &mut Batch,
     ) -> Result<(), Outcome> {
-        let decision = permit(agent, tool, arguments)?;
-        let denied = denial(&call.tool, &decision);
-        batch.own(Event::Decided {
-            call: call.id.clone(),
-            decision,
-        });
-        if let Some(outcome) = denied {
-            return Err(outcome);
-        }
-        if tool.spec().effect == Effect::Write {
-            batch.own(Event::CallStarted {
-                call: call.id.clone(),
-                child: None,
-            });
-        }
-        let (tool, arguments) = (tool.clone(), arguments.clone());
+        let id = call.id.clone();
+        let asks = match ask::judge(agent, tool, arguments)? {
+            Judged::Asks(needs, decision) => {
+                batch.own(Event::Asked {
+                    call: id.clone(),
+                    needs: needs.clone(),
+                    decision,
+                });
+                Some(needs)
+            }
+            Judged::Decided(decision) => {
+                let denied = ask::denial(&call.tool, &decision);
+                batch.own(Event::Decided {
+                    call: id.clone(),
+                    decision,
+                    grant: None,
+                });
+                if let Some(outcome) = denied {
+                    return Err(outcome);
+                }
+                if tool.spec().effect == Effect::Write {
+                    let call = id.clone();
+                    batch.own(Event::CallStarted { call, child: None });
+                }
+                None
+            }
+        };
         self.tools.push(ToolRun {
-            call: call.id.clone(),
-            tool,
-            arguments,
+            call: id,
+            tool: tool.clone(),
+            arguments: arguments.clone(),
+            asks,
         });
         Ok(())
     }
@@ -154,9 +181,10 @@ impl Plan {
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let mut open = Open::of(&self);
         let desk = Desk::new(agent, cancel);
-        let mut calls: FuturesUnordered<BoxFuture<'_, Finished>> = FuturesUnordered::new();
+        let mut calls: FuturesUnordered<BoxFuture<'_, Result<Finished, StoreError>>> =
+            FuturesUnordered::new();
         for (call, child) in self.children {
-            calls.push(Box::pin(wait_for_child(agent, call, child)));
+            calls.push(Box::pin(wait_for_child(agent, call, child).map(Ok)));
         }
         for run in self.tools {
             calls.push(Box::pin(desk.run(run)));
@@ -168,7 +196,7 @@ impl Plan {
             if planted(Bug::DanglingCalls) && cancel.is_cancelled() {
                 return Ok(entries);
             }
-            agent.set_activity(open.activity(&desk));
+            agent.set_activity(open.activity(agent, &desk));
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if !stopped => {
@@ -177,14 +205,15 @@ impl Plan {
                         agent.board.cancel(child, CancelledBy::Ancestor);
                     }
                 }
+                () = desk.changed.notified() => {}
                 some = calls.next() => match some {
-                    Some(one) => finished.push(one),
+                    Some(one) => finished.push(one?),
                     None => return Ok(entries),
                 },
             }
             // Whatever else has ended by now shares the commit.
             while let Some(Some(more)) = calls.next().now_or_never() {
-                finished.push(more);
+                finished.push(more?);
             }
             if !finished.is_empty() {
                 open.close(&finished);
@@ -216,8 +245,19 @@ impl Open {
         }
     }
 
-    /// Returns what the agent waits for now (R29); of a crowd, the first few.
-    fn activity(&self, desk: &Desk<'_>) -> Activity {
+    /// Returns what the agent waits for now (R29); of a crowd, the first few. What waits for a person
+    /// comes first.
+    fn activity(&self, agent: &Agent, desk: &Desk<'_>) -> Activity {
+        let asking: Vec<String> = {
+            let state = agent.board.state();
+            let own = state.tree.agent(&agent.id);
+            let asks = |call: &CallId| own.is_some_and(|own| own.asks(call).is_some());
+            let asking = self.tools.iter().filter(|(call, _)| asks(call));
+            asking.map(|(_, tool)| tool.clone()).collect()
+        };
+        if !asking.is_empty() {
+            return Activity::Permission(asking.into_iter().take(Activity::SHOWN).collect());
+        }
         if self.tools.is_empty() {
             return Activity::Children(
                 self.children
@@ -274,7 +314,7 @@ async fn append(agent: &Agent, finished: Vec<Finished>) -> Result<Vec<Arc<Entry>
     for (order, receipt) in promoted {
         order.answer(receipt);
     }
-    agent.board.refuse_late_promotions(&agent.id, &calls);
+    agent.board.refuse_late_orders(&agent.id, &calls);
     Ok(entries)
 }
 
@@ -284,41 +324,6 @@ fn unknown_tool(prefix: &Prefix, name: &str) -> Outcome {
     Outcome::error(
         ErrorKind::UnknownTool,
         format!("there is no tool {name}; there are: {offered}"),
-    )
-}
-
-/// Asks the chain about everything a call needs and returns the strictest word.
-fn permit(agent: &Agent, tool: &Arc<dyn Tool>, arguments: &RawJson) -> Result<Decision, Outcome> {
-    let place = agent.place();
-    let id = &tool.spec().id;
-    let needs = std::panic::catch_unwind(AssertUnwindSafe(|| tool.needs(arguments, &place)))
-        .map_err(|_| panicked(id))?
-        .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))?;
-    let decisions = needs.iter().map(|need| agent.permissions.decide(id, need));
-    let free = || Decision {
-        action: Action::Allow,
-        layer: "needs nothing".to_owned(),
-        rule: None,
-    };
-    Ok(decisions
-        .min_by_key(|decision| decision.action)
-        .unwrap_or_else(free))
-}
-
-/// Returns what a call is told that may not run; `None` when it may.
-fn denial(tool: &str, decision: &Decision) -> Option<Outcome> {
-    let text = match decision.action {
-        Action::Allow => return None,
-        Action::Deny => format!("{tool} was denied by {}", decision.layer),
-        Action::Ask => format!("{tool} needs permission and nobody is here to give it"),
-    };
-    Some(Outcome::error(ErrorKind::Denied, text))
-}
-
-fn panicked(tool: &str) -> Outcome {
-    Outcome::error(
-        ErrorKind::Failed,
-        format!("{tool} broke down; this is a bug of the tool"),
     )
 }
 
@@ -362,127 +367,5 @@ async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Finished
             // The child was committed before this was called, so it has a node.
             (None, None) => std::future::pending().await,
         }
-    }
-}
-
-/// What the tools of one message share: a slot, and an order among those that write.
-struct Desk<'a> {
-    agent: &'a Agent,
-    cancel: &'a CancellationToken,
-    /// The slot, as long as one of them runs: it goes with the last, and not with the message.
-    slot: Mutex<Weak<Slot>>,
-    queueing: tokio::sync::Mutex<()>,
-    writing: tokio::sync::Mutex<()>,
-}
-
-impl<'a> Desk<'a> {
-    fn new(agent: &'a Agent, cancel: &'a CancellationToken) -> Self {
-        Self {
-            agent,
-            cancel,
-            slot: Mutex::default(),
-            queueing: tokio::sync::Mutex::default(),
-            writing: tokio::sync::Mutex::default(),
-        }
-    }
-
-    /// Runs one tool: under the slot, and a write after the writes before it.
-    async fn run(&self, run: ToolRun) -> Finished {
-        let ToolRun {
-            call,
-            tool,
-            arguments,
-        } = run;
-        let effect = tool.spec().effect;
-        let slot = self.share_slot().await;
-        // Fair: the lock is taken in the order of the calls.
-        let turn = match effect {
-            Effect::Write => Some(self.writing.lock().await),
-            Effect::Read => None,
-        };
-        let began = self.agent.parts.env.now();
-        let outcome = self.carry_out(&tool, arguments).await;
-        let took = self.agent.parts.env.now().get().saturating_sub(began.get());
-        drop((turn, slot));
-        Finished {
-            call,
-            starts: effect == Effect::Read,
-            outcome: outcome.took(took),
-            delivers: Vec::new(),
-            promoted: None,
-        }
-    }
-
-    /// Returns the slot that the tools share; none once the turn is cancelled, for then nothing runs.
-    async fn share_slot(&self) -> Option<Arc<Slot>> {
-        let _queue = self.queueing.lock().await;
-        if let Some(slot) = self.held() {
-            return Some(slot);
-        }
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => None,
-            slot = self.agent.board.slots.take(Rank::Resuming, self.agent.depth) => {
-                let slot = Arc::new(slot);
-                *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&slot);
-                Some(slot)
-            }
-        }
-    }
-
-    fn held(&self) -> Option<Arc<Slot>> {
-        self.slot
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .upgrade()
-    }
-
-    /// Runs a tool to its end: asked to stop when the turn is, dropped when it does not.
-    async fn carry_out(&self, tool: &Arc<dyn Tool>, arguments: RawJson) -> Outcome {
-        let id = &tool.spec().id;
-        if self.cancel.is_cancelled() {
-            return Outcome::error(
-                ErrorKind::Cancelled,
-                format!("{id} was cancelled before it ran"),
-            );
-        }
-        let cancel = Cancel::new(Token(self.cancel.clone()));
-        let call = Work {
-            cancel,
-            ..Work::new(arguments, self.agent.place())
-        };
-        let work = async { tool.run(call).await };
-        let work = AssertUnwindSafe(work).catch_unwind();
-        let mut work = std::pin::pin!(work);
-        let ended = tokio::select! {
-            biased;
-            ended = &mut work => ended,
-            () = self.cancel.cancelled() => {
-                match tokio::time::timeout(self.agent.board.limits.grace, work).await {
-                    Ok(ended) => ended,
-                    Err(_) => return dropped(tool),
-                }
-            }
-        };
-        ended.unwrap_or_else(|_| panicked(id))
-    }
-}
-
-/// Returns the outcome of a tool that did not stop when it was asked to.
-fn dropped(tool: &Arc<dyn Tool>) -> Outcome {
-    let id = &tool.spec().id;
-    match tool.spec().effect {
-        Effect::Read => Outcome::error(ErrorKind::Cancelled, format!("{id} was cancelled")),
-        Effect::Write => Outcome::error(
-            ErrorKind::Interrupted,
-            format!("{id} was cancelled and did not stop; whether it had an effect is unknown"),
-        ),
-    }
-}
-
-impl Agent {
-    /// Returns where a call of this agent works.
-    fn place(&self) -> Place {
-        Place::new(self.workspace.clone())
     }
 }

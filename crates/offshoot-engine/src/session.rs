@@ -26,6 +26,8 @@ use crate::next::Next;
 use crate::node::Ordered;
 use crate::recover;
 use crate::runtime::Parts;
+use crate::sabotage::{Bug, planted};
+use crate::scratch;
 use crate::turn;
 use crate::update::Update;
 
@@ -141,6 +143,21 @@ impl Session {
             self.actors.shutdown().await;
             self.board.publish(Update::Parked(error.message));
         }
+        self.end_leftovers().await;
+    }
+
+    /// Ends what calls of any agent have left running: it dies with the session at the latest.
+    async fn end_leftovers(&self) {
+        let tools = self.parts.tools.tools();
+        let agents: Vec<AgentId> = {
+            let state = self.board.state();
+            state.tree.walk().into_iter().cloned().collect()
+        };
+        for agent in agents {
+            for tool in &tools {
+                tool.end(agent.as_str()).await;
+            }
+        }
     }
 
     async fn serve(&mut self) -> Result<(), StoreError> {
@@ -203,8 +220,15 @@ impl Session {
             return Err(StoreError::new(StoreErrorKind::Conflict, what));
         }
         for order in late {
-            self.note(order, nothing("the agent had already ended"))
-                .await?;
+            let why = match order.command.order {
+                Order::Answer(_) => "the call was over by then",
+                Order::Open(_)
+                | Order::Prompt(_)
+                | Order::Cancel(_)
+                | Order::Promote
+                | Order::Resume => "the agent had already ended",
+            };
+            self.note(order, nothing(why)).await?;
         }
         for id in stirred {
             if !self.mailboxes.contains_key(&id) && self.has_work(&id) {
@@ -261,12 +285,15 @@ impl Session {
         };
         let spawned = &state.tree.agent(id)?.spawned;
         let last = entries.last()?.seq;
+        let scratch = self.board.scratch.as_deref();
+        let scratch = scratch.and_then(|session| scratch::of_agent(session, &state.tree, id));
         Some(Agent {
             id: id.clone(),
             definition: spawned.definition.clone(),
             depth: spawned.depth,
             model: spawned.model.clone(),
             workspace: workspace.clone(),
+            scratch,
             date: date.clone(),
             permissions: state.node(id)?.permissions.clone(),
             board: self.board.clone(),
@@ -380,6 +407,7 @@ impl Session {
                 self.note(order, receipt).await
             }
             Order::Promote => self.promote(order).await,
+            Order::Answer(_) => self.answer(order).await,
         }
     }
 
@@ -438,6 +466,36 @@ impl Session {
                     .await
             }
             None => Ok(()),
+        }
+    }
+
+    /// Hands an answer to the call that waits for it. The first one counts.
+    async fn answer(&mut self, order: Ordered) -> Result<(), StoreError> {
+        let Order::Answer(answer) = &order.command.order else {
+            return Ok(());
+        };
+        let (agent, call) = (order.command.agent.clone(), answer.call.clone());
+        let refused = {
+            let mut state = self.board.state();
+            let asks = state.tree.agent(&agent).and_then(|own| own.asks(&call));
+            let asks = asks.is_some();
+            match state.node_mut(&agent) {
+                Some(node) if asks && !node.answers.contains_key(&call) => {
+                    node.answers.insert(call, order);
+                    None
+                }
+                Some(_) | None => Some((order, asks)),
+            }
+        };
+        match refused {
+            None => {
+                if !planted(Bug::AnswerNotHeard) {
+                    self.board.answered.notify_waiters();
+                }
+                Ok(())
+            }
+            Some((order, true)) => self.note(order, nothing("it has been answered")).await,
+            Some((order, false)) => self.note(order, nothing("nobody asks that")).await,
         }
     }
 

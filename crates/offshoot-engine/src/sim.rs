@@ -111,9 +111,10 @@ fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
 #[test]
 fn every_planted_bug_of_the_engine_is_found() {
     use Bug::{
-        CancelStopsShort, DanglingCalls, EntryNotPublished, LostWake, MarkedButNotTold,
-        OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst, ReplayAfterShown,
-        SettleBeforeChildren, SlotLeak, StaleIdle, ToldButNotMarked, WakeWithoutMail,
+        AnswerNotHeard, CancelStopsShort, DanglingCalls, DeniedAndRun, EntryNotPublished, LostWake,
+        MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst,
+        ReplayAfterShown, SettleBeforeChildren, SlotLeak, StaleIdle, ToldButNotMarked,
+        WakeWithoutMail,
     };
     let bugs = [
         ToldButNotMarked,
@@ -130,6 +131,8 @@ fn every_planted_bug_of_the_engine_is_found() {
         MarkedButNotTold,
         WakeWithoutMail,
         StaleIdle,
+        DeniedAndRun,
+        AnswerNotHeard,
     ];
     for bug in bugs {
         let seeds = found(Some(bug), None);

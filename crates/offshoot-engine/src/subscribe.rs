@@ -169,6 +169,7 @@ fn join(board: &Arc<Board>) -> Source {
         .map(|(id, activity)| Update::Activity(id, activity))
         .collect();
     then.extend(snapshot.open.into_iter().map(Update::Delta));
+    then.extend(snapshot.outputs.into_iter().map(Update::Output));
     if snapshot.idle {
         then.push(Update::Idle);
     }

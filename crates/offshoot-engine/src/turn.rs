@@ -115,6 +115,7 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
         end: how,
     });
     if let Some(settled) = agent.settles_after(&events) {
+        agent.end_leftovers().await;
         let mut with_settlement = events.clone();
         with_settlement.push(settled);
         match agent.log.append(with_settlement).await {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use offshoot_types::event::Entry;
-use offshoot_types::id::{AgentId, MessageId};
+use offshoot_types::id::{AgentId, CallId, MessageId};
 
 /// What a subscriber sees.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub enum Update {
     Entry(Arc<Entry>),
     /// A piece of a message that is not committed yet.
     Delta(Delta),
+    /// A piece of what a call says while it runs.
+    Output(Output),
     /// An agent does something else now, or waits for something else (R29).
     Activity(AgentId, Activity),
     /// Nothing runs, nothing is queued, nothing waits to be told (R19).
@@ -33,6 +35,19 @@ pub struct Delta {
     /// What kind of text.
     pub kind: DeltaKind,
     /// How many bytes of that kind came before.
+    pub offset: usize,
+    /// The piece.
+    pub text: String,
+}
+
+/// A piece of what a call says while it runs. Nothing of it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Whose call.
+    pub agent: AgentId,
+    /// Which call.
+    pub call: CallId,
+    /// How many bytes came before.
     pub offset: usize,
     /// The piece.
     pub text: String,
@@ -65,6 +80,8 @@ pub enum Activity {
         /// What came back last time.
         message: String,
     },
+    /// Waits until somebody allows calls of these tools; of many, the first few.
+    Permission(Vec<String>),
     /// Runs tools; of many, the first few.
     Tools(Vec<String>),
     /// Waits for children; of many, the first few.

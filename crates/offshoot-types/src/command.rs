@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{AgentId, CommandId, MessageId, TreeId};
+use crate::id::{AgentId, CallId, CommandId, MessageId, TreeId};
 use crate::json::RawJson;
 use crate::settlement::Settlement;
 
@@ -35,6 +35,8 @@ pub enum Order {
     Cancel(Scope),
     /// Let the parent's call return now; the child goes on in the background.
     Promote,
+    /// Answer what the agent asked.
+    Answer(Answer),
     /// Go on with whatever is queued or waiting; what opening a session does.
     Resume,
 }
@@ -67,6 +69,30 @@ pub struct Prompt {
     pub metadata: Option<RawJson>,
 }
 
+/// An answer to what an agent asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The call that waits.
+    pub call: CallId,
+    /// What was said.
+    pub verdict: Verdict,
+}
+
+/// Whether a call may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// This time.
+    Once,
+    /// This time, and whenever an agent of the session needs the like.
+    Session,
+    /// No.
+    Deny {
+        /// Why, for the agent; may be empty.
+        reason: String,
+    },
+}
+
 /// How much to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -91,6 +117,8 @@ pub enum Receipt {
     TurnCancelled,
     /// The call has returned.
     Promoted,
+    /// The answer was taken.
+    Answered,
     /// The session goes on.
     Resumed,
     /// There was nothing to do.

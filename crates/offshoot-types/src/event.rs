@@ -12,7 +12,7 @@ use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, T
 use crate::json::RawJson;
 use crate::message::{AssistantMessage, UserMessage};
 use crate::outcome::Outcome;
-use crate::permission::{Decision, Layer};
+use crate::permission::{Decision, Grant, Layer, Need};
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 
 /// One committed fact.
@@ -68,12 +68,25 @@ pub enum Event {
     /// The model gave a message. Its calls are open from here on.
     Replied(AssistantMessage),
 
-    /// The permission chain was asked about a call (R23).
+    /// The chain said ask: somebody has to decide before the call may run.
+    Asked {
+        /// Which call.
+        call: CallId,
+        /// What it needs and nobody has allowed yet.
+        needs: Vec<Need>,
+        /// What the chain said and why.
+        decision: Decision,
+    },
+
+    /// It was decided whether a call may run (R23): by the chain, or by an answer to what was asked.
     Decided {
         /// Which call.
         call: CallId,
-        /// What it said and why.
+        /// What was said and why.
         decision: Decision,
+        /// What the answer allows from here on (R22).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grant: Option<Grant>,
     },
 
     /// A call began to run.
@@ -192,6 +205,7 @@ impl Event {
             | Self::Prompted(_)
             | Self::TurnStarted { .. }
             | Self::Replied(_)
+            | Self::Asked { .. }
             | Self::Decided { .. }
             | Self::CallStarted { .. }
             | Self::TurnEnded { .. }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::AgentId;
+
 /// What a decision says. Ordered from the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -98,15 +100,19 @@ impl Layer {
         }
     }
 
-    /// The grant of a session: read and write inside `root`, nothing else said.
-    pub fn root_grant(root: &str) -> Self {
-        let inside = format!("{}/**", glob_escape(root.trim_end_matches('/')));
+    /// The grant of a session: read inside `root`, read and write in its scratch folder. Nothing is
+    /// said of anything else.
+    pub fn root_grant(root: &str, scratch: Option<&str>) -> Self {
+        let read = |pattern| Rule::new("fs.read", pattern, Action::Allow);
+        // The folder itself as well: that is what looking for files in it asks for.
+        let mut rules = vec![read(glob_escape(bare(root))), read(inside(root))];
+        if let Some(scratch) = scratch.map(inside) {
+            rules.push(read(scratch.clone()));
+            rules.push(Rule::new("fs.write", scratch, Action::Allow));
+        }
         Self {
             name: "root grant".to_owned(),
-            rules: vec![
-                Rule::new("fs.read", inside.clone(), Action::Allow),
-                Rule::new("fs.write", inside, Action::Allow),
-            ],
+            rules,
             closed: false,
             standing: Standing::Grants,
         }
@@ -170,6 +176,42 @@ pub struct Decision {
     /// The rule that decided; `None` for a closed layer's implicit deny and for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
+}
+
+/// What a person's answer allows from then on (R22).
+///
+/// Looked at only where the chain said ask, so it never touches a deny.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// For this agent and everything below it.
+    pub agent: AgentId,
+    /// What is allowed.
+    pub rules: Vec<Rule>,
+}
+
+impl Grant {
+    /// What "for this session" means for a need: the same command again, any file of the workspace.
+    pub fn like(agent: AgentId, needs: &[Need], workspace: &str) -> Self {
+        let root = workspace.trim_end_matches('/');
+        let rule = |need: &Need| {
+            let below = need.target.strip_prefix(root);
+            let pattern = match below.is_some_and(|rest| rest.starts_with('/')) {
+                true => inside(root),
+                false => glob_escape(&need.target),
+            };
+            Rule::new(need.capability.clone(), pattern, Action::Allow)
+        };
+        let mut rules: Vec<Rule> = needs.iter().map(rule).collect();
+        rules.dedup();
+        Self { agent, rules }
+    }
+
+    /// Returns the rule that allows a need; the caller looks whether it is for the agent.
+    pub fn allows(&self, tool: &str, need: &Need) -> Option<&Rule> {
+        self.rules
+            .iter()
+            .find(|rule| rule.weight(tool, need).is_some())
+    }
 }
 
 /// The chain of one agent, from the host down to itself.
@@ -285,6 +327,19 @@ fn one(pattern: &[u8], byte: u8) -> Option<usize> {
         [b'?', ..] => (byte != b'/').then_some(1),
         [literal, ..] => (*literal == byte).then_some(1),
         [] => None,
+    }
+}
+
+/// Returns the pattern of a folder and everything in it.
+fn inside(folder: &str) -> String {
+    format!("{}/**", glob_escape(folder.trim_end_matches('/')))
+}
+
+/// Returns a folder without the slashes at its end; `/` stays.
+fn bare(folder: &str) -> &str {
+    match folder.trim_end_matches('/') {
+        "" => "/",
+        bare => bare,
     }
 }
 

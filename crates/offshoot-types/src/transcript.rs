@@ -132,6 +132,7 @@ impl Transcript {
             Event::CallFinished { call, outcome, .. } => self.answer(call, outcome)?,
             Event::Spawned(_)
             | Event::TurnStarted { prompt: None, .. }
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::TurnEnded { .. }

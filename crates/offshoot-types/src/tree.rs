@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
 use crate::message::{StopReason, Usage};
+use crate::permission::{Grant, Need, Rule};
 use crate::settlement::Settlement;
 
 /// A tree, as its log has it so far.
@@ -21,6 +22,7 @@ pub struct Tree {
     root: Option<AgentId>,
     agents: HashMap<AgentId, Agent>,
     open_runs: usize,
+    grants: Vec<Grant>,
 }
 
 /// An agent, as the log has it so far.
@@ -87,6 +89,8 @@ pub struct OpenCall {
     pub started: bool,
     /// The child it waits for, for a blocking `task`.
     pub child: Option<AgentId>,
+    /// What it needs and nobody has decided yet.
+    pub asks: Option<Vec<Need>>,
 }
 
 /// One run of an agent.
@@ -136,6 +140,7 @@ impl Tally {
             Event::TurnEnded { end, .. } => self.end = Some(end.clone()),
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }
@@ -252,6 +257,28 @@ impl Tree {
         (open.child.as_ref() == Some(&run.agent)).then_some(&open.call)
     }
 
+    /// Returns the rule of an answer that allows an agent what it needs (R22).
+    pub fn granted(&self, agent: &AgentId, tool: &str, need: &Need) -> Option<&Rule> {
+        let of_agent = |grant: &&Grant| self.is_below(agent, &grant.agent);
+        let mut grants = self.grants.iter().filter(of_agent);
+        grants.find_map(|grant| grant.allows(tool, need))
+    }
+
+    /// Tells whether an agent is another or descends from it.
+    fn is_below(&self, agent: &AgentId, top: &AgentId) -> bool {
+        let mut at = Some(agent);
+        while let Some(id) = at {
+            if id == top {
+                return true;
+            }
+            at = self
+                .agents
+                .get(id)
+                .and_then(|agent| Some(&agent.parent()?.agent));
+        }
+        false
+    }
+
     /// Takes the next entry, or says which rule it breaks and stays as it was.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), Violation> {
         self.check(entry).map_err(|what| Violation {
@@ -310,6 +337,7 @@ impl Tree {
             | Event::Prompted(_)
             | Event::TurnStarted { .. }
             | Event::Replied(_)
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::TurnEnded { .. }
@@ -335,8 +363,12 @@ impl Tree {
                     self.take_delivered(&entry.agent, run);
                 }
             }
+            Event::Decided {
+                grant: Some(grant), ..
+            } => self.grants.push(grant.clone()),
             Event::Prompted(_)
             | Event::Replied(_)
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::TurnEnded { .. } => {}
@@ -474,6 +506,11 @@ impl Agent {
             .map(|(_, settlement)| settlement)
     }
 
+    /// Returns what a call needs and nobody has decided yet.
+    pub fn asks(&self, call: &CallId) -> Option<&[Need]> {
+        self.calls.get(call)?.asks.as_deref()
+    }
+
     /// Tells whether it has been asked under this message id before.
     pub fn knows_prompt(&self, id: &MessageId) -> bool {
         self.prompts.contains(id)
@@ -510,6 +547,12 @@ impl Agent {
                 ids.sort();
                 holds(ids.windows(2).all(|pair| pair[0] != pair[1]), Broken::Call)
             }
+            Event::Asked { call, .. } => holds(
+                self.calls
+                    .get(call)
+                    .is_some_and(|open| !open.started && open.asks.is_none()),
+                Broken::Call,
+            ),
             Event::Decided { call, .. } => holds(self.calls.contains_key(call), Broken::Call),
             Event::CallStarted { call, .. } => holds(
                 self.calls.get(call).is_some_and(|open| !open.started),
@@ -538,7 +581,17 @@ impl Agent {
         self.seq = entry.seq;
         self.tally.take(&entry.event);
         match &entry.event {
-            Event::Spawned(_) | Event::Decided { .. } | Event::Settled { .. } => {}
+            Event::Spawned(_) | Event::Settled { .. } => {}
+            Event::Asked { call, needs, .. } => {
+                if let Some(open) = self.calls.get_mut(call) {
+                    open.asks = Some(needs.clone());
+                }
+            }
+            Event::Decided { call, .. } => {
+                if let Some(open) = self.calls.get_mut(call) {
+                    open.asks = None;
+                }
+            }
             Event::Prompted(message) => {
                 self.queue.push_back(message.id.clone());
                 self.prompts.insert(message.id.clone());
@@ -575,6 +628,7 @@ impl Agent {
                                 index,
                                 started: false,
                                 child: None,
+                                asks: None,
                             },
                         )
                     })

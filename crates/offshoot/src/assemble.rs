@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_engine::{Limits, Parts, Runtime};
+use offshoot_engine::{Asks, Limits, Parts, Runtime};
 use offshoot_models::{ModelSet, Scripted};
 use offshoot_store::Handle;
 use offshoot_types::manifest::{Manifest, Registry};
@@ -86,6 +86,8 @@ pub(crate) fn runtime(store: Arc<dyn Store>, models: Models) -> Runtime {
         registry,
         env: Arc::new(System),
         limits: Limits::default(),
+        asks: Asks::Nobody,
+        scratch: None,
     })
 }
 

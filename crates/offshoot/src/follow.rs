@@ -132,6 +132,7 @@ impl<'a> Follower<'a> {
                 update = self.news.next() => match update? {
                     Update::Entry(entry) => self.take(&entry)?,
                     Update::Delta(delta) => self.view.delta(&delta)?,
+                    Update::Output(output) => self.view.output(&output)?,
                     Update::Activity(agent, activity) => {
                         self.view.activity(&self.tree, &agent, &activity);
                     }

@@ -6,18 +6,20 @@
 //! chain. A turn of the wire is a step of ours: it ends when the calls of one
 //! message have their outcomes.
 
+mod permission;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 use std::collections::HashMap;
 
-use offshoot_engine::{Delta, DeltaKind};
+use offshoot_engine::{Delta, DeltaKind, Output};
 use offshoot_types::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, Timestamp, TreeId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, UserMessage};
 use offshoot_types::outcome::{Body as Answer, Outcome};
+use offshoot_types::permission::{Decision, Need};
 use offshoot_types::settlement::{CancelledBy, FailureKind, Settlement, Status};
 use uuid::Uuid;
 
@@ -67,6 +69,7 @@ struct OpenCall {
     tool: String,
     arguments: RawJson,
     started: bool,
+    asked: bool,
 }
 
 impl Fold {
@@ -126,6 +129,15 @@ impl Fold {
         Some(self.unstored(at, &delta.agent.clone(), body))
     }
 
+    /// Returns the event for what a call says while it runs.
+    pub(crate) fn output(&mut self, output: &Output, at: Timestamp) -> WireEvent {
+        let body = Body::ToolOutput(wire::ToolOutput {
+            tool_call_id: output.call.clone(),
+            partial_output: output.text.clone(),
+        });
+        self.unstored(at, &output.agent, body)
+    }
+
     /// Returns the event that says the tree is quiet.
     pub(crate) fn idle(&mut self, at: Timestamp) -> WireEvent {
         let root = self.tree.root().clone();
@@ -177,7 +189,16 @@ impl Fold {
             return Vec::new();
         };
         match &entry.event {
-            Event::Spawned(_) | Event::Decided { .. } => Vec::new(),
+            Event::Spawned(_) => Vec::new(),
+            Event::Asked { call, needs, .. } => agent.asked(call, needs).into_iter().collect(),
+            Event::Decided {
+                call,
+                decision,
+                grant,
+            } => agent
+                .decided(call, decision, grant.is_some())
+                .into_iter()
+                .collect(),
             Event::Prompted(message) => {
                 agent.queued.insert(message.id.clone(), message.clone());
                 Vec::new()
@@ -298,6 +319,7 @@ impl Agent {
                 tool: call.tool.clone(),
                 arguments,
                 started: false,
+                asked: false,
             };
             self.open.insert(call.id.clone(), open);
             self.calls += 1;
@@ -322,6 +344,21 @@ impl Agent {
             parent_tool_call_id: self.parent_call(),
         });
         vec![usage, whole]
+    }
+
+    fn asked(&mut self, call: &CallId, needs: &[Need]) -> Option<Body> {
+        let open = self.open.get_mut(call)?;
+        open.asked = true;
+        let requested = permission::requested(call, &open.tool, &open.arguments, needs);
+        Some(Body::PermissionRequested(Box::new(requested)))
+    }
+
+    /// Of what nobody was asked there is no event.
+    fn decided(&mut self, call: &CallId, decision: &Decision, for_session: bool) -> Option<Body> {
+        let open = self.open.get_mut(call).filter(|open| open.asked)?;
+        open.asked = false;
+        let completed = permission::completed(call, decision, for_session);
+        Some(Body::PermissionCompleted(completed))
     }
 
     fn call_started(&mut self, call: &CallId) -> Option<Body> {

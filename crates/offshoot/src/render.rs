@@ -10,7 +10,7 @@ use offshoot_types::event::{Entry, Event, Origin, Spawned, TurnEnd};
 use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
-use offshoot_types::permission::Action;
+use offshoot_types::permission::{Action, Need};
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
 
 use crate::clock;
@@ -138,7 +138,11 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             ("turn", format!("{turn} of run {run}, by {by}"))
         }
         Event::Replied(message) => ("said", reply(message, length)),
-        Event::Decided { call, decision } => {
+        Event::Asked { call, needs, .. } => {
+            let needs: Vec<String> = needs.iter().map(need).collect();
+            ("asked", format!("{call} for {}", needs.join(", ")))
+        }
+        Event::Decided { call, decision, .. } => {
             let word = match decision.action {
                 Action::Allow => "allowed",
                 Action::Ask => "needs an answer",
@@ -161,6 +165,12 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             ("settled", format!("run {run} {end}"))
         }
     }
+}
+
+/// Renders what a call needs: `fs.write /w/a`.
+fn need(need: &Need) -> String {
+    let Need { capability, target } = need;
+    format!("{capability} {}", Length::Cut.cut(target, MOST_OF_CALL))
 }
 
 fn birth(spawned: &Spawned) -> String {

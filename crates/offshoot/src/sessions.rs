@@ -225,6 +225,7 @@ async fn cancel(data_dir: &Path, id: &str, scope: Scope, json: bool) -> Result<(
             | Receipt::Opened
             | Receipt::Prompted
             | Receipt::Promoted
+            | Receipt::Answered
             | Receipt::Resumed,
             _,
         ) => stdout.line(word(&receipt))?,
@@ -257,6 +258,7 @@ fn word(receipt: &Receipt) -> &'static str {
         | Receipt::Opened
         | Receipt::Prompted
         | Receipt::Promoted
+        | Receipt::Answered
         | Receipt::Resumed => "nothing to cancel",
     }
 }

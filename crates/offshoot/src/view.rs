@@ -7,7 +7,7 @@
 
 use std::io;
 
-use offshoot_engine::{Activity, Delta};
+use offshoot_engine::{Activity, Delta, Output};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event, Origin, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
@@ -147,6 +147,17 @@ impl View {
         }
     }
 
+    /// Shows what a call says while it runs.
+    pub(crate) fn output(&mut self, output: &Output) -> io::Result<()> {
+        match &mut self.form {
+            Form::Answers(_) => Ok(()),
+            Form::Events(fold) => {
+                let event = fold.output(output, System.now());
+                print(&mut self.stdout, &event)
+            }
+        }
+    }
+
     /// Shows that the tree is quiet, and how the run of the agent that was asked ended.
     pub(crate) fn quiet(&mut self, settlement: Option<&Settlement>) -> io::Result<()> {
         let answers = match &mut self.form {
@@ -197,6 +208,7 @@ impl Answers {
             Event::Spawned(_)
             | Event::Prompted(_)
             | Event::Completion { .. }
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }
@@ -231,6 +243,7 @@ fn is_work(event: &Event) -> bool {
         Event::Spawned(_)
         | Event::Prompted(_)
         | Event::Completion { .. }
+        | Event::Asked { .. }
         | Event::Decided { .. }
         | Event::CallStarted { .. }
         | Event::CallFinished { .. } => false,
@@ -273,6 +286,7 @@ fn progress(tree: &Tree, entry: &Entry) {
         | Event::Completion { .. }
         | Event::TurnStarted { .. }
         | Event::Replied(_)
+        | Event::Asked { .. }
         | Event::Decided { .. }
         | Event::CallStarted { .. }
         | Event::CallFinished { .. }

@@ -9,14 +9,14 @@ fn registry() -> Registry {
     registry
 }
 
-/// Checks what an agent may do in a session that may read and write its workspace.
+/// Checks what an agent may do in a session that may read its workspace.
 #[track_caller]
 fn check(agent: &str, capability: &str, expected: Action) {
     let registry = registry();
     let manifest: &Manifest = registry.get(agent).unwrap();
     let layer = Layer::of_agent(&manifest.name, manifest.permissions.as_deref());
     let permissions = Permissions::empty()
-        .narrow(Layer::root_grant("/w"))
+        .narrow(Layer::root_grant("/w", None))
         .narrow(layer);
     let need = Need {
         capability: capability.to_owned(),
@@ -47,7 +47,7 @@ fn explore_reads_and_does_nothing_else() {
 fn build_and_general_may_do_what_the_session_may() {
     for agent in ["build", "general"] {
         check(agent, "fs.read", Action::Allow);
-        check(agent, "fs.write", Action::Allow);
+        check(agent, "fs.write", Action::Ask);
         check(agent, "shell.run", Action::Ask);
     }
 }

@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, MessageId, Pos, RunId, TreeId};
+use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, TreeId};
 use offshoot_types::model::{Request, RequestMessage};
+use offshoot_types::outcome::{Body, ErrorKind};
+use offshoot_types::permission::Action;
 use offshoot_types::settlement::Status;
 use offshoot_types::tree::Tree;
 
@@ -227,6 +229,7 @@ pub(crate) fn judge(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree,
         return Err("the chat rows are not what the log adds up to".to_owned());
     }
     woken_by_mail(&entries)?;
+    allowed_first(&entries)?;
     survived(disk, witness, &entries)?;
     if witness.published.lock().unwrap().len() != entries.len() {
         return Err("a subscriber did not see the whole log".to_owned());
@@ -248,6 +251,47 @@ fn woken_by_mail(entries: &[Entry]) -> Result<(), String> {
         };
         if !told.remove(agent) && prompt.is_none() {
             return Err(format!("{agent} was woken and told nothing"));
+        }
+    }
+    Ok(())
+}
+
+/// What was asked has run only after somebody said yes.
+fn allowed_first(entries: &[Entry]) -> Result<(), String> {
+    let mut asked: BTreeMap<(&AgentId, &CallId), bool> = BTreeMap::new();
+    for entry in entries {
+        let agent = &entry.agent;
+        match &entry.event {
+            Event::Asked { call, .. } => drop(asked.insert((agent, call), false)),
+            Event::Decided { call, decision, .. } => {
+                if let Some(allowed) = asked.get_mut(&(agent, call)) {
+                    *allowed = decision.action == Action::Allow;
+                }
+            }
+            Event::CallFinished { call, outcome, .. } => {
+                let refused = asked.remove(&(agent, call)) == Some(false);
+                let not_run = matches!(
+                    outcome.body,
+                    Body::Error {
+                        kind: ErrorKind::Denied | ErrorKind::Cancelled | ErrorKind::Interrupted,
+                        ..
+                    }
+                );
+                if refused && !not_run {
+                    return Err(format!("{call} of {agent} ran and nobody had allowed it"));
+                }
+            }
+            Event::CallStarted { call, .. } if asked.get(&(agent, call)) == Some(&false) => {
+                return Err(format!("{call} of {agent} began before it was allowed"));
+            }
+            Event::CallStarted { .. }
+            | Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Completion { .. }
+            | Event::TurnStarted { .. }
+            | Event::Replied(_)
+            | Event::TurnEnded { .. }
+            | Event::Settled { .. } => {}
         }
     }
     Ok(())

@@ -9,12 +9,24 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use offshoot_types::command::{Command, Order, Prompt, Receipt, Scope};
-use offshoot_types::id::{AgentId, CommandId, MessageId};
+use offshoot_types::command::{Answer, Command, Order, Prompt, Receipt, Scope, Verdict};
+use offshoot_types::id::{AgentId, CallId, CommandId, MessageId};
 use offshoot_types::store::StoreErrorKind;
+use offshoot_types::tree::{Agent, Tree};
 
 use super::world::{PATIENCE, World};
 use crate::runtime::CommandError;
+
+/// Returns the calls that wait for an answer.
+fn asked(tree: &Tree) -> Vec<(AgentId, CallId)> {
+    let mut asked = Vec::new();
+    for id in tree.walk() {
+        let calls = tree.agent(id).map(Agent::open_calls).unwrap_or_default();
+        let calls = calls.iter().filter(|open| open.asks.is_some());
+        asked.extend(calls.map(|open| (id.clone(), open.call.clone())));
+    }
+    asked
+}
 
 impl World {
     /// Does one thing a person, another process or bad luck might do.
@@ -51,12 +63,13 @@ impl World {
     /// Returns something a person might want.
     fn wish(&mut self) -> (AgentId, Order) {
         let root = self.tree.root().clone();
-        match self.chance.below(14) {
+        match self.chance.below(20) {
             0..=6 => (root, self.prompt("go")),
             7 => (self.some_agent(), self.prompt("more")),
             8 | 9 => (self.some_agent(), Order::Cancel(Scope::Run)),
             10 => (self.some_agent(), Order::Cancel(Scope::Turn)),
             11 | 12 => (self.some_agent(), Order::Promote),
+            13..=18 => self.some_answer(),
             _ => (root, Order::Resume),
         }
     }
@@ -69,6 +82,39 @@ impl World {
             text: text.to_owned(),
             metadata: None,
         })
+    }
+
+    /// Returns an answer to something that is asked, or that nobody asks.
+    fn some_answer(&self) -> (AgentId, Order) {
+        let asked = asked(&self.tree_on_disk());
+        let (agent, call) = match asked.get(self.chance.below(asked.len().max(1))) {
+            Some(asked) if !self.chance.one_in(8) => asked.clone(),
+            Some(_) | None => (self.some_agent(), CallId::new("nobody's")),
+        };
+        let verdict = match self.chance.below(4) {
+            0 => Verdict::Session,
+            1 | 2 => Verdict::Deny {
+                reason: "no".to_owned(),
+            },
+            _ => Verdict::Once,
+        };
+        (agent, Order::Answer(Answer { call, verdict }))
+    }
+
+    /// Answers everything that is asked.
+    pub(super) async fn answer_all(&mut self, tree: &Tree) -> Result<(), String> {
+        let answer = |(agent, call)| {
+            let verdict = Verdict::Once;
+            (agent, Order::Answer(Answer { call, verdict }))
+        };
+        let answers: Vec<_> = asked(tree).into_iter().map(answer).collect();
+        if answers.is_empty() {
+            return Ok(());
+        }
+        self.send(answers).await?;
+        // Who asked may have died: an answer settles what is left of it and starts nothing (R16).
+        let root = self.tree.root().clone();
+        self.send(vec![(root, Order::Resume)]).await
     }
 
     fn some_agent(&self) -> AgentId {

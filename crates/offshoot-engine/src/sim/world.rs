@@ -22,6 +22,7 @@ use super::chance::Chance;
 use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool};
 use super::oracle::{self, Texts, Verdict, Witness};
+use crate::ask::Asks;
 use crate::limits::Limits;
 use crate::runtime::{Ending, Parts, Runtime};
 use crate::update::Update;
@@ -120,6 +121,7 @@ pub(super) struct World {
     pub(super) tree: TreeId,
     pub(super) processes: Vec<Process>,
     limits: Limits,
+    asks: Asks,
     started: u32,
     deaths: u64,
     deaths_left: usize,
@@ -151,6 +153,7 @@ impl World {
             depth: 2 + chance.below(4) as u32,
             ..Limits::default()
         };
+        let asks = [Asks::Nobody, Asks::Yes, Asks::Somebody][chance.below(3)];
         Self {
             chance,
             disk,
@@ -158,6 +161,7 @@ impl World {
             tree: TreeId::of(AgentId::new("root")),
             processes: Vec::new(),
             limits,
+            asks,
             started: 0,
             deaths: 0,
             deaths_left,
@@ -218,6 +222,7 @@ impl World {
             if oracle::is_quiet(&tree) && seen == tree.pos().get() {
                 return Ok(());
             }
+            self.answer_all(&tree).await?;
             if tokio::time::Instant::now() > until {
                 let what = if oracle::is_quiet(&tree) {
                     "the subscriber"
@@ -310,6 +315,8 @@ impl World {
             registry: registry(),
             env: Arc::new(SimEnv(self.witness.clone())),
             limits: self.limits.clone(),
+            asks: self.asks,
+            scratch: None,
         });
         #[expect(
             clippy::disallowed_methods,
@@ -349,7 +356,7 @@ impl World {
                     Update::Entry(entry) => witness.published(entry, &disk),
                     Update::Delta(delta) => texts.take(&delta, &witness.verdict),
                     Update::Idle => witness.idle(&limits),
-                    Update::Activity(..) | Update::Parked(_) => {}
+                    Update::Output(_) | Update::Activity(..) | Update::Parked(_) => {}
                 }
                 if chance.one_in(10) {
                     chance.pause().await;

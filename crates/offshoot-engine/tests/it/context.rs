@@ -84,7 +84,7 @@ async fn ses_21_the_sections_come_in_their_order() {
     stage.ask("go").await;
     let system = stage.script.sent("lead")[0].system.to_string();
     let expected = "Lead.\n\n# Environment\nplatform: linux\nworkspace: /w\ndate: 2026-11-15\n\
-                    model: script\n\n# Tools\n- read: read for tests\n- write: write for tests\n- run: run for tests\n- task: ";
+                    model: script\n\n# Tools\n- read: read for tests\n- write: write for tests\n- run: run for tests\n- todo: ";
     assert!(system.starts_with(expected), "{system}");
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod abort;
+mod asks;
 mod background;
 mod blocking;
 mod context;
@@ -15,3 +16,4 @@ mod permissions;
 mod restart;
 mod stage;
 mod talk;
+mod tools;

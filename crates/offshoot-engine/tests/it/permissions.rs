@@ -1,5 +1,6 @@
 //! A child may do no more than its parent.
 
+use offshoot_engine::{Asks, Limits};
 use offshoot_types::event::Event;
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::permission::Action;
@@ -49,7 +50,10 @@ async fn r23_every_decision_is_an_entry_that_names_who_decided() {
         })
         .collect();
     let expected = [
-        (Action::Allow, "root grant".to_owned()),
+        (
+            Action::Allow,
+            "the host, which says yes to everything".to_owned(),
+        ),
         (Action::Deny, "agent reader".to_owned()),
     ];
     assert_eq!(decided, expected);
@@ -59,7 +63,7 @@ async fn r23_every_decision_is_an_entry_that_names_who_decided() {
 async fn tls_17_an_ask_with_nobody_to_answer_is_a_denial_that_says_so() {
     let run = call(&[("run", json!({ "path": "ls" }))]);
     let script = Script::default().part("lead", [run, say("done")]);
-    let stage = Stage::new(script).await;
+    let stage = Stage::asking(script, Limits::default(), Asks::Nobody).await;
     stage.ask("go").await;
     let outcome = &stage.outcomes("lead").await[0];
     assert_eq!(kind(outcome), ErrorKind::Denied);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use offshoot_engine::{Answer, Limits, Parts, Query, Runtime, Update};
+use offshoot_engine::{Answer, Asks, Limits, Parts, Query, Runtime, Update};
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
@@ -258,6 +258,7 @@ pub(crate) struct Stage {
     store: Arc<Handle>,
     env: Arc<Counter>,
     limits: Limits,
+    asks: Asks,
 }
 
 impl Stage {
@@ -267,9 +268,14 @@ impl Stage {
     }
 
     pub(crate) async fn with(script: Script, limits: Limits) -> Self {
+        Self::asking(script, limits, Asks::Yes).await
+    }
+
+    /// Opens a session whose asks are answered like this.
+    pub(crate) async fn asking(script: Script, limits: Limits, asks: Asks) -> Self {
         let store = Arc::new(Handle::memory().unwrap());
         let env = Arc::new(Counter::default());
-        let runtime = runtime(&script, store.clone(), env.clone(), &limits);
+        let runtime = runtime(&script, store.clone(), env.clone(), &limits, asks);
         let tree = TreeId::of(AgentId::new("root"));
         let stage = Self {
             runtime,
@@ -278,6 +284,7 @@ impl Stage {
             store,
             env,
             limits,
+            asks,
         };
         stage
             .order(stage.root(), Order::Open(opening("lead")))
@@ -294,6 +301,7 @@ impl Stage {
             store,
             env,
             limits,
+            asks,
         } = self;
         let again = Arc::new(store.another().unwrap());
         drop(dead);
@@ -307,7 +315,7 @@ impl Stage {
         {
             tokio::task::yield_now().await;
         }
-        let runtime = runtime(&script, again.clone(), env.clone(), &limits);
+        let runtime = runtime(&script, again.clone(), env.clone(), &limits, asks);
         Self {
             runtime,
             script,
@@ -315,6 +323,7 @@ impl Stage {
             store: again,
             env,
             limits,
+            asks,
         }
     }
 
@@ -379,7 +388,7 @@ impl Stage {
             match updates.next().await.unwrap() {
                 Update::Idle => return,
                 Update::Parked(why) => panic!("{why}"),
-                Update::Entry(_) | Update::Delta(_) | Update::Activity(..) => {}
+                Update::Entry(_) | Update::Delta(_) | Update::Output(_) | Update::Activity(..) => {}
             }
         }
     }
@@ -501,7 +510,13 @@ impl Stage {
     }
 }
 
-fn runtime(script: &Script, store: Arc<Handle>, env: Arc<Counter>, limits: &Limits) -> Runtime {
+fn runtime(
+    script: &Script,
+    store: Arc<Handle>,
+    env: Arc<Counter>,
+    limits: &Limits,
+    asks: Asks,
+) -> Runtime {
     let mut registry = Registry::default();
     registry.extend([
         Manifest::new("lead", Mode::Primary, "Lead."),
@@ -536,6 +551,8 @@ fn runtime(script: &Script, store: Arc<Handle>, env: Arc<Counter>, limits: &Limi
         registry,
         env,
         limits: limits.clone(),
+        asks,
+        scratch: None,
     })
 }
 

@@ -62,7 +62,8 @@ pub(crate) fn derive<E>(
             ops.push(touch(session, at));
             ops
         }
-        Event::Decided { .. }
+        Event::Asked { .. }
+        | Event::Decided { .. }
         | Event::CallStarted { .. }
         | Event::TurnEnded { .. }
         | Event::Settled { .. } => Vec::new(),

@@ -39,6 +39,7 @@ pub(super) fn nest<E>(
             | Event::Completion { .. }
             | Event::TurnStarted { .. }
             | Event::Replied(_)
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }
@@ -153,6 +154,7 @@ fn messages<'a>(rows: &'a Rows, log: &'a [Entry]) -> Vec<Message<'a>> {
             Event::Completion { message, .. } => message,
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }

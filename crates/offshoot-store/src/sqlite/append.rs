@@ -207,6 +207,7 @@ impl Place<'_> {
             | Event::Prompted(_)
             | Event::Completion { .. }
             | Event::Replied(_)
+            | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }

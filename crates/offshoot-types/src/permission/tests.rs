@@ -121,21 +121,47 @@ fn r21_the_most_specific_rule_of_a_layer_wins_and_a_tie_goes_to_the_strictest() 
 
 #[test]
 fn the_root_grant_holds_inside_the_root_only() {
-    let permissions = Permissions::empty().narrow(Layer::root_grant("/w/a*b/"));
-    let decide = |target: &str| {
-        permissions
-            .decide(
-                "read",
-                &Need {
-                    capability: "fs.read".into(),
-                    target: target.into(),
-                },
-            )
-            .action
-    };
-    assert_eq!(decide("/w/a*b/src/x.rs"), Action::Allow);
-    assert_eq!(decide("/w/aXb/src/x.rs"), Action::Ask);
-    assert_eq!(decide("/w/a*bc"), Action::Ask);
+    let permissions = Permissions::empty().narrow(Layer::root_grant("/w/a*b/", Some("/s/1")));
+    let decide =
+        |capability: &str, target: &str| permissions.decide("x", &need(capability, target)).action;
+    assert_eq!(decide("fs.read", "/w/a*b/src/x.rs"), Action::Allow);
+    assert_eq!(decide("fs.read", "/w/a*b"), Action::Allow);
+    assert_eq!(decide("fs.read", "/w/aXb/src/x.rs"), Action::Ask);
+    assert_eq!(decide("fs.read", "/w/a*bc"), Action::Ask);
+    assert_eq!(decide("fs.write", "/w/a*b/src/x.rs"), Action::Ask);
+    assert_eq!(decide("fs.write", "/s/1/out"), Action::Allow);
+    assert_eq!(decide("fs.write", "/s/2/out"), Action::Ask);
+    assert_eq!(decide("shell.run", "ls"), Action::Ask);
+}
+
+#[test]
+fn r22_a_grant_for_the_session_covers_the_like_and_no_more() {
+    let root = AgentId::new("root");
+    let write = Grant::like(root.clone(), &[need("fs.write", "/w/a/x")], "/w/");
+    assert!(write.allows("edit", &need("fs.write", "/w/b")).is_some());
+    assert!(write.allows("edit", &need("fs.write", "/wx/b")).is_none());
+    assert!(write.allows("edit", &need("fs.read", "/w/b")).is_none());
+    let command = Grant::like(root.clone(), &[need("shell.run", "ls *")], "/w");
+    assert!(command.allows("bash", &need("shell.run", "ls *")).is_some());
+    assert!(command.allows("bash", &need("shell.run", "ls x")).is_none());
+    let outside = Grant::like(root, &[need("fs.read", "/etc/hosts")], "/w");
+    assert!(
+        outside
+            .allows("read", &need("fs.read", "/etc/hosts"))
+            .is_some()
+    );
+    assert!(
+        outside
+            .allows("read", &need("fs.read", "/etc/passwd"))
+            .is_none()
+    );
+}
+
+fn need(capability: &str, target: &str) -> Need {
+    Need {
+        capability: capability.into(),
+        target: target.into(),
+    }
 }
 
 #[test]

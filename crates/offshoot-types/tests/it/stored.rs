@@ -1,10 +1,10 @@
 //! The stored form of every event: a golden each (R5).
 
 use offshoot_types::event::{Event, TurnEnd};
-use offshoot_types::id::{CallId, TurnNo};
+use offshoot_types::id::{AgentId, CallId, TurnNo};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{AssistantMessage, AssistantPart, Reasoning, StopReason, Usage};
-use offshoot_types::permission::{Action, Decision, Rule};
+use offshoot_types::permission::{Action, Decision, Grant, Need, Rule};
 use offshoot_types::settlement::{
     CancelledBy, Cap, FailureKind, PartialReason, Settlement, Status,
 };
@@ -57,10 +57,40 @@ fn every_event_has_its_stored_form() {
             decision: Decision {
                 action: Action::Allow,
                 layer: "root grant".to_owned(),
-                rule,
+                rule: rule.clone(),
             },
+            grant: None,
         },
         r#"{"decided":{"call":"a","decision":{"action":"allow","layer":"root grant","rule":{"permission":"fs.read","pattern":"*","action":"allow"}}}}"#,
+    );
+    let need = Need {
+        capability: "shell.run".to_owned(),
+        target: "make".to_owned(),
+    };
+    let unsaid = Decision {
+        action: Action::Ask,
+        layer: "default".to_owned(),
+        rule: None,
+    };
+    check(
+        &Event::Asked {
+            call: CallId::new("a"),
+            needs: vec![need.clone()],
+            decision: unsaid,
+        },
+        r#"{"asked":{"call":"a","needs":[{"capability":"shell.run","target":"make"}],"decision":{"action":"ask","layer":"default"}}}"#,
+    );
+    check(
+        &Event::Decided {
+            call: CallId::new("a"),
+            decision: Decision {
+                action: Action::Allow,
+                layer: "the user".to_owned(),
+                rule: None,
+            },
+            grant: Some(Grant::like(AgentId::new("root"), &[need], "/w")),
+        },
+        r#"{"decided":{"call":"a","decision":{"action":"allow","layer":"the user"},"grant":{"agent":"root","rules":[{"permission":"shell.run","pattern":"make","action":"allow"}]}}}"#,
     );
     check(
         &call_started("a", Some("kid")),

@@ -10,6 +10,8 @@ use offshoot_types::outcome::ErrorKind;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::permission;
+
 /// One event, one line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,6 +60,12 @@ pub(crate) enum Body {
     ToolStart(ToolStart),
     #[serde(rename = "tool.execution_complete")]
     ToolComplete(ToolComplete),
+    #[serde(rename = "tool.execution_partial_result")]
+    ToolOutput(ToolOutput),
+    #[serde(rename = "permission.requested")]
+    PermissionRequested(Box<permission::Requested>),
+    #[serde(rename = "permission.completed")]
+    PermissionCompleted(permission::Completed),
     #[serde(rename = "subagent.started")]
     SubagentStarted(SubagentStarted),
     #[serde(rename = "subagent.completed")]
@@ -75,6 +83,7 @@ impl Body {
             Self::SessionIdle {}
             | Self::MessageDelta(_)
             | Self::ReasoningDelta(_)
+            | Self::ToolOutput(_)
             | Self::Usage(_) => true,
             Self::SessionStart(_)
             | Self::SessionError(_)
@@ -85,6 +94,8 @@ impl Body {
             | Self::Message(_)
             | Self::ToolStart(_)
             | Self::ToolComplete(_)
+            | Self::PermissionRequested(_)
+            | Self::PermissionCompleted(_)
             | Self::SubagentStarted(_)
             | Self::SubagentCompleted(_)
             | Self::SubagentFailed(_)
@@ -218,6 +229,13 @@ pub(crate) struct ToolStart {
     pub(crate) arguments: RawJson,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_tool_call_id: Option<CallId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToolOutput {
+    pub(crate) tool_call_id: CallId,
+    pub(crate) partial_output: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

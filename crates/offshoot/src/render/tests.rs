@@ -178,6 +178,7 @@ fn calls_are_decided_started_and_finished() {
             layer: "agent reader".to_owned(),
             rule: None,
         },
+        grant: None,
     };
     check(decided, "decided    c1 denied by agent reader");
     let started = Event::CallStarted {

@@ -1,0 +1,235 @@
+//! Where the tools of one message run.
+//!
+//! They share one slot of their agent and run side by side, writes one after
+//! another (R27). Asked to stop when the turn is, dropped when they do not: that
+//! sequence exists only here. A tool that panics has failed, and nothing else
+//! has. What a tool is handed of its agent is a place, a journal and an ear.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use futures_util::future::FutureExt;
+use offshoot_types::cancel::Cancel;
+use offshoot_types::command::Receipt;
+use offshoot_types::event::Event;
+use offshoot_types::id::CallId;
+use offshoot_types::json::RawJson;
+use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::Need;
+use offshoot_types::store::StoreError;
+use offshoot_types::tool::{Effect, Output, Place, Tool, Work};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::ask::{self, Answered};
+use crate::log::Batch;
+use crate::reply::Token;
+use crate::sabotage::{Bug, planted};
+use crate::scheduler::Finished;
+use crate::slots::{Rank, Slot};
+
+/// A tool call that is to run.
+pub(crate) struct ToolRun {
+    pub(crate) call: CallId,
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) arguments: RawJson,
+    /// What somebody has to allow first.
+    pub(crate) asks: Option<Vec<Need>>,
+}
+
+/// What the tools of one message share: a slot, and an order among those that write.
+pub(crate) struct Desk<'a> {
+    agent: &'a Agent,
+    cancel: &'a CancellationToken,
+    /// The slot, as long as one of them runs: it goes with the last, and not with the message.
+    slot: Mutex<Weak<Slot>>,
+    /// Fires when one of them waits for something else, or not any more.
+    pub(crate) changed: Notify,
+    queueing: tokio::sync::Mutex<()>,
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl<'a> Desk<'a> {
+    pub(crate) fn new(agent: &'a Agent, cancel: &'a CancellationToken) -> Self {
+        Self {
+            agent,
+            cancel,
+            slot: Mutex::default(),
+            changed: Notify::new(),
+            queueing: tokio::sync::Mutex::default(),
+            writing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Runs one tool, once it may.
+    pub(crate) async fn run(&self, run: ToolRun) -> Result<Finished, StoreError> {
+        let ToolRun {
+            call,
+            tool,
+            arguments,
+            asks,
+        } = run;
+        if let Some(needs) = asks
+            && let Some(outcome) = self.ask(&call, &tool, &needs).await?
+        {
+            return Ok(Finished::of(call, outcome));
+        }
+        let effect = tool.spec().effect;
+        let slot = self.share_slot().await;
+        // Fair: the lock is taken in the order of the calls.
+        let turn = match effect {
+            Effect::Write => Some(self.writing.lock().await),
+            Effect::Read => None,
+        };
+        let began = self.agent.parts.env.now();
+        let outcome = self.carry_out(&call, &tool, arguments).await;
+        let took = self.agent.parts.env.now().get().saturating_sub(began.get());
+        drop((turn, slot));
+        Ok(Finished::ran(call, effect, outcome.took(took)))
+    }
+
+    /// Waits for an answer and writes down what was decided; returns the outcome of a call that may
+    /// not run.
+    async fn ask(
+        &self,
+        call: &CallId,
+        tool: &Arc<dyn Tool>,
+        needs: &[Need],
+    ) -> Result<Option<Outcome>, StoreError> {
+        let id = &tool.spec().id;
+        let mut batch = Batch::default();
+        let (order, refused) = match ask::answer(self.agent, call, id, needs, self.cancel).await {
+            Answered::Cancelled => {
+                let text = format!("{id} was cancelled before anybody allowed it");
+                return Ok(Some(Outcome::error(ErrorKind::Cancelled, text)));
+            }
+            Answered::Granted(rule) => {
+                batch.own(ask::covered(call, rule));
+                (None, None)
+            }
+            Answered::By(order, verdict) => {
+                let (event, refused) = ask::decided(self.agent, call, id, needs, &verdict);
+                batch.own(event);
+                batch.applied(order.command.clone(), Receipt::Answered);
+                (Some(order), refused)
+            }
+        };
+        if refused.is_none() && tool.spec().effect == Effect::Write {
+            let call = call.clone();
+            batch.own(Event::CallStarted { call, child: None });
+        }
+        self.agent.log.append(batch).await?;
+        if let Some(order) = order {
+            order.answer(Receipt::Answered);
+        }
+        self.changed.notify_one();
+        Ok(refused.filter(|_| !planted(Bug::DeniedAndRun)))
+    }
+
+    /// Returns the slot that the tools share; none once the turn is cancelled, for then nothing runs.
+    async fn share_slot(&self) -> Option<Arc<Slot>> {
+        let _queue = self.queueing.lock().await;
+        if let Some(slot) = self.held() {
+            return Some(slot);
+        }
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => None,
+            slot = self.agent.board.slots.take(Rank::Resuming, self.agent.depth) => {
+                let slot = Arc::new(slot);
+                *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&slot);
+                self.changed.notify_one();
+                Some(slot)
+            }
+        }
+    }
+
+    /// Returns the slot, if the tools hold one.
+    pub(crate) fn held(&self) -> Option<Arc<Slot>> {
+        self.slot
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .upgrade()
+    }
+
+    /// Runs a tool to its end: asked to stop when the turn is, dropped when it does not.
+    async fn carry_out(&self, call: &CallId, tool: &Arc<dyn Tool>, arguments: RawJson) -> Outcome {
+        let id = &tool.spec().id;
+        if self.cancel.is_cancelled() {
+            return Outcome::error(
+                ErrorKind::Cancelled,
+                format!("{id} was cancelled before it ran"),
+            );
+        }
+        let work = self.agent.work(call, arguments, self.cancel);
+        let work = async { tool.run(work).await };
+        let work = AssertUnwindSafe(work).catch_unwind();
+        let mut work = std::pin::pin!(work);
+        let ended = tokio::select! {
+            biased;
+            ended = &mut work => ended,
+            () = self.cancel.cancelled() => {
+                match tokio::time::timeout(self.agent.board.limits.grace, work).await {
+                    Ok(ended) => ended,
+                    Err(_) => return dropped(tool),
+                }
+            }
+        };
+        ended.unwrap_or_else(|_| panicked(id))
+    }
+}
+
+/// Returns the outcome of a tool that did not stop when it was asked to.
+fn dropped(tool: &Arc<dyn Tool>) -> Outcome {
+    let id = &tool.spec().id;
+    match tool.spec().effect {
+        Effect::Read => Outcome::error(ErrorKind::Cancelled, format!("{id} was cancelled")),
+        Effect::Write => Outcome::error(
+            ErrorKind::Interrupted,
+            format!("{id} was cancelled and did not stop; whether it had an effect is unknown"),
+        ),
+    }
+}
+
+/// Returns the outcome of a tool that panicked.
+pub(crate) fn panicked(tool: &str) -> Outcome {
+    Outcome::error(
+        ErrorKind::Failed,
+        format!("{tool} broke down; this is a bug of the tool"),
+    )
+}
+
+impl Agent {
+    /// Returns where a call of this agent works.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            workspace: self.workspace.clone(),
+            scratch: self.scratch.clone(),
+            owner: self.id.to_string(),
+        }
+    }
+
+    /// Returns what a tool is handed for a call.
+    fn work(&self, call: &CallId, arguments: RawJson, cancel: &CancellationToken) -> Work {
+        let (board, agent, call) = (self.board.clone(), self.id.clone(), call.clone());
+        Work {
+            cancel: Cancel::new(Token(cancel.clone())),
+            output: Output::new(move |text| board.output(&agent, &call, text)),
+            ..Work::new(arguments, self.place())
+        }
+    }
+
+    /// Ends what the agent's calls have left running, before its run settles.
+    ///
+    /// A root is there for its next prompt, and what it started with it, until its session is let go;
+    /// unless it was stopped.
+    pub(crate) async fn end_leftovers(&self) {
+        if self.depth == 0 && !self.is_stopped() {
+            return;
+        }
+        for tool in self.parts.tools.tools() {
+            tool.end(self.id.as_str()).await;
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Asking a person, and what becomes of the answer.
+
+use offshoot_engine::{Activity, Answer as Reply, Asks, Limits, Query, SessionState};
+use offshoot_types::command::{Answer, Order, Receipt, Verdict};
+use offshoot_types::event::Event;
+use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::outcome::ErrorKind;
+use offshoot_types::permission::Action;
+use serde_json::json;
+
+use crate::stage::{Line, Script, Stage, call, data, kind, say, task};
+
+fn write(path: &str) -> Line {
+    call(&[("write", json!({ "path": path }))])
+}
+
+fn run(command: &str) -> Line {
+    call(&[("run", json!({ "path": command }))])
+}
+
+async fn stage(script: Script) -> Stage {
+    Stage::asking(script, Limits::default(), Asks::Somebody).await
+}
+
+/// Waits until something is asked for the nth time, and returns who asks for which call.
+async fn asked(stage: &Stage, times: usize) -> (AgentId, CallId) {
+    let mut found = Vec::new();
+    while found.len() < times {
+        let so_far = found.len();
+        stage
+            .until(|entry| {
+                matches!(entry.event, Event::Asked { .. })
+                    && entry.pos.get() > found.last().map_or(0, |(pos, _)| *pos)
+            })
+            .await;
+        found = stage
+            .log()
+            .await
+            .into_iter()
+            .filter_map(|entry| match entry.event {
+                Event::Asked { call, .. } => Some((entry.pos.get(), (entry.agent, call))),
+                _ => None,
+            })
+            .collect();
+        assert!(found.len() > so_far);
+    }
+    found[times - 1].1.clone()
+}
+
+async fn answer(stage: &Stage, to: (AgentId, CallId), verdict: Verdict) -> Receipt {
+    let (agent, call) = to;
+    stage
+        .order(agent, Order::Answer(Answer { call, verdict }))
+        .await
+}
+
+fn no(reason: &str) -> Verdict {
+    Verdict::Deny {
+        reason: reason.to_owned(),
+    }
+}
+
+fn no_effect(why: &str) -> Receipt {
+    Receipt::NoEffect {
+        why: why.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn r29_a_call_that_waits_for_an_answer_says_so_and_runs_after_a_yes() {
+    let script = Script::default().part("lead", [write("a"), say("done")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let waits = async {
+        let query = Query::Status(stage.tree.clone(), stage.root());
+        loop {
+            if let Reply::Status(Some((state, Activity::Permission(tools)))) =
+                stage.runtime.query(query.clone()).await.unwrap()
+            {
+                return (state, tools);
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let waiting = (SessionState::WaitingOnApproval, vec!["write".to_owned()]);
+    assert_eq!(waits.await, waiting);
+    assert_eq!(
+        answer(&stage, ask.clone(), Verdict::Once).await,
+        Receipt::Answered
+    );
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+    let late = answer(&stage, ask, no("too late")).await;
+    assert_eq!(late, no_effect("nobody asks that"));
+}
+
+#[tokio::test]
+async fn r22_once_is_once() {
+    let script = Script::default().part("lead", [run("ls"), run("ls"), say("done")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    answer(&stage, asked(&stage, 1).await, Verdict::Once).await;
+    answer(&stage, asked(&stage, 2).await, no("")).await;
+    stage.quiet().await;
+    let outcomes = stage.outcomes("lead").await;
+    assert_eq!(data(&outcomes[0]), json!("done"));
+    assert_eq!(outcomes[1].for_model(), "error: run was denied by the user");
+}
+
+#[tokio::test]
+async fn a_no_is_told_with_its_reason_and_the_agent_goes_on() {
+    let script = Script::default().part("lead", [write("a"), say("then not")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    answer(&stage, asked(&stage, 1).await, no("use the other file")).await;
+    stage.quiet().await;
+    let outcome = &stage.outcomes("lead").await[0];
+    assert_eq!(kind(outcome), ErrorKind::Denied);
+    assert_eq!(
+        outcome.for_model(),
+        "error: write was denied by the user: use the other file"
+    );
+}
+
+#[tokio::test]
+async fn r22_for_the_session_covers_the_like_in_the_whole_tree_and_those_that_wait() {
+    let both = call(&[
+        ("task", json!({ "subagent_type": "worker", "prompt": "x" })),
+        ("write", json!({ "path": "a" })),
+    ]);
+    let script = Script::default()
+        .part("lead", [both, write("c"), run("ls"), say("done")])
+        .part("worker", [write("b"), say("written")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    // Both wait; one answer is enough for the two of them, and for what comes later.
+    asked(&stage, 2).await;
+    let first = asked(&stage, 1).await;
+    assert_eq!(
+        answer(&stage, first, Verdict::Session).await,
+        Receipt::Answered
+    );
+    // A command is something else.
+    answer(&stage, asked(&stage, 3).await, no("")).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("worker").await[0]), json!("done"));
+    let outcomes = stage.outcomes("lead").await;
+    let denied: Vec<bool> = outcomes.iter().map(|outcome| outcome.is_error()).collect();
+    assert_eq!(
+        denied.iter().filter(|denied| **denied).count(),
+        1,
+        "{outcomes:?}"
+    );
+}
+
+#[tokio::test]
+async fn r22_a_grant_never_beats_a_deny() {
+    let script = Script::default()
+        .part("lead", [write("a"), task("reader", "go"), say("done")])
+        .part("reader", [write("b"), say("could not")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    answer(&stage, asked(&stage, 1).await, Verdict::Session).await;
+    stage.quiet().await;
+    assert_eq!(kind(&stage.outcomes("reader").await[0]), ErrorKind::Denied);
+}
+
+#[tokio::test]
+async fn of_two_answers_the_first_counts() {
+    let script = Script::default().part("lead", [write("a"), say("done")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let (yes, no) = tokio::join!(
+        answer(&stage, ask.clone(), Verdict::Once),
+        answer(&stage, ask.clone(), no("no")),
+    );
+    stage.quiet().await;
+    let taken = [&yes, &no]
+        .iter()
+        .filter(|receipt| ***receipt == Receipt::Answered)
+        .count();
+    assert_eq!(taken, 1, "{yes:?} {no:?}");
+    let decided: Vec<Action> = stage
+        .log()
+        .await
+        .into_iter()
+        .filter_map(|entry| match entry.event {
+            Event::Decided { decision, .. } => Some(decision.action),
+            _ => None,
+        })
+        .collect();
+    let expected = if yes == Receipt::Answered {
+        Action::Allow
+    } else {
+        Action::Deny
+    };
+    assert_eq!(decided, [expected]);
+}
+
+#[tokio::test]
+async fn cancelling_withdraws_what_was_asked() {
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say("done")])
+        .part("worker", [write("a"), say("written")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    stage.cancel(stage.root()).await;
+    let outcome = &stage.outcomes("worker").await[0];
+    assert_eq!(kind(outcome), ErrorKind::Cancelled);
+    assert_eq!(
+        answer(&stage, ask, Verdict::Once).await,
+        no_effect("nobody asks that")
+    );
+}
+
+#[tokio::test]
+async fn r16_a_process_that_dies_takes_its_asks_with_it() {
+    let script = Script::default().part("lead", [write("a"), say("again")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    assert_eq!(
+        answer(&stage, ask, Verdict::Once).await,
+        no_effect("nobody asks that")
+    );
+    let outcome = &stage.outcomes("lead").await[0];
+    assert_eq!(kind(outcome), ErrorKind::Interrupted);
+    stage.ask("go on").await;
+    assert_eq!(
+        stage.settlement(&stage.root()).await.output.as_deref(),
+        Some("again")
+    );
+}
+
+#[tokio::test]
+async fn r27_an_ask_holds_no_slot() {
+    let limits = Limits {
+        slots: 1,
+        ..Limits::default()
+    };
+    let both = call(&[
+        ("write", json!({ "path": "a" })),
+        ("task", json!({ "subagent_type": "worker", "prompt": "x" })),
+    ]);
+    let script = Script::default()
+        .part("lead", [both, say("done")])
+        .part("worker", [say("worked")]);
+    let stage = Stage::asking(script, limits, Asks::Somebody).await;
+    stage.prompt(stage.root(), "go").await;
+    let worker = stage.born("worker").await;
+    stage.settled(&worker).await;
+    answer(&stage, asked(&stage, 1).await, Verdict::Once).await;
+    stage.quiet().await;
+    assert_eq!(stage.outcomes("lead").await.len(), 2);
+}
