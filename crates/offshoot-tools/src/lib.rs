@@ -7,6 +7,7 @@
 mod blocking;
 mod confined;
 mod read;
+pub mod shell;
 mod target;
 mod write;
 
