@@ -1,10 +1,15 @@
-//! The tests of the built-in tools, against real files.
+//! The tests of the built-in tools, against real files and real processes.
 
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests fail like tests do, by panicking"
 )]
 
+mod bash;
+mod bash_bench;
+mod bash_ends;
+mod bash_output;
+mod bash_owners;
 mod bench;
 mod confinement;
 mod read;
