@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::environment::Environment;
-use super::orphans::Mark;
+use super::orphans::{Ended, Mark};
 use super::wire::{Job, Order};
 
 /// How long a keeper has to do as it is told.
@@ -87,6 +87,7 @@ impl Keepers {
         let (orders, orders_in) = watch::channel(None);
         let tended = Tended {
             mark: child.id().and_then(pid).and_then(Mark::of),
+            ended: Ended::new(),
             child,
             socket: orders_out,
             orders: orders_in,
@@ -222,6 +223,8 @@ fn give(orders: &watch::Sender<Option<Order>>, order: Order) {
 /// A keeper, as its task has it.
 struct Tended {
     mark: Option<Mark>,
+    /// What had to be ended for it.
+    ended: Ended,
     child: Child,
     socket: OwnedWriteHalf,
     orders: watch::Receiver<Option<Order>>,
@@ -264,16 +267,16 @@ impl Tended {
         }
     }
 
-    async fn end_bearers(&self) {
+    async fn end_bearers(&mut self) {
         let Some(mark) = self.mark.clone() else {
             return;
         };
+        let ended = std::mem::take(&mut self.ended);
         #[expect(
             clippy::disallowed_methods,
             reason = "awaited on the next line, and bounded"
         )]
-        let task = tokio::task::spawn_blocking(move || mark.end_bearers());
-        // Nobody is left who could do more.
-        task.await.ok();
+        let task = tokio::task::spawn_blocking(move || mark.end_bearers(ended));
+        self.ended = task.await.unwrap_or_default();
     }
 }

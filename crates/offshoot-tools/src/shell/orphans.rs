@@ -29,12 +29,16 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Makes this process the parent of orphans below it.
 ///
 /// With that, what a killed keeper leaves behind becomes ours rather than init's, so that it is
-/// seen below us and leaves no zombie where init does not look after them. For the whole process:
-/// call it once, at the start of the program.
+/// seen below us and leaves no zombie where init does not look after them. What is not found by its
+/// mark stays ours, as a zombie once it ends. For the whole process: call it once, at the start of
+/// the program.
 pub fn adopt_orphans() -> io::Result<()> {
     let me = rustix::process::getpid();
     Ok(rustix::process::set_child_subreaper(Some(me))?)
 }
+
+/// Processes that were killed, each once.
+pub(super) type Ended = HashMap<(Pid, u64), Process>;
 
 /// The mark of one keeper's commands.
 #[derive(Clone, Debug)]
@@ -59,20 +63,20 @@ impl Mark {
 
     /// Ends what bears the mark and what is below the keeper; blocks until it is gone.
     ///
-    /// The keeper itself is spared: it may be there still, but not do its work.
-    pub(super) fn end_bearers(&self) -> io::Result<()> {
-        let mut ended = HashMap::new();
+    /// The keeper itself is spared: it may be there still, but not do its work. What was ended so
+    /// far is taken and returned with the rest: when the keeper goes it may become our child, and
+    /// then it is looked after here.
+    pub(super) fn end_bearers(&self, mut ended: Ended) -> Ended {
         for _ in 0..MOST_TRIES {
-            for process in sweep::kill(|all| self.family(all))? {
-                ended.insert(process.name(), process);
-            }
-            ended.retain(|_, process| !is_gone(process));
-            if ended.is_empty() {
-                return Ok(());
+            // Without /proc nothing can be found; it was there when this began.
+            let found = sweep::kill(|all| self.family(all)).unwrap_or_default();
+            ended.extend(found.into_iter().map(|process| (process.name(), process)));
+            if ended.values().all(is_gone) {
+                break;
             }
             thread::sleep(PAUSE);
         }
-        Err(io::Error::other("some processes cannot be ended"))
+        ended
     }
 
     fn family(&self, all: &[Process]) -> Vec<Process> {

@@ -1,12 +1,13 @@
 //! How commands are ended: by timeout, by the signal, by dropping the call, by our death.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use offshoot_tools::shell::adopt_orphans;
 use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::tool::{Tool as _, Work};
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 use crate::bash_bench::{
     Heard, Shell, Switch, assert_nobody, bearers, mark, sleepers, until, zombies,
@@ -203,9 +204,7 @@ async fn processes_that_replace_themselves_all_the_time_lose() {
     assert_nobody(&mark);
 }
 
-#[tokio::test]
-async fn a_command_that_kills_its_keeper_is_ended() {
-    adopt_orphans().unwrap();
+async fn kill_a_keeper_from_below() {
     let shell = Shell::new();
     let mark = mark();
     let command = format!(
@@ -218,10 +217,8 @@ async fn a_command_that_kills_its_keeper_is_ended() {
         ..shell.work("a", &json!({"command": command}))
     };
     let (outcome, ()) = tokio::join!(shell.bash.run(work), async {
-        until("all are up", || {
-            sleepers(&mark) == 3 && heard.text() == "bye\n"
-        })
-        .await;
+        let up = || sleepers(&mark) == 3 && heard.text() == "bye\n";
+        until("all are up", up).await;
         std::fs::write(shell.path("w/go"), "").unwrap();
     });
     assert_nobody(&mark);
@@ -231,11 +228,14 @@ async fn a_command_that_kills_its_keeper_is_ended() {
         "error: the process that keeps the command was killed, so the command was ended; \
          output so far:\nbye\n"
     );
-    until("adopted orphans are waited for", || zombies().is_empty()).await;
 }
 
 #[tokio::test]
-async fn a_keeper_that_was_stopped_is_overruled() {
+async fn a_command_that_kills_its_keeper_is_ended() {
+    kill_a_keeper_from_below().await;
+}
+
+async fn overrule_a_stopped_keeper() {
     let shell = Shell::new();
     let mark = mark();
     let command = format!("setsid sleep {mark} & kill -STOP $PPID; sleep {mark}");
@@ -249,20 +249,56 @@ async fn a_keeper_that_was_stopped_is_overruled() {
     until("the keeper is waited for", || zombies().is_empty()).await;
 }
 
-/// Set for the process that is to be killed, with the mark it uses.
-const HOST: &str = "OFFSHOOT_TEST_HOST";
+#[tokio::test]
+async fn a_keeper_that_was_stopped_is_overruled() {
+    overrule_a_stopped_keeper().await;
+}
+
+/// Set for a process that a test has started of itself, with what it is to use.
+const ROLE: &str = "OFFSHOOT_TEST_ROLE";
+
+/// Returns what this process was started for, if by `again`.
+fn role() -> Option<String> {
+    let role = std::env::vars_os().find(|(name, _)| name == ROLE);
+    role.map(|(_, value)| value.into_string().unwrap())
+}
+
+/// Starts one test of this file again, in a process of its own.
+fn again(test: &str, role: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("bash_ends::{test}")])
+        .env(ROLE, role)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
+}
+
+#[test]
+fn adopted_orphans_are_ended_and_waited_for() {
+    // Adopting is for a whole process, so for one that runs no other test.
+    if role().is_some() {
+        adopt_orphans().unwrap();
+        runtime().block_on(async {
+            kill_a_keeper_from_below().await;
+            overrule_a_stopped_keeper().await;
+            until("adopted orphans are waited for", || zombies().is_empty()).await;
+        });
+        return;
+    }
+    let mut alone = again("adopted_orphans_are_ended_and_waited_for", "adopts");
+    assert!(alone.wait().unwrap().success());
+}
 
 #[test]
 fn killing_the_host_kills_everything() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let role = std::env::vars_os().find(|(name, _)| name == HOST);
-    if let Some((_, mark)) = role {
+    if let Some(mark) = role() {
         // This is the host: it holds a daemon of a call that is over, and a call that runs.
-        let mark = mark.into_string().unwrap();
-        runtime.block_on(async {
+        runtime().block_on(async {
             let shell = Shell::new();
             shell.run(&format!("setsid sleep {mark} & true")).await;
             shell.run(&tree(&mark)).await;
@@ -270,16 +306,12 @@ fn killing_the_host_kills_everything() {
         return;
     }
     let mark = mark();
-    let mut host = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "bash_ends::killing_the_host_kills_everything"])
-        .env(HOST, &mark)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let up = until("all are up", || sleepers(&mark) == SLEEPERS + 1);
-    runtime.block_on(up);
+    let mut host = again("killing_the_host_kills_everything", &mark);
+    let runtime = runtime();
+    let up = || sleepers(&mark) == SLEEPERS + 1;
+    runtime.block_on(until("all are up", up));
     host.kill().unwrap();
     host.wait().unwrap();
-    let gone = until("nobody is left", || bearers(&mark).is_empty());
-    runtime.block_on(gone);
+    let gone = || bearers(&mark).is_empty();
+    runtime.block_on(until("nobody is left", gone));
 }
