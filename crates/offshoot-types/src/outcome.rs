@@ -63,6 +63,10 @@ pub enum ErrorKind {
     Denied,
     /// The tool ran and failed.
     Failed,
+    /// A file is, or would become, larger than tools take.
+    TooLarge,
+    /// A file is not what the call took it for, so nothing was changed.
+    Conflict,
     /// The turn was cancelled before the tool was done.
     Cancelled,
     /// The process died while it ran; whether it had an effect is unknown.

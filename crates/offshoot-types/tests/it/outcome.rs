@@ -24,6 +24,14 @@ fn tls_13_the_envelope_has_its_shape() {
         &Outcome::error(ErrorKind::Depth, "too deep"),
         r#"{"type":"error","error_text":"too deep","error_kind":"depth","metadata":{"duration_ms":0}}"#,
     );
+    check(
+        &Outcome::error(ErrorKind::TooLarge, "11 MB"),
+        r#"{"type":"error","error_text":"11 MB","error_kind":"too_large","metadata":{"duration_ms":0}}"#,
+    );
+    check(
+        &Outcome::error(ErrorKind::Conflict, "no match"),
+        r#"{"type":"error","error_text":"no match","error_kind":"conflict","metadata":{"duration_ms":0}}"#,
+    );
 }
 
 #[test]
