@@ -1,32 +1,107 @@
-//! Opening files that are inside the workspace, and nothing else.
+//! Opening files beneath a root, and nothing else.
 //!
-//! The kernel resolves every path beneath the workspace (`openat2`), so no link
-//! and no race leads out. Links inside are not followed either: permissions were
-//! asked about the name, and a link would make it another file. What is refused
-//! is told in words that let a model go on.
+//! The kernel resolves every path beneath the workspace or the scratch folder
+//! (`openat2`), so no link and no race leads out. Links inside are not followed
+//! either: permissions were asked about the name, and a link would make it
+//! another file. What is refused is told in words that let a model go on.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
-use crate::target::Target;
+use crate::target::{Root, RootKind, Target};
 
-/// Opens the workspace.
-pub(crate) fn root(target: &Target) -> Result<OwnedFd, String> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::openat(CWD, target.root(), flags, Mode::empty())
-        .map_err(|errno| format!("open the workspace {}: {errno}", target.root()))
+/// How a file is opened for reading: a pipe without a writer would block its reader for ever.
+pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// How a folder is opened to be passed through.
+pub(crate) const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+
+/// Opens a root; `None` where a scratch folder has not been made yet.
+pub(crate) fn root(root: &Root) -> Result<Option<OwnedFd>, String> {
+    match open_root(root) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(Errno::NOENT) if root.kind() == RootKind::Scratch => Ok(None),
+        Err(errno) => Err(explain_root(root, errno.into())),
+    }
+}
+
+/// Opens a root, making a scratch folder that only its owner may enter.
+pub(crate) fn made_root(root: &Root) -> Result<OwnedFd, String> {
+    try_made_root(root).map_err(|error| explain_root(root, error))
+}
+
+/// Like `made_root`, for those who go on without it.
+pub(crate) fn try_made_root(root: &Root) -> io::Result<OwnedFd> {
+    match (open_root(root), root.kind()) {
+        (Err(Errno::NOENT), RootKind::Scratch) => {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(root.path())?;
+            Ok(open_root(root)?)
+        }
+        (result, RootKind::Scratch | RootKind::Workspace) => Ok(result?),
+    }
+}
+
+fn open_root(root: &Root) -> Result<OwnedFd, Errno> {
+    let flags = FOLDER | OFlags::CLOEXEC;
+    let flags = match root.kind() {
+        RootKind::Workspace => flags,
+        // It lies in a folder that other agents write to, who could put a link there.
+        RootKind::Scratch => flags | OFlags::NOFOLLOW,
+    };
+    rustix::fs::openat(CWD, root.path(), flags, Mode::empty())
+}
+
+fn explain_root(root: &Root, error: io::Error) -> String {
+    let what = match root.kind() {
+        RootKind::Workspace => "workspace",
+        RootKind::Scratch => "scratch folder",
+    };
+    format!("open the {what} {}: {error}", root.path())
 }
 
 /// Opens what `path` names below `folder`, following no link.
-pub(crate) fn open(folder: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+pub(crate) fn open(
+    folder: impl AsFd,
+    path: impl Arg + Copy,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    create(folder, path, flags, Mode::empty())
+}
+
+/// Opens a folder in a folder, making it where there is none.
+pub(crate) fn enter(folder: impl AsFd, name: &str, mode: Mode) -> Result<OwnedFd, Errno> {
+    match open(&folder, name, FOLDER) {
+        Err(Errno::NOENT) => {}
+        result => return result,
+    }
+    match rustix::fs::mkdirat(&folder, name, mode) {
+        // Somebody else was faster, which is as good.
+        Ok(()) | Err(Errno::EXIST) => open(&folder, name, FOLDER),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Like `open`, for flags that create a file with this mode.
+pub(crate) fn create(
+    folder: impl AsFd,
+    path: impl Arg + Copy,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     let flags = flags | OFlags::CLOEXEC;
     loop {
-        match rustix::fs::openat2(&folder, path, flags, Mode::empty(), resolve) {
+        match rustix::fs::openat2(&folder, path, flags, mode, resolve) {
             // Somebody renamed something while the kernel was looking.
             Err(Errno::AGAIN | Errno::INTR) => {}
             result => return result,
@@ -73,9 +148,9 @@ fn explain_link(target: &Target) -> String {
     }
 }
 
-/// Returns the path below the workspace that a target really has; the file need not exist.
+/// Returns the name that a target really has below its root; the file need not exist.
 fn own_name(target: &Target) -> Option<String> {
-    let root = fs::canonicalize(target.root()).ok()?;
+    let root = fs::canonicalize(target.root().path()).ok()?;
     let absolute = target.absolute();
     let path = Path::new(&absolute);
     let real = match fs::canonicalize(path) {
@@ -86,5 +161,5 @@ fn own_name(target: &Target) -> Option<String> {
     };
     // A link that leads nowhere would be named as its own replacement.
     let relative = real.strip_prefix(&root).ok()?.to_str()?;
-    (relative != target.relative()).then(|| relative.to_owned())
+    (relative != target.below_root()).then(|| target.root().name(relative))
 }

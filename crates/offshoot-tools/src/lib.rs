@@ -8,6 +8,7 @@ mod blocking;
 mod confined;
 mod read;
 pub mod shell;
+mod sidecar;
 mod target;
 mod write;
 

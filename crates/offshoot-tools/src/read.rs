@@ -14,7 +14,8 @@ use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
-use rustix::fs::OFlags;
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -41,15 +42,16 @@ struct Arguments {
 
 impl Read {
     pub(crate) fn new() -> Self {
-        let description = "Reads a text file in the workspace and returns its content as it is. \
-             Give `offset` and `limit` to read some lines of a long file. Returns at most 200 KB \
-             and says where to read on. Does not list folders and does not read binary files.";
+        let description = "Reads a text file and returns its content as it is. Give `offset` and \
+             `limit` to read some lines of a long file. Returns at most 200 KB and says where to \
+             read on. Does not list folders (use glob) or search (use grep), and does not read \
+             binary files or follow links.";
         let parameters = json!({
             "type": "object",
             "properties": {
                 "path": {
                     "type": "string",
-                    "description": "Path of the file, from the workspace or absolute inside it."
+                    "description": "Path of the file: from the workspace, or absolute inside it or the scratch folder."
                 },
                 "offset": {
                     "type": "integer",
@@ -143,12 +145,13 @@ fn read(target: &Target, window: Window, cancel: &Cancel) -> Outcome {
 }
 
 fn open(target: &Target) -> Result<File, String> {
-    let root = confined::root(target)?;
-    // A pipe without a writer would block its reader for ever.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = confined::open(&root, target.relative(), flags)
-        .map_err(|errno| confined::explain(target, errno))?;
-    let stat = rustix::fs::fstat(&file).map_err(|errno| confined::explain(target, errno))?;
+    let explain = |errno| confined::explain(target, errno);
+    let root = confined::root(target.root())?.ok_or_else(|| explain(Errno::NOENT))?;
+    let file = confined::open(&root, target.relative(), confined::READ).map_err(explain)?;
+    let stat = rustix::fs::fstat(&file).map_err(explain)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        return Err("it is a folder; use glob to list what is in it".to_owned());
+    }
     confined::regular(&stat)?;
     Ok(File::from(file))
 }

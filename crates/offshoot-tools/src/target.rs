@@ -1,18 +1,86 @@
-//! The file a call is about, by name.
+//! The file or folder a call is about, by name.
 //!
 //! Only text: a target may name what does not exist, and says nothing of links.
-//! Its relative path has neither `.` nor `..` nor empty parts, so the absolute
-//! one that permissions are asked about is the only spelling of that file.
+//! It lies beneath one of two roots, the workspace or the scratch folder, and
+//! only an absolute path means the latter. Its relative path has neither `.` nor
+//! `..` nor empty parts, so the absolute one that permissions are asked about is
+//! the only spelling of that file.
 
 use offshoot_types::tool::Place;
 
-/// A path inside the workspace.
+/// A folder that tools work beneath.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root {
+    /// Absolute, without a final slash; empty for `/`.
+    path: String,
+    kind: RootKind,
+}
+
+/// Which of the roots it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RootKind {
+    /// The user's; always there.
+    Workspace,
+    /// The agent's own; made on first use.
+    Scratch,
+}
+
+/// A path beneath a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// Absolute, without a final slash; empty for `/`.
-    root: String,
+    root: Root,
     /// Below the root; empty for the root itself.
     relative: String,
+}
+
+impl Root {
+    /// Returns the workspace of a place.
+    pub(crate) fn workspace(place: &Place) -> Self {
+        Self::new(&place.workspace, RootKind::Workspace)
+    }
+
+    /// Returns the scratch folder of a place, if it has one.
+    pub(crate) fn scratch(place: &Place) -> Option<Self> {
+        let path = place.scratch.as_deref()?;
+        Some(Self::new(path, RootKind::Scratch))
+    }
+
+    fn new(path: &str, kind: RootKind) -> Self {
+        let path = parts(path).iter().map(|part| format!("/{part}")).collect();
+        Self { path, kind }
+    }
+
+    /// Returns the absolute path.
+    pub(crate) fn path(&self) -> &str {
+        if self.path.is_empty() {
+            "/"
+        } else {
+            &self.path
+        }
+    }
+
+    /// Tells which of the roots it is.
+    pub(crate) fn kind(&self) -> RootKind {
+        self.kind
+    }
+
+    /// Returns the absolute path of what lies at `relative` below it.
+    pub(crate) fn join(&self, relative: &str) -> String {
+        if relative.is_empty() {
+            self.path().to_owned()
+        } else {
+            format!("{}/{relative}", self.path)
+        }
+    }
+
+    /// Returns how something below it is named to models: from the workspace, or absolute.
+    pub(crate) fn name(&self, relative: &str) -> String {
+        match self.kind {
+            RootKind::Workspace if relative.is_empty() => ".".to_owned(),
+            RootKind::Workspace => relative.to_owned(),
+            RootKind::Scratch => self.join(relative),
+        }
+    }
 }
 
 impl Target {
@@ -24,38 +92,35 @@ impl Target {
         if path.contains('\0') {
             return Err("`path` contains a NUL byte, which no file name can".to_owned());
         }
-        let root = parts(&place.workspace);
         let given = parts(path);
         if given.contains(&"..") {
-            let shown = shown(path);
+            let shown = quoted(path);
             return Err(format!(
                 "{shown} goes through `..`; give the path from the workspace"
             ));
         }
-        let relative = if path.starts_with('/') {
-            given.strip_prefix(root.as_slice()).ok_or_else(|| {
-                let workspace = &place.workspace;
-                format!("{} is outside the workspace {workspace}", shown(path))
-            })?
-        } else {
-            &given
-        };
-        Ok(Self {
-            root: root.iter().map(|part| format!("/{part}")).collect(),
-            relative: relative.join("/"),
+        if !path.starts_with('/') {
+            return Ok(Self {
+                root: Root::workspace(place),
+                relative: given.join("/"),
+            });
+        }
+        beneath(&given, place).ok_or_else(|| {
+            let workspace = &place.workspace;
+            let scratch = place.scratch.as_ref().map_or(String::new(), |scratch| {
+                format!(" and the scratch folder {scratch}")
+            });
+            let shown = quoted(path);
+            format!("{shown} is outside the workspace {workspace}{scratch}")
         })
     }
 
-    /// Returns the workspace.
-    pub(crate) fn root(&self) -> &str {
-        if self.root.is_empty() {
-            "/"
-        } else {
-            &self.root
-        }
+    /// Returns the root that it lies beneath.
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
     }
 
-    /// Returns the path below the workspace; `.` for the workspace itself.
+    /// Returns the path below the root; `.` for the root itself.
     pub(crate) fn relative(&self) -> &str {
         if self.relative.is_empty() {
             "."
@@ -64,32 +129,48 @@ impl Target {
         }
     }
 
-    /// Returns the absolute path.
-    pub(crate) fn absolute(&self) -> String {
-        let Self { root, relative } = self;
-        if relative.is_empty() {
-            self.root().to_owned()
-        } else {
-            format!("{root}/{relative}")
-        }
+    /// Returns the path below the root; empty for the root itself.
+    pub(crate) fn below_root(&self) -> &str {
+        &self.relative
     }
 
-    /// Returns the folders on the way, then the file's name; `None` for the workspace itself.
-    pub(crate) fn folders_and_name(&self) -> Option<(impl Iterator<Item = &str>, &str)> {
+    /// Returns the absolute path.
+    pub(crate) fn absolute(&self) -> String {
+        self.root.join(&self.relative)
+    }
+
+    /// Returns the folder's path below the root, `.` for the root, and the name in it.
+    ///
+    /// `None` for the root itself.
+    pub(crate) fn folder_and_name(&self) -> Option<(&str, &str)> {
         if self.relative.is_empty() {
             return None;
         }
-        let (folders, name) = self
-            .relative
-            .rsplit_once('/')
-            .unwrap_or(("", &self.relative));
-        Some((folders.split_terminator('/'), name))
+        Some(
+            self.relative
+                .rsplit_once('/')
+                .unwrap_or((".", &self.relative)),
+        )
     }
 
     /// Returns the path as it is shown to models and people.
     pub(crate) fn shown(&self) -> String {
-        shown(self.relative())
+        quoted(&self.root.name(&self.relative))
     }
+}
+
+/// Finds the root that an absolute path lies beneath; the deeper one where both would do.
+fn beneath(given: &[&str], place: &Place) -> Option<Target> {
+    let roots = [Some(Root::workspace(place)), Root::scratch(place)];
+    roots
+        .into_iter()
+        .flatten()
+        .filter_map(|root| {
+            let relative = given.strip_prefix(parts(&root.path).as_slice())?;
+            let relative = relative.join("/");
+            Some(Target { root, relative })
+        })
+        .min_by_key(|target| target.relative.len())
 }
 
 fn parts(path: &str) -> Vec<&str> {
@@ -99,7 +180,7 @@ fn parts(path: &str) -> Vec<&str> {
 }
 
 /// Quotes a path; a name with a newline in it stays on one line.
-fn shown(path: &str) -> String {
+pub(crate) fn quoted(path: &str) -> String {
     if path.chars().any(char::is_control) {
         format!("{path:?}")
     } else {
@@ -108,70 +189,4 @@ fn shown(path: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(workspace: &str, path: &str, expected: Result<&str, &str>) {
-        let place = Place::new(workspace.to_owned());
-        let found = Target::new(path, &place).map(|target| target.absolute());
-        let found = found.as_deref().map_err(String::as_str);
-        assert_eq!(found, expected, "{workspace} {path}");
-    }
-
-    #[test]
-    fn a_path_has_one_spelling() {
-        for path in [
-            "src/a.rs",
-            "./src//a.rs",
-            "src/./a.rs",
-            "/w/x/src/a.rs",
-            "/w//x/src/a.rs",
-        ] {
-            check("/w/x", path, Ok("/w/x/src/a.rs"));
-            check("/w/x/", path, Ok("/w/x/src/a.rs"));
-        }
-        check("/", "/etc/x", Ok("/etc/x"));
-        check("/", "etc/x", Ok("/etc/x"));
-        check("/w", ".", Ok("/w"));
-        check("/w", "/w/", Ok("/w"));
-        check("/w", "a\nb", Ok("/w/a\nb"));
-        check("/w", "a..b/...", Ok("/w/a..b/..."));
-    }
-
-    #[test]
-    fn a_path_outside_is_refused() {
-        check(
-            "/w",
-            "",
-            Err("`path` is empty; give a path inside the workspace"),
-        );
-        check(
-            "/w",
-            "/etc/passwd",
-            Err("`/etc/passwd` is outside the workspace /w"),
-        );
-        check("/w", "/wx/a", Err("`/wx/a` is outside the workspace /w"));
-        check("/w", "/", Err("`/` is outside the workspace /w"));
-        for path in ["../a", "a/../b", "/w/../w/a", ".."] {
-            let expected = format!("`{path}` goes through `..`; give the path from the workspace");
-            check("/w", path, Err(&expected));
-        }
-        let nul = "`path` contains a NUL byte, which no file name can";
-        check("/w", "a\0b", Err(nul));
-    }
-
-    #[test]
-    fn folders_come_before_the_name() {
-        let place = Place::new("/w".to_owned());
-        let split = |path: &str| {
-            let target = Target::new(path, &place).unwrap();
-            target
-                .folders_and_name()
-                .map(|(folders, name)| (folders.collect::<Vec<_>>().join(","), name.to_owned()))
-        };
-        assert_eq!(split("a/b/c"), Some(("a,b".to_owned(), "c".to_owned())));
-        assert_eq!(split("c"), Some((String::new(), "c".to_owned())));
-        assert_eq!(split("."), None);
-    }
-}
+mod tests;

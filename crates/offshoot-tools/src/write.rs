@@ -125,13 +125,14 @@ enum Before {
 }
 
 fn replace(target: &Target, content: &str) -> Result<Before, String> {
-    let Some((folders, name)) = target.folders_and_name() else {
+    let Some((folders, name)) = target.folder_and_name() else {
         return Err("it is the workspace, not a file".to_owned());
     };
     let explain = |errno| confined::explain(target, errno);
-    let mut folder = confined::root(target)?;
-    for part in folders {
-        folder = enter(&folder, part).map_err(explain)?;
+    let mut folder = confined::made_root(target.root())?;
+    for part in folders.split('/').filter(|part| *part != ".") {
+        let mode = Mode::from_raw_mode(0o777);
+        folder = confined::enter(&folder, part, mode).map_err(explain)?;
     }
     let before = look(&folder, name, target)?;
     let (draft, file) = create_draft(&folder).map_err(explain)?;
@@ -143,20 +144,6 @@ fn replace(target: &Target, content: &str) -> Result<Before, String> {
             Ok(()) => Err(why),
             Err(errno) => Err(format!("{why}; {draft} stays behind: {errno}")),
         },
-    }
-}
-
-/// Opens a folder in a folder, creating it where there is none.
-fn enter(folder: &OwnedFd, part: &str) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY;
-    match confined::open(folder, part, flags) {
-        Err(Errno::NOENT) => {}
-        result => return result,
-    }
-    match rustix::fs::mkdirat(folder, part, Mode::from_raw_mode(0o777)) {
-        // Somebody else was faster, which is as good.
-        Ok(()) | Err(Errno::EXIST) => confined::open(folder, part, flags),
-        Err(errno) => Err(errno),
     }
 }
 

@@ -145,7 +145,7 @@ async fn a_name_with_a_newline_is_a_name() {
 
 #[tokio::test]
 async fn a_folder_is_refused() {
-    let folder = "error: read `.`: it is a folder, not a file";
+    let folder = "error: read `.`: it is a folder; use glob to list what is in it";
     check(b"", json!({"path": "."}), folder).await;
 }
 

@@ -1,0 +1,174 @@
+//! Where the whole of an answer goes that is too long to be shown (TLS-14).
+//!
+//! A file of its own in the scratch folder, readable by its owner only, whose
+//! path goes into the outcome. It takes whatever is written and keeps the first
+//! ten megabytes: a command that talks for ever fills neither memory nor disk.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use offshoot_types::outcome::Outcome;
+use offshoot_types::tool::Place;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::confined;
+use crate::target::Root;
+
+/// Most bytes that one sidecar keeps.
+pub(crate) const MOST_BYTES: usize = 10_000_000;
+
+const FOLDER: &str = "outputs";
+
+/// A file that takes the whole of an answer.
+#[derive(Debug)]
+pub(crate) struct Sidecar {
+    file: File,
+    path: String,
+    /// How many bytes it still keeps.
+    room: usize,
+    /// Whether all that was written is kept.
+    whole: bool,
+}
+
+impl Sidecar {
+    /// Creates an empty one for an answer of `tool`; `None` where there is no scratch folder.
+    pub(crate) fn create(place: &Place, tool: &str) -> io::Result<Option<Self>> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let Some(root) = Root::scratch(place) else {
+            return Ok(None);
+        };
+        let scratch = confined::try_made_root(&root)?;
+        let folder = confined::enter(&scratch, FOLDER, Mode::RWXU)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{number}-{tool}.txt");
+            match confined::create(&folder, name.as_str(), flags, Mode::RUSR | Mode::WUSR) {
+                // From another process, or from before; take the next name.
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+                Ok(file) => {
+                    return Ok(Some(Self {
+                        file: File::from(file),
+                        path: root.join(&format!("{FOLDER}/{name}")),
+                        room: MOST_BYTES,
+                        whole: true,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Returns the absolute path.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Tells whether all that was written is kept.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+}
+
+/// Takes everything; what does not fit is not kept. Unbuffered.
+impl Write for Sidecar {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let kept = bytes.len().min(self.room);
+        self.file.write_all(&bytes[..kept])?;
+        self.room -= kept;
+        self.whole &= kept == bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Marks an outcome whose data is only the head; `path` is where the whole lies, if anywhere.
+#[must_use]
+pub(crate) fn truncated(mut outcome: Outcome, path: Option<String>) -> Outcome {
+    outcome.metadata.truncated = Some(true);
+    outcome.metadata.output_path = path;
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+
+    use super::*;
+
+    fn place(scratch: &std::path::Path) -> Place {
+        Place {
+            scratch: Some(scratch.to_str().unwrap().to_owned()),
+            ..Place::new("/nowhere")
+        }
+    }
+
+    #[test]
+    fn tls_14_each_answer_has_a_file_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(&folder.path().join("parent/child"));
+        let mut first = Sidecar::create(&place, "bash").unwrap().unwrap();
+        let second = Sidecar::create(&place, "bash").unwrap().unwrap();
+        assert_ne!(first.path(), second.path());
+        first.write_all(b"all of it").unwrap();
+        assert!(first.is_whole());
+        assert_eq!(fs::read_to_string(first.path()).unwrap(), "all of it");
+        assert!(first.path().ends_with("-bash.txt"));
+        assert!(first.path().contains("/parent/child/outputs/"));
+    }
+
+    #[test]
+    fn only_the_owner_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(&folder.path().join("parent/child"));
+        let sidecar = Sidecar::create(&place, "grep").unwrap().unwrap();
+        let mode = |path: &str| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!(mode(sidecar.path()), 0o600);
+        assert_eq!(mode(place.scratch.as_deref().unwrap()), 0o700);
+        let parent = folder.path().join("parent");
+        assert_eq!(mode(parent.to_str().unwrap()), 0o700);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_taken_and_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sidecar = Sidecar::create(&place(folder.path()), "bash")
+            .unwrap()
+            .unwrap();
+        let piece = vec![b'x'; 3_000_000];
+        for _ in 0..5 {
+            sidecar.write_all(&piece).unwrap();
+        }
+        assert!(!sidecar.is_whole());
+        let length = fs::metadata(sidecar.path()).unwrap().len();
+        assert_eq!(length, MOST_BYTES as u64);
+    }
+
+    #[test]
+    fn without_a_scratch_folder_there_is_none() {
+        assert!(
+            Sidecar::create(&Place::new("/nowhere"), "glob")
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("elsewhere")).unwrap();
+        symlink("elsewhere", folder.path().join("scratch")).unwrap();
+        Sidecar::create(&place(&folder.path().join("scratch")), "glob").unwrap_err();
+        fs::create_dir(folder.path().join("real")).unwrap();
+        symlink("../elsewhere", folder.path().join("real/outputs")).unwrap();
+        Sidecar::create(&place(&folder.path().join("real")), "glob").unwrap_err();
+        let kept = fs::read_dir(folder.path().join("elsewhere")).unwrap();
+        assert_eq!(kept.count(), 0);
+    }
+}
