@@ -5,9 +5,12 @@
 //! may run is decided before, from what `needs` returns.
 
 mod blocking;
+mod change;
 mod confined;
+mod edit;
 mod read;
 pub mod shell;
+mod refusal;
 mod sidecar;
 mod target;
 mod write;
@@ -18,5 +21,9 @@ use offshoot_types::tool::Tool;
 
 /// Returns the built-in tools, in the order models see them.
 pub fn builtin() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(read::Read::new()), Arc::new(write::Write::new())]
+    vec![
+        Arc::new(read::Read::new()),
+        Arc::new(write::Write::new()),
+        Arc::new(edit::Edit::new()),
+    ]
 }

@@ -7,8 +7,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use offshoot_types::journal::{Journal, NoJournal};
 use offshoot_types::json::RawJson;
-use offshoot_types::outcome::Outcome;
+use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::tool::{Place, Tool, Work};
 use serde_json::Value;
@@ -17,13 +18,37 @@ use tempfile::TempDir;
 /// A workspace `w` in a folder that is removed afterwards.
 pub(crate) struct Bench {
     folder: TempDir,
+    scratch: Option<&'static str>,
+    journal: Arc<dyn Journal>,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::with_journal(Arc::new(NoJournal))
+    }
+
+    pub(crate) fn with_journal(journal: Arc<dyn Journal>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("w")).unwrap();
-        Self { folder }
+        Self {
+            folder,
+            scratch: None,
+            journal,
+        }
+    }
+
+    /// With a scratch folder beside the workspace, which does not exist yet.
+    pub(crate) fn with_scratch() -> Self {
+        Self {
+            scratch: Some("s"),
+            ..Self::new()
+        }
+    }
+
+    /// Returns the absolute path of something in the scratch folder.
+    pub(crate) fn scratch(&self, relative: &str) -> String {
+        let path = self.folder.path().join("s").join(relative);
+        path.into_os_string().into_string().unwrap()
     }
 
     /// Returns the path of something in the workspace; `../x` lies beside it.
@@ -56,8 +81,21 @@ impl Bench {
     }
 
     pub(crate) fn place(&self) -> Place {
-        let path = self.folder.path().join("w");
-        Place::new(path.into_os_string().into_string().unwrap())
+        let text = |name: &str| {
+            let path = self.folder.path().join(name);
+            path.into_os_string().into_string().unwrap()
+        };
+        Place {
+            scratch: self.scratch.map(text),
+            ..Place::new(text("w"))
+        }
+    }
+
+    pub(crate) fn work(&self, arguments: &Value) -> Work {
+        Work {
+            journal: Arc::clone(&self.journal),
+            ..Work::new(RawJson::of(arguments), self.place())
+        }
     }
 
     pub(crate) fn needs(&self, tool: &str, arguments: &Value) -> Result<Vec<Need>, String> {
@@ -65,8 +103,7 @@ impl Bench {
     }
 
     pub(crate) async fn outcome(&self, tool: &str, arguments: &Value) -> Outcome {
-        let arguments = RawJson::of(arguments);
-        find(tool).run(Work::new(arguments, self.place())).await
+        find(tool).run(self.work(arguments)).await
     }
 
     /// Calls a tool and returns what the model reads.
@@ -75,7 +112,15 @@ impl Bench {
     }
 }
 
-fn find(id: &str) -> Arc<dyn Tool> {
+/// Returns the kind of a failure.
+pub(crate) fn kind(outcome: &Outcome) -> Option<ErrorKind> {
+    match &outcome.body {
+        Body::Output(_) => None,
+        Body::Error { kind, .. } => Some(*kind),
+    }
+}
+
+pub(crate) fn find(id: &str) -> Arc<dyn Tool> {
     let mut tools = offshoot_tools::builtin().into_iter();
     tools.find(|tool| tool.spec().id == id).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Neither tool leaves the workspace, whatever stands in its way.
+//! No tool leaves the workspace, whatever stands in its way.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 
-/// Checks that both tools refuse a path with these words, and change nothing outside.
+/// Checks that the tools for one file refuse a path with these words, and change nothing outside.
 async fn check(bench: &Bench, path: &str, expected: &str) {
-    let arguments: [(&str, Value); 2] = [
+    let edit = json!({"path": path, "old_string": "secret", "new_string": "overwritten"});
+    let arguments: [(&str, Value); 3] = [
         ("read", json!({"path": path})),
         ("write", json!({"path": path, "content": "overwritten"})),
+        ("edit", edit),
     ];
     for (tool, arguments) in arguments {
         let answer = bench.call(tool, &arguments).await;

@@ -1,11 +1,6 @@
 //! What `read` returns.
 
-use std::fs;
-
-use offshoot_types::cancel::{Cancel, Signal};
-use offshoot_types::json::RawJson;
 use offshoot_types::permission::Need;
-use offshoot_types::tool::Work;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -185,34 +180,4 @@ fn wrong_arguments_are_told_before_the_call() {
         "take the arguments of read: invalid value",
     );
     check(json!({"path": "../a"}), "`../a` goes through `..`");
-}
-
-#[tokio::test]
-async fn a_cancelled_call_says_so_and_changes_nothing() {
-    struct Fired;
-    impl Signal for Fired {
-        fn is_cancelled(&self) -> bool {
-            true
-        }
-        fn cancelled(&self) -> futures_core::future::BoxFuture<'_, ()> {
-            Box::pin(std::future::ready(()))
-        }
-    }
-    let bench = Bench::new();
-    bench.file("f", "x");
-    for tool in offshoot_tools::builtin() {
-        let arguments = match tool.spec().id.as_str() {
-            "read" => json!({"path": "f"}),
-            _ => json!({"path": "f", "content": "y"}),
-        };
-        let arguments = RawJson::of(&arguments);
-        let work = Work {
-            cancel: Cancel::new(Fired),
-            ..Work::new(arguments, bench.place())
-        };
-        let outcome = tool.run(work).await;
-        let id = &tool.spec().id;
-        assert_eq!(outcome.for_model(), format!("error: {id} `f`: cancelled"));
-    }
-    assert_eq!(fs::read_to_string(bench.path("f")).unwrap(), "x");
 }

@@ -1,0 +1,181 @@
+//! Finding what a file contains, and replacing it at once or not at all.
+//!
+//! The new text goes to a draft beside the target, which is then renamed over
+//! it: whoever reads the target sees the old text or the new, also after a crash.
+//! Under a lock of the folder, which other processes of ours respect, the target
+//! is read once more; it is replaced only if it is still what it was.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use offshoot_types::outcome::ErrorKind;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::confined;
+use crate::refusal::Refusal;
+use crate::target::{RootKind, Target};
+
+/// Biggest file that is changed, in bytes (TLS-08).
+pub(crate) const MOST_BYTES: usize = 10 * 1024 * 1024;
+
+/// How often the lock of a folder is tried for; some five seconds in all.
+const TRIES: u32 = 1000;
+
+/// What stands at a target.
+pub(super) struct Found {
+    pub(super) content: Vec<u8>,
+    mode: Mode,
+}
+
+/// Reads the file at a target; `None` where there is none.
+pub(super) fn find(target: &Target) -> Result<Option<Found>, Refusal> {
+    let (folder, name) = split(target)?;
+    let Some(root) = confined::root(target.root())? else {
+        return Ok(None);
+    };
+    match confined::open(&root, folder, confined::FOLDER) {
+        Ok(folder) => find_in(&folder, name, target),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(confined::explain(target, errno).into()),
+    }
+}
+
+/// Replaces what a target contains, if that is still `before`.
+pub(super) fn replace(target: &Target, before: Option<&[u8]>, after: &[u8]) -> Result<(), Refusal> {
+    let explain = |errno| Refusal::from(confined::explain(target, errno));
+    let (folders, name) = split(target)?;
+    let mut folder = confined::made_root(target.root())?;
+    for part in folders.split('/').filter(|part| *part != ".") {
+        folder = confined::enter(&folder, part, Mode::from_raw_mode(0o777)).map_err(explain)?;
+    }
+    // What may be read by few is read by few in the draft as well.
+    let mode = if before.is_some() { 0o600 } else { 0o666 };
+    let (draft, file) = create_draft(&folder, Mode::from_raw_mode(mode)).map_err(explain)?;
+    let replaced = fill(&file, after).and_then(|()| {
+        let _lock = lock(&folder, target)?;
+        let found = find_in(&folder, name, target)?;
+        if found.as_ref().map(|found| found.content.as_slice()) != before {
+            return Err(changed());
+        }
+        if let Some(Found { mode, .. }) = found {
+            rustix::fs::fchmod(&file, mode).map_err(explain)?;
+        }
+        rename(&folder, &draft, name, before.is_some()).map_err(|errno| match errno {
+            Errno::EXIST => changed(),
+            errno => explain(errno),
+        })
+    });
+    replaced.map_err(
+        |refusal| match rustix::fs::unlinkat(&folder, &draft, AtFlags::empty()) {
+            Ok(()) => refusal,
+            Err(errno) => refusal.and(&format!("; {draft} stays behind: {errno}")),
+        },
+    )
+}
+
+/// Refuses a size above the most; `what` leads up to it.
+pub(super) fn check_size(bytes: usize, what: &str) -> Result<(), Refusal> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    let why = format!("{what} {bytes} bytes, and files of at most {MOST_BYTES} can be changed");
+    Err(Refusal::new(ErrorKind::TooLarge, why))
+}
+
+fn split(target: &Target) -> Result<(&str, &str), Refusal> {
+    target
+        .folder_and_name()
+        .ok_or_else(|| match target.root().kind() {
+            RootKind::Workspace => "it is the workspace, not a file".into(),
+            RootKind::Scratch => "it is the scratch folder, not a file".into(),
+        })
+}
+
+fn find_in(folder: &OwnedFd, name: &str, target: &Target) -> Result<Option<Found>, Refusal> {
+    let explain = |errno| Refusal::from(confined::explain(target, errno));
+    let file = match confined::open(folder, name, confined::READ) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(explain(errno)),
+    };
+    let stat = rustix::fs::fstat(&file).map_err(explain)?;
+    confined::regular(&stat)?;
+    let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+    check_size(size, "it has")?;
+    let mut content = Vec::with_capacity(size);
+    // It may grow while it is read.
+    File::from(file)
+        .take(MOST_BYTES as u64 + 1)
+        .read_to_end(&mut content)
+        .map_err(|error| error.to_string())?;
+    check_size(content.len(), "it has at least")?;
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    Ok(Some(Found { content, mode }))
+}
+
+fn changed() -> Refusal {
+    let why = "the file was changed by somebody else in this moment and is as they left it; \
+               read it and try again";
+    Refusal::new(ErrorKind::Conflict, why)
+}
+
+/// Creates a new, empty file under a name that nobody else has.
+fn create_draft(folder: &OwnedFd, mode: Mode) -> Result<(String, File), Errno> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let draft = format!(".offshoot-{}-{number}.tmp", std::process::id());
+        match confined::create(folder, draft.as_str(), flags, mode) {
+            // Left behind by a process of the same number; take the next name.
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+            Ok(file) => return Ok((draft, File::from(file))),
+        }
+    }
+}
+
+/// Writes the draft, down to the disk: a crash must not leave the name without the text.
+fn fill(mut file: &File, content: &[u8]) -> Result<(), Refusal> {
+    file.write_all(content)
+        .and_then(|()| file.sync_data())
+        .map_err(|error| error.to_string().into())
+}
+
+/// Locks a folder against other processes of ours, until the descriptor is dropped.
+fn lock(folder: &OwnedFd, target: &Target) -> Result<OwnedFd, Refusal> {
+    let explain = |errno| Refusal::from(confined::explain(target, errno));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let folder = confined::open(folder, ".", flags).map_err(explain)?;
+    for attempt in 0..TRIES {
+        match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(folder),
+            // Held for microseconds as a rule; waiting without end would hang on a stranger's lock.
+            Err(Errno::WOULDBLOCK) => {
+                std::thread::sleep(Duration::from_micros(u64::from(attempt.min(50)) * 100));
+            }
+            Err(Errno::INTR) => {}
+            // A file system without locks: what is left is the check before the rename.
+            Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(folder),
+            Err(errno) => return Err(explain(errno)),
+        }
+    }
+    let why = "another program holds a lock on its folder; try again later";
+    Err(Refusal::new(ErrorKind::Conflict, why))
+}
+
+fn rename(folder: &OwnedFd, draft: &str, name: &str, replaces: bool) -> Result<(), Errno> {
+    if replaces {
+        return rustix::fs::renameat(folder, draft, folder, name);
+    }
+    let flags = RenameFlags::NOREPLACE;
+    match rustix::fs::renameat_with(folder, draft, folder, name, flags) {
+        // A file system that cannot; that there was nothing was seen a moment ago.
+        Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(folder, draft, folder, name),
+        result => result,
+    }
+}
