@@ -1,18 +1,24 @@
 //! Tools behind the `Tool` port.
 //!
-//! `read` and `write`, confined to the workspace by the kernel rather than by
-//! looking at paths. A tool knows no agent, no session and no model; whether it
-//! may run is decided before, from what `needs` returns.
+//! Those for files are confined to the workspace and the scratch folder by the
+//! kernel rather than by looking at paths. A tool knows no agent, no session and
+//! no model; whether it may run is decided before, from what `needs` returns.
 
 mod blocking;
 mod change;
 mod confined;
 mod edit;
+mod glob;
+mod grep;
+mod listing;
+mod patience;
+mod pattern;
 mod read;
 pub mod shell;
 mod refusal;
 mod sidecar;
 mod target;
+mod walk;
 mod write;
 
 use std::sync::Arc;
@@ -25,5 +31,7 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(read::Read::new()),
         Arc::new(write::Write::new()),
         Arc::new(edit::Edit::new()),
+        Arc::new(glob::Glob::new()),
+        Arc::new(grep::Grep::new()),
     ]
 }

@@ -12,11 +12,13 @@ use serde_json::json;
 
 use crate::bench::{Bench, find, kind};
 
+type OnRecord = Box<dyn Fn(&Change) -> Result<(), String> + Send + Sync>;
+
 /// A journal in memory. What happens on recording is up to the test.
 pub(crate) struct Notebook {
     changes: Mutex<Vec<Change>>,
     writer: Option<Writer>,
-    on_record: Box<dyn Fn(&Change) -> Result<(), String> + Send + Sync>,
+    on_record: OnRecord,
 }
 
 impl Notebook {

@@ -161,6 +161,9 @@ async fn tls_19_a_cancelled_call_says_so_and_changes_nothing() {
             json!({"path": "f", "old_string": "x", "new_string": "y"}),
             "edit `f`",
         ),
+        ("glob", json!({"pattern": "**"}), "glob `.`"),
+        ("grep", json!({"pattern": "x"}), "grep `.`"),
+        ("grep", json!({"pattern": "x", "path": "f"}), "grep `f`"),
     ];
     for (tool, arguments, attempted) in cases {
         let work = Work {

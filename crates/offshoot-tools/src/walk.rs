@@ -1,0 +1,298 @@
+//! Walking a folder for files, in the order of their paths.
+//!
+//! Every folder is opened anew beneath its root and no link is followed, so a
+//! folder that is swapped for a link during the walk leads nowhere. Only regular
+//! files are seen: nothing is opened that could block. Ignore files count, hidden
+//! names must be asked for, `.git` is never entered. What is held in memory is
+//! bounded, whatever the size of the tree.
+
+mod rules;
+
+use std::cmp::Ordering;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::vec;
+
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, OFlags};
+use rustix::io::Errno;
+
+use self::rules::Rules;
+use crate::confined;
+use crate::patience::{Enough, Patience};
+use crate::pattern::Pattern;
+use crate::refusal::Refusal;
+use crate::target::Target;
+
+/// Most names that are held at a time, over all folders on the way.
+const MOST_HELD: usize = 200_000;
+
+/// What a walk may start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// A folder only.
+    Folder,
+    /// A file too, which is then the only one and need not fit the pattern.
+    FolderOrFile,
+}
+
+/// A regular file that was found.
+pub(crate) struct Seen<'a> {
+    /// From the root.
+    pub(crate) path: &'a Path,
+    pub(crate) size: u64,
+}
+
+/// What a walk did not see.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Walked {
+    /// Why it ended before its end.
+    pub(crate) enough: Option<Enough>,
+    /// How many folders could not be read.
+    pub(crate) unreadable: usize,
+    /// Whether a folder had too many names to be held.
+    pub(crate) overfull: bool,
+}
+
+/// A name in a folder.
+struct Entry {
+    name: OsString,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    File { size: u64 },
+}
+
+/// A folder on the way.
+struct Level {
+    /// From the root; empty for the root.
+    path: PathBuf,
+    rules: Rules,
+    entries: vec::IntoIter<Entry>,
+}
+
+struct Walk<'a> {
+    root: OwnedFd,
+    /// From the root to where the walk starts.
+    start: &'a Path,
+    pattern: &'a Pattern,
+    patience: &'a Patience,
+    /// Names that are held in all levels.
+    held: usize,
+    walked: Walked,
+}
+
+/// Shows `visit` every file below a folder whose path from there fits the pattern.
+pub(crate) fn walk(
+    target: &Target,
+    from: Start,
+    pattern: &Pattern,
+    patience: &Patience,
+    mut visit: impl FnMut(&OwnedFd, &Seen),
+) -> Result<Walked, Refusal> {
+    let explain = |errno| match errno {
+        Errno::NOENT => Refusal::failed("there is no such file or folder"),
+        errno => Refusal::from(confined::explain(target, errno)),
+    };
+    let root = confined::root(target.root())?.ok_or_else(|| explain(Errno::NOENT))?;
+    let start = confined::open(&root, target.relative(), OFlags::PATH).map_err(explain)?;
+    let stat = rustix::fs::fstat(&start).map_err(explain)?;
+    let mut walk = Walk {
+        root,
+        start: Path::new(target.below_root()),
+        pattern,
+        patience,
+        held: 0,
+        walked: Walked::default(),
+    };
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        walk.run(&mut visit);
+        return Ok(walk.walked);
+    }
+    confined::regular(&stat)?;
+    if from == Start::Folder {
+        return Err("it is a file, not a folder".into());
+    }
+    let seen = Seen {
+        path: walk.start,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+    };
+    visit(&walk.root, &seen);
+    Ok(walk.walked)
+}
+
+impl Walk<'_> {
+    fn run(&mut self, visit: &mut impl FnMut(&OwnedFd, &Seen)) {
+        let rules = self.rules_above();
+        let mut levels = Vec::new();
+        levels.extend(self.enter(self.start.to_owned(), &rules));
+        while let Some(level) = levels.last_mut() {
+            self.walked.enough = self.patience.ends();
+            if self.walked.enough.is_some() {
+                return;
+            }
+            let Some(Entry { name, kind }) = level.entries.next() else {
+                levels.pop();
+                continue;
+            };
+            self.held -= 1;
+            let path = level.path.join(name);
+            match kind {
+                Kind::File { size } => {
+                    let path = &path;
+                    visit(&self.root, &Seen { path, size });
+                }
+                Kind::Folder => {
+                    let rules = level.rules.clone();
+                    levels.extend(self.enter(path, &rules));
+                }
+            }
+        }
+    }
+
+    /// Reads the rules of the folders above the start, which hold below it too.
+    fn rules_above(&self) -> Rules {
+        let mut rules = Rules::default();
+        let Some(above) = self.start.parent() else {
+            return rules;
+        };
+        let folders: Vec<&Path> = above.ancestors().collect();
+        for path in folders.into_iter().rev() {
+            if let Ok(folder) = open_folder(&self.root, path) {
+                rules = rules.below(path, &folder);
+            }
+        }
+        rules
+    }
+
+    /// Reads a folder; `None` if that cannot be done.
+    fn enter(&mut self, path: PathBuf, above: &Rules) -> Option<Level> {
+        let read = open_folder(&self.root, &path).and_then(|folder| {
+            let rules = above.below(&path, &folder);
+            let entries = self.read(&path, &folder, &rules)?;
+            Ok((rules, entries))
+        });
+        match read {
+            Ok((rules, mut entries)) => {
+                entries.sort_unstable_by(Entry::in_order_of_paths);
+                self.held += entries.len();
+                Some(Level {
+                    path,
+                    rules,
+                    entries: entries.into_iter(),
+                })
+            }
+            // Removed since, or swapped for something that is not walked.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => None,
+            Err(_) => {
+                self.walked.unreadable += 1;
+                None
+            }
+        }
+    }
+
+    fn read(&mut self, path: &Path, folder: &OwnedFd, rules: &Rules) -> Result<Vec<Entry>, Errno> {
+        let mut entries = Vec::new();
+        let from_start = path.strip_prefix(self.start).unwrap_or(path);
+        let depth = from_start.components().count();
+        for entry in Dir::read_from(folder)? {
+            if self.patience.ends().is_some() {
+                break;
+            }
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if !self.is_looked_at(name) {
+                continue;
+            }
+            let Some(is_folder) = is_folder(folder, &entry) else {
+                continue;
+            };
+            let is_wanted = if is_folder {
+                self.pattern.enters(depth, name)
+            } else {
+                self.pattern.fits(&from_start.join(name))
+            };
+            if !is_wanted || rules.ignore(&path.join(name), is_folder) {
+                continue;
+            }
+            let kind = if is_folder {
+                Kind::Folder
+            } else if let Some(size) = size(folder, name) {
+                Kind::File { size }
+            } else {
+                continue;
+            };
+            if self.held + entries.len() == MOST_HELD {
+                self.walked.overfull = true;
+                break;
+            }
+            let name = name.to_owned();
+            entries.push(Entry { name, kind });
+        }
+        Ok(entries)
+    }
+
+    fn is_looked_at(&self, name: &OsStr) -> bool {
+        match name.as_bytes() {
+            b"." | b".." | b".git" => false,
+            [b'.', ..] => self.pattern.names_hidden(name),
+            _ => true,
+        }
+    }
+}
+
+impl Entry {
+    /// Puts a folder where the paths of its files belong: `a.rs` comes before `a/b`.
+    fn in_order_of_paths(&self, other: &Self) -> Ordering {
+        self.bytes().cmp(other.bytes())
+    }
+
+    fn bytes(&self) -> impl Iterator<Item = u8> {
+        let slash = (self.kind == Kind::Folder).then_some(b'/');
+        self.name.as_bytes().iter().copied().chain(slash)
+    }
+}
+
+/// Tells a folder from a file; `None` for what is neither, such as links and pipes.
+fn is_folder(folder: &OwnedFd, entry: &DirEntry) -> Option<bool> {
+    let mut kind = entry.file_type();
+    if kind == FileType::Unknown {
+        // Some file systems do not say.
+        let name = entry.file_name();
+        let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        kind = FileType::from_raw_mode(stat.st_mode);
+    }
+    match kind {
+        FileType::Directory => Some(true),
+        FileType::RegularFile => Some(false),
+        FileType::Symlink
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => None,
+    }
+}
+
+/// Returns the size of a regular file; `None` if it has become something else.
+fn size(folder: &OwnedFd, name: &OsStr) -> Option<u64> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    confined::regular(&stat).ok()?;
+    u64::try_from(stat.st_size).ok()
+}
+
+fn open_folder(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    confined::open(root.as_fd(), path, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+#[cfg(test)]
+mod tests;

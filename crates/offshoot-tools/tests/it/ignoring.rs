@@ -1,0 +1,150 @@
+//! Which files `glob` and `grep` leave out because the tree says so.
+
+use serde_json::json;
+
+use crate::bench::Bench;
+
+/// Checks which files are found from `path`; a file's content is its text, others are `x`.
+async fn check(path: &str, files: &[(&str, &str)], expected: &[&str]) {
+    let bench = Bench::new();
+    for (path, text) in files {
+        bench.file(path, text);
+    }
+    let glob = json!({"pattern": "**", "path": path});
+    let found = bench.call("glob", &glob).await;
+    let found: Vec<&str> = found
+        .lines()
+        .filter(|line| !line.starts_with('['))
+        .collect();
+    assert_eq!(found, expected, "glob {files:?}");
+    let grep = json!({"pattern": "^x$", "path": path});
+    let found = bench.call("grep", &grep).await;
+    let found: Vec<&str> = found
+        .lines()
+        .filter_map(|line| line.strip_suffix(":1:x"))
+        .collect();
+    assert_eq!(found, expected, "grep {files:?}");
+}
+
+#[tokio::test]
+async fn git_ignore_files_hold_without_a_repository() {
+    check(
+        ".",
+        &[
+            (
+                ".gitignore",
+                "# comment\n*.log\ntarget/\n/only-here\n!keep.log\n",
+            ),
+            ("a.log", "x"),
+            ("keep.log", "x"),
+            ("target/x", "x"),
+            ("only-here", "x"),
+            ("sub/only-here", "x"),
+            ("sub/target/x", "x"),
+            ("sub/b.log", "x"),
+        ],
+        &["keep.log", "sub/only-here"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn deeper_files_go_before_higher_ones() {
+    check(
+        ".",
+        &[
+            (".gitignore", "*.log\n"),
+            ("sub/.gitignore", "!*.log\n*.txt\n"),
+            ("a.log", "x"),
+            ("a.txt", "x"),
+            ("sub/a.log", "x"),
+            ("sub/a.txt", "x"),
+            ("sub/deep/a.log", "x"),
+            ("sub/deep/a.txt", "x"),
+        ],
+        &["a.txt", "sub/a.log", "sub/deep/a.log"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn files_above_the_start_hold_below_it() {
+    check(
+        "a/b",
+        &[
+            (".gitignore", "*.log\n/a/b/no\n"),
+            ("a/.ignore", "*.tmp\n"),
+            ("a/b/x.log", "x"),
+            ("a/b/x.tmp", "x"),
+            ("a/b/no", "x"),
+            ("a/b/yes", "x"),
+        ],
+        &["a/b/yes"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_named_is_searched_though_it_is_ignored() {
+    check(
+        "target",
+        &[(".gitignore", "target/\n"), ("target/out", "x")],
+        &["target/out"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn dot_ignore_goes_before_git() {
+    check(
+        ".",
+        &[
+            (".gitignore", "generated\n"),
+            (".ignore", "!generated\nvendored\n"),
+            ("generated", "x"),
+            ("vendored", "x"),
+        ],
+        &["generated"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_repository_begins_anew() {
+    check(
+        ".",
+        &[
+            (".gitignore", "*.log\n"),
+            (".ignore", "*.tmp\n"),
+            ("inner/.git/HEAD", ""),
+            ("inner/.git/info/exclude", "private\n"),
+            ("inner/a.log", "x"),
+            ("inner/a.tmp", "x"),
+            ("inner/private", "x"),
+            ("private", "x"),
+        ],
+        &["inner/a.log", "private"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn files_outside_the_root_are_not_asked() {
+    check(".", &[("../.gitignore", "*\n"), ("f", "x")], &["f"]).await;
+}
+
+#[tokio::test]
+async fn an_ignore_file_that_makes_no_sense_does_no_harm() {
+    check(
+        ".",
+        &[
+            (".gitignore", "\u{feff}a\r\n[z\r\n\r\nb\r\n{\r\n"),
+            (".ignore/x", "a folder"),
+            ("a", "x"),
+            ("b", "x"),
+            ("c", "x"),
+        ],
+        &["c"],
+    )
+    .await;
+}
