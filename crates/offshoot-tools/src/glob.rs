@@ -80,7 +80,7 @@ impl Tool for Glob {
         let (target, _) = parse(arguments, place)?;
         Ok(vec![Need {
             capability: "fs.read".to_owned(),
-            target: target.absolute(),
+            target: target.inside(),
         }])
     }
 

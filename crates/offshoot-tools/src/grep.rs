@@ -116,9 +116,14 @@ impl Tool for Grep {
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let Query { target, .. } = parse(arguments, place)?;
+        let searched = if walk::is_folder(&target) {
+            target.inside()
+        } else {
+            target.absolute()
+        };
         Ok(vec![Need {
             capability: "fs.read".to_owned(),
-            target: target.absolute(),
+            target: searched,
         }])
     }
 

@@ -139,6 +139,16 @@ impl Target {
         self.root.join(&self.relative)
     }
 
+    /// Returns the absolute path with a slash at its end: all that is in a folder, as far as
+    /// permissions go. A rule for `docs/**` is about that, and not about the folder's own name.
+    pub(crate) fn inside(&self) -> String {
+        let mut path = self.absolute();
+        if !path.ends_with('/') {
+            path.push('/');
+        }
+        path
+    }
+
     /// Returns the folder's path below the root, `.` for the root, and the name in it.
     ///
     /// `None` for the root itself.

@@ -81,13 +81,25 @@ struct Walk<'a> {
     start: &'a Path,
     pattern: &'a Pattern,
     patience: &'a Patience,
-    /// Names that are held in all levels.
+    /// Names that are held in all levels, and the most that may be.
     held: usize,
+    most_held: usize,
     walked: Walked,
 }
 
 /// Shows `visit` every file below a folder whose path from there fits the pattern.
 pub(crate) fn walk(
+    target: &Target,
+    from: Start,
+    pattern: &Pattern,
+    patience: &Patience,
+    visit: impl FnMut(&OwnedFd, &Seen),
+) -> Result<Walked, Refusal> {
+    walk_holding(MOST_HELD, target, from, pattern, patience, visit)
+}
+
+fn walk_holding(
+    most_held: usize,
     target: &Target,
     from: Start,
     pattern: &Pattern,
@@ -107,6 +119,7 @@ pub(crate) fn walk(
         pattern,
         patience,
         held: 0,
+        most_held,
         walked: Walked::default(),
     };
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
@@ -123,6 +136,14 @@ pub(crate) fn walk(
     };
     visit(&walk.root, &seen);
     Ok(walk.walked)
+}
+
+/// Tells whether a target is a folder at this moment.
+pub(crate) fn is_folder(target: &Target) -> bool {
+    let Ok(Some(root)) = confined::root(target.root()) else {
+        return false;
+    };
+    confined::open(&root, target.relative(), confined::FOLDER).is_ok()
 }
 
 impl Walk<'_> {
@@ -208,7 +229,7 @@ impl Walk<'_> {
             if !self.is_looked_at(name) {
                 continue;
             }
-            let Some(is_folder) = is_folder(folder, &entry) else {
+            let Some(is_folder) = is_folder_entry(folder, &entry) else {
                 continue;
             };
             let is_wanted = if is_folder {
@@ -226,7 +247,7 @@ impl Walk<'_> {
             } else {
                 continue;
             };
-            if self.held + entries.len() == MOST_HELD {
+            if self.held + entries.len() >= self.most_held {
                 self.walked.overfull = true;
                 break;
             }
@@ -258,7 +279,7 @@ impl Entry {
 }
 
 /// Tells a folder from a file; `None` for what is neither, such as links and pipes.
-fn is_folder(folder: &OwnedFd, entry: &DirEntry) -> Option<bool> {
+fn is_folder_entry(folder: &OwnedFd, entry: &DirEntry) -> Option<bool> {
     let mut kind = entry.file_type();
     if kind == FileType::Unknown {
         // Some file systems do not say.

@@ -25,13 +25,24 @@ fn tree() -> TempDir {
 
 /// Walks the workspace `w` and returns what was seen; `visit` meddles in between.
 fn seen(folder: &TempDir, patience: &Patience, visit: impl Fn(&str)) -> (Vec<String>, Walked) {
+    seen_holding(MOST_HELD, folder, patience, visit)
+}
+
+fn seen_holding(
+    most_held: usize,
+    folder: &TempDir,
+    patience: &Patience,
+    visit: impl Fn(&str),
+) -> (Vec<String>, Walked) {
     let place = Place::new(folder.path().join("w").to_str().unwrap());
     let target = Target::new(".", &place).unwrap();
     let mut paths = Vec::new();
-    let walked = walk(
+    let every = Pattern::every();
+    let walked = walk_holding(
+        most_held,
         &target,
         Start::Folder,
-        &Pattern::every(),
+        &every,
         patience,
         |_, seen| {
             let path = seen.path.to_str().unwrap();
@@ -97,4 +108,15 @@ fn folders_that_are_removed_during_the_walk_are_left_out() {
         }
     });
     assert_eq!(paths, ["a/1"]);
+}
+
+#[test]
+fn no_more_names_are_held_than_may_be_and_that_is_told() {
+    let folder = tree();
+    let patience = Patience::with(Cancel::never(), false);
+    // Three folders, and in each of them a file.
+    let (paths, walked) = seen_holding(3, &folder, &patience, |_| {});
+    assert_eq!((paths.len(), walked.overfull), (3, false));
+    let (paths, walked) = seen_holding(2, &folder, &patience, |_| {});
+    assert_eq!((paths.len(), walked.overfull), (2, true));
 }

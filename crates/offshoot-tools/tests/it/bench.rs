@@ -28,12 +28,27 @@ impl Bench {
     }
 
     pub(crate) fn with_journal(journal: Arc<dyn Journal>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self {
+            journal,
+            ..Self::at(tempfile::tempdir().unwrap())
+        }
+    }
+
+    /// In memory where the system has such a place, for more files than a disk makes quickly.
+    pub(crate) fn for_many_files() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self {
+            scratch: Some("s"),
+            ..Self::at(folder.unwrap())
+        }
+    }
+
+    fn at(folder: TempDir) -> Self {
         fs::create_dir(folder.path().join("w")).unwrap();
         Self {
             folder,
             scratch: None,
-            journal,
+            journal: Arc::new(NoJournal),
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
-use rustix::fs::{CWD, FileType, Mode};
+use rustix::fs::{CWD, FileType, Mode, RenameFlags};
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, find};
 
 /// Checks that the tools for one file refuse a path with these words, and change nothing outside.
 async fn check(bench: &Bench, path: &str, expected: &str) {
@@ -106,5 +108,80 @@ async fn a_missing_workspace_is_named() {
     assert_eq!(
         outcome.for_model(),
         "error: read `f`: open the workspace /nowhere/at/all: No such file or directory (os error 2)"
+    );
+}
+
+#[tokio::test]
+async fn devices_are_refused_without_waiting() {
+    let place = offshoot_types::tool::Place::new("/dev");
+    let call = async |tool: &str, arguments: Value| {
+        let arguments = offshoot_types::json::RawJson::of(&arguments);
+        let work = offshoot_types::tool::Work::new(arguments, place.clone());
+        find(tool).run(work).await.for_model()
+    };
+    for name in ["zero", "null"] {
+        let edit = json!({"path": name, "old_string": "a", "new_string": "b"});
+        for (tool, arguments) in [
+            ("read", json!({"path": name})),
+            ("write", json!({"path": name, "content": ""})),
+            ("edit", edit),
+            ("grep", json!({"path": name, "pattern": "a"})),
+        ] {
+            let expected = format!("error: {tool} `{name}`: it is a device, not a file");
+            assert_eq!(call(tool, arguments).await, expected);
+        }
+    }
+    let listed = call("glob", json!({"pattern": "zero"})).await;
+    assert_eq!(listed, "[no files match]");
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_while_tools_work_leads_nowhere() {
+    let bench = Bench::new();
+    bench.file("door/f", "inside");
+    bench.file("../outside/f", "secret");
+    symlink("../outside", bench.path("link")).unwrap();
+    let done = AtomicBool::new(false);
+    let calls = [
+        ("read", json!({"path": "door/f"})),
+        ("write", json!({"path": "door/f", "content": "inside"})),
+        (
+            "edit",
+            json!({"path": "door/f", "old_string": "secret", "new_string": "changed"}),
+        ),
+        ("glob", json!({"pattern": "**"})),
+        ("grep", json!({"pattern": "secret"})),
+    ];
+    let (door, link) = (bench.path("door"), bench.path("link"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                rustix::fs::renameat_with(CWD, &door, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let answers = runtime.block_on(async {
+            let mut answers = Vec::new();
+            for _ in 0..100 {
+                for (tool, arguments) in &calls {
+                    answers.push(bench.call(tool, arguments).await);
+                }
+            }
+            answers
+        });
+        done.store(true, Relaxed);
+        for answer in answers {
+            assert!(!answer.contains("secret\n"), "{answer}");
+            assert!(!answer.contains(":1:"), "{answer}");
+            assert_ne!(answer, "secret");
+        }
+    });
+    assert_eq!(bench.content("../outside/f"), "secret");
+    assert_eq!(
+        std::fs::read_dir(bench.path("../outside")).unwrap().count(),
+        1
     );
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 
 use offshoot_types::outcome::ErrorKind;
-use offshoot_types::permission::Need;
+use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 
@@ -243,7 +243,7 @@ async fn tls_02_a_pattern_that_makes_no_sense_is_invalid_input() {
 }
 
 #[test]
-fn tls_05_a_call_needs_to_read_the_folder() {
+fn tls_05_a_call_needs_to_read_what_is_in_the_folder() {
     let bench = Bench::new();
     let need = |target: String| {
         Ok(vec![Need {
@@ -252,10 +252,34 @@ fn tls_05_a_call_needs_to_read_the_folder() {
         }])
     };
     let whole = bench.needs("glob", &json!({"pattern": "**"}));
-    let workspace = bench.absolute("").trim_end_matches('/').to_owned();
-    assert_eq!(whole, need(workspace));
+    assert_eq!(whole, need(bench.absolute("")));
     let part = bench.needs("glob", &json!({"pattern": "**", "path": "./src/"}));
-    assert_eq!(part, need(bench.absolute("src")));
+    assert_eq!(part, need(bench.absolute("src/")));
+}
+
+#[test]
+fn rules_about_what_is_in_a_folder_hold_for_searching_it() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path("secrets")).unwrap();
+    let workspace = bench.place().workspace;
+    let rules = [
+        Rule::new("fs.read", "*", Action::Allow),
+        Rule::new("fs.read", "**/secrets/**", Action::Deny),
+    ];
+    let permissions = Permissions::empty()
+        .narrow(Layer::root_grant(&workspace))
+        .narrow(Layer::of_agent("reader", Some(&rules)));
+    let check = |path: &str, expected: Action| {
+        for tool in ["glob", "grep"] {
+            let arguments = json!({"pattern": "x", "path": path});
+            let needs = bench.needs(tool, &arguments).unwrap();
+            let decision = permissions.decide(tool, &needs[0]);
+            assert_eq!(decision.action, expected, "{tool} {path}");
+        }
+    };
+    check(".", Action::Allow);
+    check("src", Action::Allow);
+    check("secrets", Action::Deny);
 }
 
 #[tokio::test]
@@ -281,7 +305,7 @@ async fn a_folder_that_cannot_be_read_is_told() {
 
 #[tokio::test]
 async fn tls_14_tens_of_thousands_of_files_are_counted_and_a_thousand_shown() {
-    let bench = Bench::with_scratch();
+    let bench = Bench::for_many_files();
     for folder in 0..20 {
         let folder = bench.path(&format!("d{folder:02}"));
         fs::create_dir(&folder).unwrap();
@@ -310,7 +334,7 @@ async fn tls_14_tens_of_thousands_of_files_are_counted_and_a_thousand_shown() {
 
 #[tokio::test]
 async fn a_deep_tree_takes_no_more_descriptors_than_a_flat_one() {
-    let bench = Bench::new();
+    let bench = Bench::for_many_files();
     // Deeper than a process may have files open, and still a path that the kernel takes.
     let deep = "a/".repeat(1900);
     bench.file(&format!("{deep}f"), "1");

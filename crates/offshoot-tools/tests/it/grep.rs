@@ -257,10 +257,14 @@ async fn an_expression_that_backtracks_elsewhere_takes_linear_time() {
 #[test]
 fn tls_05_a_call_needs_to_read_what_it_searches() {
     let bench = Bench::new();
-    let needs = bench.needs("grep", &json!({"pattern": "x", "path": "src"}));
-    let expected = Need {
-        capability: "fs.read".into(),
-        target: bench.absolute("src"),
-    };
-    assert_eq!(needs, Ok(vec![expected]));
+    bench.file("src/f", "");
+    // A folder stands for what is in it, a file for itself.
+    for (path, target) in [("src", "src/"), ("src/f", "src/f"), (".", "")] {
+        let needs = bench.needs("grep", &json!({"pattern": "x", "path": path}));
+        let expected = Need {
+            capability: "fs.read".into(),
+            target: bench.absolute(target),
+        };
+        assert_eq!(needs, Ok(vec![expected]));
+    }
 }

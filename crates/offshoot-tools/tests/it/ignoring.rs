@@ -1,5 +1,6 @@
 //! Which files `glob` and `grep` leave out because the tree says so.
 
+use rustix::fs::{CWD, FileType, Mode};
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -147,4 +148,14 @@ async fn an_ignore_file_that_makes_no_sense_does_no_harm() {
         &["c"],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_pipe_in_the_place_of_an_ignore_file_is_not_waited_for() {
+    let bench = Bench::new();
+    bench.file("f", "x");
+    let mode = Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(CWD, bench.path(".gitignore"), FileType::Fifo, mode, 0).unwrap();
+    let answer = bench.call("glob", &json!({"pattern": "**"})).await;
+    assert_eq!(answer, "f\n[1 file, 1 B]");
 }

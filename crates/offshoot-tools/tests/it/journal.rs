@@ -85,6 +85,17 @@ async fn changes_are_recorded_with_what_was_there() {
 }
 
 #[tokio::test]
+async fn a_binary_file_may_be_replaced_and_can_be_put_back() {
+    let notebook = Arc::new(Notebook::new());
+    let bench = Bench::with_journal(notebook.clone());
+    bench.file("f", b"\x7fELF\0\xff");
+    let write = json!({"path": "f", "content": "text"});
+    assert_eq!(bench.call("write", &write).await, "replaced `f`, 4 bytes");
+    let before = notebook.changes().remove(0).before;
+    assert_eq!(before.as_deref(), Some(b"\x7fELF\0\xff".as_slice()));
+}
+
+#[tokio::test]
 async fn what_cannot_be_recorded_is_not_done() {
     let notebook = Notebook::which(|_| Err("the disk is full".to_owned()));
     let bench = Bench::with_journal(Arc::new(notebook));

@@ -2,11 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures_core::future::BoxFuture;
+use offshoot_types::cancel::{Cancel, Signal};
 use offshoot_types::outcome::ErrorKind;
 use serde_json::json;
 
-use crate::bench::{Bench, kind};
+use crate::bench::{Bench, find, kind};
 
 const MOST: usize = 10 * 1024 * 1024;
 
@@ -69,4 +72,24 @@ async fn tls_08_the_start_of_ten_gigabytes_is_read_at_once() {
     let behind = json!({"path": "f", "offset": 100_002});
     let binary = "error: read `f`: it is a binary file, not text";
     assert_eq!(bench.call("read", &behind).await, binary);
+}
+
+#[tokio::test]
+async fn tls_19_looking_for_a_far_line_can_be_cancelled() {
+    /// Fires when it has been asked some times.
+    struct Soon(AtomicUsize);
+    impl Signal for Soon {
+        fn is_cancelled(&self) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed) > 10
+        }
+        fn cancelled(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let bench = Bench::new();
+    bench.file("f", "line\n".repeat(1_000_000));
+    let mut work = bench.work(&json!({"path": "f", "offset": 900_000}));
+    work.cancel = Cancel::new(Soon(AtomicUsize::new(0)));
+    let outcome = find("read").run(work).await;
+    assert_eq!(kind(&outcome), Some(ErrorKind::Cancelled));
 }

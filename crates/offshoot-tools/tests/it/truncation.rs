@@ -15,7 +15,7 @@ fn many(bench: &Bench, length: usize) {
 
 #[tokio::test]
 async fn tls_14_the_parent_can_read_what_was_not_shown() {
-    let bench = Bench::with_scratch();
+    let bench = Bench::for_many_files();
     many(&bench, 4);
     let outcome = bench.outcome("glob", &json!({"pattern": "*"})).await;
     let path = outcome.metadata.output_path.unwrap();
@@ -27,7 +27,7 @@ async fn tls_14_the_parent_can_read_what_was_not_shown() {
 
 #[tokio::test]
 async fn tls_14_as_many_as_may_be_shown_are_not_truncated() {
-    let bench = Bench::with_scratch();
+    let bench = Bench::for_many_files();
     many(&bench, 4);
     fs::remove_file(bench.path("1000")).unwrap();
     let outcome = bench.outcome("glob", &json!({"pattern": "*"})).await;
@@ -51,7 +51,7 @@ async fn tls_14_without_a_scratch_folder_the_rest_is_not_kept_and_that_is_told()
 
 #[tokio::test]
 async fn an_answer_of_long_lines_is_no_longer_than_others() {
-    let bench = Bench::with_scratch();
+    let bench = Bench::for_many_files();
     many(&bench, 250);
     let outcome = bench.outcome("glob", &json!({"pattern": "*"})).await;
     assert_eq!(outcome.metadata.truncated, Some(true));
@@ -63,7 +63,7 @@ async fn an_answer_of_long_lines_is_no_longer_than_others() {
 
 #[tokio::test]
 async fn a_scratch_folder_that_cannot_be_made_costs_only_the_rest() {
-    let bench = Bench::with_scratch();
+    let bench = Bench::for_many_files();
     many(&bench, 4);
     bench.file("../s", "a file in its place");
     let outcome = bench.outcome("glob", &json!({"pattern": "*"})).await;
