@@ -5,10 +5,14 @@
     reason = "helpers of tests fail like tests do, by panicking"
 )]
 
+mod chat;
+mod chat_errors;
+mod chat_request;
 mod docs;
 mod faults;
 mod loading;
 mod matching;
 mod registry;
 mod replying;
+mod server;
 mod stage;

@@ -1,0 +1,164 @@
+//! The provider `openai-chat/NAME`: OpenAI's Chat Completions, as many servers speak it.
+//!
+//! Here are the settings, their check, and the models of one server; what goes
+//! over the wire is `encode` and `decode`, both pure. Nothing is read from the
+//! environment and no connection is made before a model is asked. Users'
+//! documentation: docs/models.md.
+
+mod calls;
+mod decode;
+mod encode;
+mod settings;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_core::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
+use offshoot_types::cancel::Cancel;
+use offshoot_types::model::{Chunk, Model, ModelError, ModelErrorKind, Models, Request};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::exchange::Exchange;
+use crate::failure::Asked;
+use crate::secret::Secret;
+use crate::transport::{HeaderText, HttpRequest, Method, Transport, public};
+
+pub use settings::{CapField, OpenAiChatSettings};
+
+use decode::Decoder;
+
+/// The models of one server that speaks Chat Completions.
+///
+/// Finds them by their name within the provider, and knows none beforehand: whether there is a
+/// model of that name, the server says when it is asked.
+pub struct OpenAiChat {
+    /// Settings that cannot be right are told whoever asks for a model, and nobody else.
+    server: Result<Arc<Server>, ModelError>,
+    /// Those that were asked for, so that the same name gives the same model.
+    models: Mutex<BTreeMap<String, Arc<ChatModel>>>,
+}
+
+/// What all models of a server share.
+struct Server {
+    transport: Arc<dyn Transport>,
+    /// Where completions are made.
+    endpoint: Url,
+    /// The base address, as errors show it.
+    place: String,
+    key: Option<Secret>,
+    cap_field: CapField,
+    slots: Arc<Semaphore>,
+}
+
+/// One model of a server.
+struct ChatModel {
+    server: Arc<Server>,
+    name: String,
+}
+
+impl OpenAiChat {
+    /// The name of this provider in names of models.
+    pub const PROVIDER: &str = "openai-chat";
+    /// The variable that users put their key into.
+    pub const KEY_VARIABLE: &str = "OPENAI_API_KEY";
+    /// The variable that users put another address into.
+    pub const BASE_URL_VARIABLE: &str = "OPENAI_BASE_URL";
+
+    /// A provider with these settings; `find` says what is wrong with them.
+    pub fn new(settings: OpenAiChatSettings, transport: Arc<dyn Transport>) -> Self {
+        let server = settings.check().map(|checked| {
+            Arc::new(Server {
+                transport,
+                place: public(&checked.base_url),
+                endpoint: checked.endpoint(),
+                key: checked.key,
+                cap_field: checked.cap_field,
+                slots: Arc::new(Semaphore::new(checked.slots)),
+            })
+        });
+        Self {
+            server,
+            models: Mutex::default(),
+        }
+    }
+}
+
+impl Models for OpenAiChat {
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        if name.trim().is_empty() {
+            let provider = Self::PROVIDER;
+            let message = format!("find model `{provider}/{name}`: give a name, {provider}/NAME");
+            return Err(ModelError::new(ModelErrorKind::Config, message));
+        }
+        let server = self.server.clone()?;
+        // The table is whole at any moment, so a panic elsewhere cannot have spoilt it.
+        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let model = models.entry(name.to_owned());
+        let name = name.to_owned();
+        let model = model.or_insert_with(|| Arc::new(ChatModel { server, name }));
+        Ok(model.clone())
+    }
+}
+
+impl fmt::Debug for OpenAiChat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.server.as_ref().map(|server| &server.place);
+        f.debug_tuple("OpenAiChat").field(&place).finish()
+    }
+}
+
+impl Model for ChatModel {
+    fn stream(
+        &self,
+        request: Request,
+        cancel: Cancel,
+    ) -> BoxStream<'static, Result<Chunk, ModelError>> {
+        let server = &self.server;
+        let asked = Asked {
+            model: self.name.clone(),
+            place: server.place.clone(),
+            key: server.key.clone(),
+            key_variable: OpenAiChat::KEY_VARIABLE,
+        };
+        let body = match encode::body(&request, &self.name, server.cap_field) {
+            Ok(body) => body,
+            Err(error) => {
+                let what = format!("the request cannot be written: {error}");
+                let error = asked.error(ModelErrorKind::Invalid, &what);
+                return std::future::ready(Err(error)).into_stream().boxed();
+            }
+        };
+        let exchange = Exchange {
+            asked,
+            transport: server.transport.clone(),
+            slots: server.slots.clone(),
+            request: HttpRequest {
+                method: Method::Post,
+                url: server.endpoint.clone(),
+                headers: server.headers(),
+                body: body.into(),
+            },
+            decoder: Decoder::default(),
+        };
+        exchange.run(cancel)
+    }
+}
+
+impl Server {
+    fn headers(&self) -> Vec<(&'static str, HeaderText)> {
+        let plain = |text: &str| HeaderText::Plain(text.to_owned());
+        let mut headers = vec![
+            ("content-type", plain("application/json")),
+            ("accept", plain("text/event-stream")),
+        ];
+        if let Some(key) = &self.key {
+            let bearer = Secret::new(format!("Bearer {}", key.expose()));
+            headers.push(("authorization", HeaderText::Secret(bearer)));
+        }
+        headers
+    }
+}

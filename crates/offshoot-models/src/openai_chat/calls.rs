@@ -1,0 +1,130 @@
+//! Calls, put together from pieces.
+//!
+//! The dialect numbers calls and streams the arguments of each in pieces. Some
+//! servers leave the number out, give every call the same one, or send calls in
+//! one piece; a piece is added to the call it belongs to by what it does tell.
+//! Order is the order in which calls began. The work is linear in the bytes.
+
+use offshoot_types::json::RawJson;
+use offshoot_types::message::Arguments;
+use offshoot_types::model::Chunk;
+use serde::de::IgnoredAny;
+
+use super::wire::CallPiece;
+
+/// The calls of one answer so far.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Vec<Gathered>);
+
+/// Whether calls may lack their end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cutoff {
+    /// The model ended by itself.
+    None,
+    /// It was stopped at the limit of its output.
+    AtLimit,
+}
+
+#[derive(Debug)]
+struct Gathered {
+    index: Option<u32>,
+    id: String,
+    tool: String,
+    arguments: String,
+    /// The first piece of the arguments was an object by itself, so no other piece can follow.
+    came_whole: bool,
+}
+
+impl Calls {
+    pub(super) fn take(&mut self, piece: &CallPiece) {
+        let at = match self.place(piece) {
+            Some(at) => at,
+            None => {
+                self.0.push(Gathered {
+                    index: piece.index,
+                    id: String::new(),
+                    tool: String::new(),
+                    arguments: String::new(),
+                    came_whole: false,
+                });
+                self.0.len() - 1
+            }
+        };
+        if let Some(call) = self.0.get_mut(at) {
+            call.add(piece);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the calls in their order.
+    pub(super) fn finish(&mut self, cutoff: Cutoff) -> impl Iterator<Item = Chunk> {
+        let calls = std::mem::take(&mut self.0).into_iter();
+        calls.map(move |call| Chunk::Call {
+            id: call.id,
+            tool: call.tool,
+            arguments: arguments(call.arguments, cutoff),
+        })
+    }
+
+    /// Finds the call that a piece belongs to; `None` when it begins one.
+    fn place(&self, piece: &CallPiece) -> Option<usize> {
+        let id = piece.id.as_deref().unwrap_or_default();
+        if piece.index.is_none() {
+            // A name begins a call, unless the call is known by its id; what has none goes on.
+            let known = |call: &Gathered| !id.is_empty() && call.id == id;
+            return match self.0.iter().rposition(known) {
+                Some(at) => Some(at),
+                None if piece.name().is_some() => None,
+                None => self.0.len().checked_sub(1),
+            };
+        }
+        let at = self.0.iter().rposition(|call| call.index == piece.index)?;
+        let call = self.0.get(at)?;
+        // The same number again may still be another call.
+        let is_another = if id.is_empty() || call.id.is_empty() {
+            call.came_whole && piece.name().is_some()
+        } else {
+            call.id != id
+        };
+        (!is_another).then_some(at)
+    }
+}
+
+impl Gathered {
+    fn add(&mut self, piece: &CallPiece) {
+        // Id and name come once; whoever repeats them repeats them in full.
+        if self.id.is_empty() {
+            self.id = piece.id.clone().unwrap_or_default();
+        }
+        if self.tool.is_empty() {
+            self.tool = piece.name().unwrap_or_default().to_owned();
+        }
+        if let Some(text) = piece.arguments() {
+            if self.arguments.is_empty() {
+                self.came_whole = is_object(&text);
+            }
+            self.arguments.push_str(&text);
+        }
+    }
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Reads the arguments of a call; none at all is an empty object.
+fn arguments(text: String, cutoff: Cutoff) -> Arguments {
+    let text = match text.trim() {
+        // A call that was stopped before its arguments began was not meant to have none.
+        "" if cutoff == Cutoff::AtLimit => return Arguments::Malformed(text),
+        "" | "null" => "{}".to_owned(),
+        _ => text,
+    };
+    match RawJson::parse(text.clone()) {
+        Ok(json) => Arguments::Json(json),
+        Err(_) => Arguments::Malformed(text),
+    }
+}

@@ -1,0 +1,274 @@
+//! What must be known of a server, and whether that can be right.
+//!
+//! Everything is checked before the first request, so that a missing key is told
+//! when a session begins and not in the middle of it. No error and no debug text
+//! holds the key, or the address as it was given: a password may be in it.
+
+use std::fmt;
+
+use offshoot_types::model::{ModelError, ModelErrorKind};
+use tokio::sync::Semaphore;
+use url::{Host, Url};
+
+use crate::secret::Secret;
+use crate::transport::public;
+
+use super::OpenAiChat;
+
+const OPENAI_HOST: &str = "api.openai.com";
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+const DEFAULT_SLOTS: usize = 64;
+
+/// How to reach a server. The default is OpenAI's own, without a key.
+#[derive(Clone)]
+pub struct OpenAiChatSettings {
+    /// The address that `chat/completions` is appended to.
+    pub base_url: String,
+    /// The key. Servers on loopback may do without.
+    pub api_key: Option<Secret>,
+    /// What the server calls the cap of the output; `None` decides by the address.
+    pub cap_field: Option<CapField>,
+    /// How many requests may be under way at a time; the others wait.
+    pub slots: usize,
+}
+
+/// What a server calls the cap of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapField {
+    /// `max_tokens`, which all servers know.
+    MaxTokens,
+    /// `max_completion_tokens`, which OpenAI's newer models insist on.
+    MaxCompletionTokens,
+}
+
+/// Settings that can be right.
+pub(super) struct Checked {
+    /// Has a host, and a scheme that is http or https.
+    pub(super) base_url: Url,
+    /// Made of characters that a header may have.
+    pub(super) key: Option<Secret>,
+    pub(super) cap_field: CapField,
+    /// At least one.
+    pub(super) slots: usize,
+}
+
+impl Default for OpenAiChatSettings {
+    fn default() -> Self {
+        Self {
+            base_url: OPENAI_URL.to_owned(),
+            api_key: None,
+            cap_field: None,
+            slots: DEFAULT_SLOTS,
+        }
+    }
+}
+
+impl fmt::Debug for OpenAiChatSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base_url = Url::parse(&self.base_url).map(|url| public(&url)).ok();
+        f.debug_struct("OpenAiChatSettings")
+            .field("base_url", &base_url)
+            .field("api_key", &self.api_key)
+            .field("cap_field", &self.cap_field)
+            .field("slots", &self.slots)
+            .finish()
+    }
+}
+
+impl OpenAiChatSettings {
+    pub(super) fn check(self) -> Result<Checked, ModelError> {
+        let base_url = address(&self.base_url)?;
+        let key = self.api_key.map(key).transpose()?.flatten();
+        if key.is_none() && !is_loopback(&base_url) && !has_user(&base_url) {
+            return Err(config(format!(
+                "ask a model at {}: it needs a key; set {} (to any text, if the server wants none)",
+                public(&base_url),
+                OpenAiChat::KEY_VARIABLE,
+            )));
+        }
+        let default_cap = match base_url.host_str() {
+            Some(OPENAI_HOST) => CapField::MaxCompletionTokens,
+            Some(_) | None => CapField::MaxTokens,
+        };
+        Ok(Checked {
+            base_url,
+            key,
+            cap_field: self.cap_field.unwrap_or(default_cap),
+            slots: self.slots.clamp(1, Semaphore::MAX_PERMITS),
+        })
+    }
+}
+
+impl Checked {
+    /// Returns where completions are made; a query of the base address stays.
+    pub(super) fn endpoint(&self) -> Url {
+        let mut endpoint = self.base_url.clone();
+        let path = endpoint.path().trim_end_matches('/');
+        // Whoever pasted the whole address meant it.
+        if !path.ends_with("/chat/completions") {
+            let path = format!("{path}/chat/completions");
+            endpoint.set_path(&path);
+        }
+        endpoint
+    }
+}
+
+fn address(text: &str) -> Result<Url, ModelError> {
+    let variable = OpenAiChat::BASE_URL_VARIABLE;
+    let like = "give an address like http://localhost:11434/v1";
+    let url = Url::parse(text.trim())
+        .map_err(|error| config(format!("read the address in {variable}: {error}; {like}")))?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() {
+        return Ok(url);
+    }
+    Err(config(format!(
+        "read the address in {variable}: it does not begin with http:// or https://; {like}"
+    )))
+}
+
+/// Takes the space off a key; what is left must be able to stand in a header.
+fn key(secret: Secret) -> Result<Option<Secret>, ModelError> {
+    let text = secret.expose().trim();
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let variable = OpenAiChat::KEY_VARIABLE;
+        return Err(config(format!(
+            "read the key in {variable}: it has a space or another character no key has"
+        )));
+    }
+    Ok((!text.is_empty()).then(|| Secret::new(text)))
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// Tells whether the address brings a user of its own to sign in as.
+fn has_user(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
+fn config(message: String) -> ModelError {
+    ModelError::new(ModelErrorKind::Config, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CapField, OpenAiChatSettings, Secret};
+
+    fn settings(base_url: &str, key: Option<&str>) -> OpenAiChatSettings {
+        OpenAiChatSettings {
+            base_url: base_url.to_owned(),
+            api_key: key.map(Secret::new),
+            ..OpenAiChatSettings::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(base_url: &str, expected: &str) {
+        let checked = settings(base_url, Some("k")).check().unwrap();
+        assert_eq!(checked.endpoint().as_str(), expected);
+    }
+
+    #[track_caller]
+    fn check_error(settings: OpenAiChatSettings, expected: &str) {
+        let Err(error) = settings.check() else {
+            panic!("was taken");
+        };
+        assert_eq!(error.message, expected);
+    }
+
+    #[test]
+    fn the_endpoint_is_below_the_base_address() {
+        let expected = "http://localhost:11434/v1/chat/completions";
+        check("http://localhost:11434/v1", expected);
+        check("http://localhost:11434/v1/", expected);
+        check(" http://localhost:11434/v1/chat/completions\n", expected);
+        check("http://h", "http://h/chat/completions");
+        check(
+            "https://h/deploy/x?api-version=1",
+            "https://h/deploy/x/chat/completions?api-version=1",
+        );
+    }
+
+    #[test]
+    fn a_key_is_needed_beyond_loopback() {
+        for address in [
+            "http://localhost:1/v1",
+            "http://127.0.0.2",
+            "http://[::1]:8080/v1",
+            "http://box.localhost",
+            "https://me:pass@example.org",
+        ] {
+            assert!(settings(address, None).check().is_ok(), "{address}");
+            assert!(settings(address, Some(" ")).check().is_ok(), "{address}");
+        }
+        check_error(
+            OpenAiChatSettings::default(),
+            "ask a model at https://api.openai.com/v1: it needs a key; set OPENAI_API_KEY \
+             (to any text, if the server wants none)",
+        );
+        assert!(settings("http://10.0.0.1", Some("\n")).check().is_err());
+        assert!(
+            settings("http://localhost.example.org", None)
+                .check()
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_right_is_told_without_repeating_it() {
+        let like = "give an address like http://localhost:11434/v1";
+        check_error(
+            settings("localhost:11434/v1", None),
+            &format!(
+                "read the address in OPENAI_BASE_URL: it does not begin with http:// or https://; \
+                 {like}"
+            ),
+        );
+        check_error(
+            settings("me:secret", None),
+            &format!(
+                "read the address in OPENAI_BASE_URL: it does not begin with http:// or https://; \
+                 {like}"
+            ),
+        );
+        check_error(
+            settings("http://me:secret@:99999", None),
+            &format!("read the address in OPENAI_BASE_URL: empty host; {like}"),
+        );
+        check_error(
+            settings("http://h", Some("sk-1\nsk-2")),
+            "read the key in OPENAI_API_KEY: it has a space or another character no key has",
+        );
+    }
+
+    #[test]
+    fn neither_the_key_nor_a_password_is_printed() {
+        let settings = settings("https://me:pass@h:1/v1?key=abc", Some("sk-1"));
+        assert_eq!(
+            format!("{settings:?}"),
+            "OpenAiChatSettings { base_url: Some(\"https://h:1/v1\"), api_key: Some(***), \
+             cap_field: None, slots: 64 }"
+        );
+    }
+
+    #[test]
+    fn the_cap_is_named_as_the_server_knows_it() {
+        let of = |base_url: &str| settings(base_url, Some("k")).check().unwrap().cap_field;
+        assert_eq!(
+            of("https://api.openai.com/v1"),
+            CapField::MaxCompletionTokens
+        );
+        assert_eq!(of("http://localhost:8000/v1"), CapField::MaxTokens);
+        let asked = OpenAiChatSettings {
+            cap_field: Some(CapField::MaxTokens),
+            ..settings("https://api.openai.com/v1", Some("k"))
+        };
+        assert_eq!(asked.check().unwrap().cap_field, CapField::MaxTokens);
+    }
+}
