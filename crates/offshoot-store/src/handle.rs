@@ -30,6 +30,7 @@ use crate::backend::Backend;
 use crate::sqlite::Sqlite;
 use checkpoint::Checkpoints;
 use folder::Folder;
+pub(crate) use folder::{database, is_held};
 use mailbox::Worker;
 use place::{Listeners, Place};
 use reader::{Open, Reader, gone};
@@ -52,7 +53,7 @@ impl Handle {
     pub fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let listeners = Listeners::default();
         let folder = Folder::open(data_dir, Arc::clone(&listeners))?;
-        let database = folder.database();
+        let database = database(data_dir);
         let backend = Sqlite::open(&database)?;
         let checkpoints = Checkpoints::start(database.clone())?;
         let after = checkpoints.watch(backend.log_pages());

@@ -10,6 +10,7 @@ mod memory;
 mod sqlite;
 
 mod handle;
+mod look;
 
 pub mod chat;
 pub mod contract;
@@ -17,5 +18,6 @@ mod title;
 
 pub use backend::{Backend, Write, Written};
 pub use handle::Handle;
+pub use look::{Look, look};
 pub use memory::Memory;
 pub use sqlite::Sqlite;

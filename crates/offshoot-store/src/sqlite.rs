@@ -69,6 +69,14 @@ impl Sqlite {
         open::reader(path).map(|connection| Self::over(connection, path.display().to_string()))
     }
 
+    /// Opens a file so that nothing is made or changed, with the version of its tables; `None` if
+    /// it is not there or empty.
+    pub(crate) fn open_untouched(path: &Path) -> Result<Option<(Self, i64)>, StoreError> {
+        let place = path.display().to_string();
+        let opened = open::untouched(path)?;
+        Ok(opened.map(|(connection, version)| (Self::over(connection, place), version)))
+    }
+
     /// Makes a database that is gone when it is dropped.
     pub fn in_memory() -> Result<Self, StoreError> {
         open::in_memory().map(|connection| Self::over(connection, "memory".to_owned()))

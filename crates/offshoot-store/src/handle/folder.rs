@@ -50,16 +50,6 @@ impl Folder {
         })
     }
 
-    /// Returns where the database is.
-    pub(super) fn database(&self) -> PathBuf {
-        self.path.join("offshoot.db")
-    }
-
-    fn lock_path(&self, tree: &TreeId) -> PathBuf {
-        let name = format!("{:032x}.lock", fnv1a(tree.as_str().as_bytes()));
-        self.path.join("locks").join(name)
-    }
-
     /// Returns the name of this handle's socket; `None` if it could not have one.
     fn socket(&self) -> Option<String> {
         let mut ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,25 +77,40 @@ impl Folder {
 
 impl Place for Folder {
     fn hold(&self, tree: &TreeId) -> Result<Option<Arc<Hold>>, StoreError> {
-        let path = self.lock_path(tree);
+        let path = lock_path(&self.path, tree);
         let file = self.take(&path);
         let file = file.map_err(|error| failed("take the lock", &path, &error))?;
         Ok(file.map(Hold::new))
     }
 
     fn is_held(&self, tree: &TreeId) -> bool {
-        let Ok(file) = File::open(self.lock_path(tree)) else {
-            return false;
-        };
-        // A shared lock is a glance: it is gone with the file, and claimers see through it.
-        flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+        is_held(&self.path, tree)
     }
 
     fn nudge(&self, tree: &TreeId) {
-        if let Ok(name) = fs::read_to_string(self.lock_path(tree)) {
+        if let Ok(name) = fs::read_to_string(lock_path(&self.path, tree)) {
             self.sockets.send(&name, tree);
         }
     }
+}
+
+/// Returns where the database of a data folder is.
+pub(crate) fn database(folder: &Path) -> PathBuf {
+    folder.join("offshoot.db")
+}
+
+/// Tells whether anybody holds a tree of a data folder.
+pub(crate) fn is_held(folder: &Path, tree: &TreeId) -> bool {
+    let Ok(file) = File::open(lock_path(folder, tree)) else {
+        return false;
+    };
+    // A shared lock is a glance: it is gone with the file, and claimers see through it.
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+fn lock_path(folder: &Path, tree: &TreeId) -> PathBuf {
+    let name = format!("{:032x}.lock", fnv1a(tree.as_str().as_bytes()));
+    folder.join("locks").join(name)
 }
 
 /// Takes a lock for itself; `false` if somebody has it.

@@ -7,6 +7,7 @@
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -82,6 +83,53 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, StoreError> {
     open().map_err(|failure: Failure| {
         failure.explain(&path.display().to_string(), "open the database")
     })
+}
+
+/// Opens the file so that nothing is made or changed, with the version of its tables; `None` if it
+/// is not there or empty.
+pub(super) fn untouched(path: &Path) -> Result<Option<(Connection, i64)>, StoreError> {
+    let what = "look at the database";
+    let place = path.display().to_string();
+    match path.try_exists() {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(error) => {
+            let message = format!("{what} {place}: {error}");
+            return Err(StoreError::new(StoreErrorKind::Io, message));
+        }
+    }
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let open = || {
+        // Where there is a log it has to be read, and its index is there too. Where there is none,
+        // SQLite would make one, unless it is told that the file is all there is.
+        let connection = if Path::new(&log).exists() {
+            connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?
+        } else {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            connect(Path::new(&alone(path)), flags)?
+        };
+        if judge(&connection, path)? == Found::New {
+            return Ok(None);
+        }
+        let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        Ok(Some((connection, version)))
+    };
+    open().map_err(|failure: Failure| failure.explain(&place, what))
+}
+
+/// Returns the name under which SQLite opens a file without looking for others beside it.
+fn alone(path: &Path) -> String {
+    let mut name = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => name.push(char::from(*byte)),
+            byte => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name.push_str("?immutable=1");
+    name
 }
 
 /// Makes a database without a file.

@@ -5,3 +5,4 @@
 mod chat;
 mod contract;
 mod file;
+mod look;
