@@ -263,6 +263,11 @@ impl Runtime {
         self.inner.parts.tools.attach(tools)
     }
 
+    /// Returns the host's limits that it was made with.
+    pub fn limits(&self) -> &Limits {
+        &self.inner.parts.limits
+    }
+
     /// Leaves in good order (R20).
     pub async fn shutdown(self, ending: Ending) {
         let mut sessions = self
