@@ -100,6 +100,10 @@ struct Moment {
 }
 
 /// Returns how long a family takes here, with neighbours: the longest a process lives.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long it really takes is the question"
+)]
 fn undisturbed(stage: &Stage) -> Duration {
     let once = |time: usize| {
         let began = Instant::now();
