@@ -7,19 +7,60 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_engine::{Asks, Limits, Parts, Runtime};
+use offshoot_engine::{Limits, Parts, Runtime};
 use offshoot_models::{ModelSet, Scripted};
 use offshoot_store::Handle;
 use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::Model;
 use offshoot_types::store::Store;
 
-use crate::config;
+use crate::cli::Consent;
+use crate::config::{self, Settings, Source, Sourced};
 use crate::env::System;
 use crate::exit::Stop;
 
 /// The provider whose models are files.
 const SCRIPTED: &str = "scripted/";
+
+/// What becomes of a call that needs a person's permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// Whoever is there is asked; with nobody there it is a no (X-11).
+    Ask,
+    /// It is a yes, given beforehand. What is denied stays denied.
+    Yes,
+}
+
+impl From<Consent> for Asks {
+    fn from(consent: Consent) -> Self {
+        if consent.yes { Self::Yes } else { Self::Ask }
+    }
+}
+
+/// What a runtime is told by the person who started it.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    pub(crate) limits: Limits,
+    pub(crate) asks: Asks,
+}
+
+impl Host {
+    /// A host that is asked by nobody: for commands that start no turn of their own.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            limits: settings.limits(),
+            asks: Asks::Ask,
+        }
+    }
+
+    /// Says beforehand what becomes of asks.
+    pub(crate) fn with(self, asks: impl Into<Asks>) -> Self {
+        Self {
+            asks: asks.into(),
+            ..self
+        }
+    }
+}
 
 /// Models, and the agents that came with them.
 #[derive(Default)]
@@ -57,6 +98,25 @@ impl Models {
     }
 }
 
+/// Returns the name, as the log keeps it, of the model that was chosen.
+pub(crate) fn chosen(model: &Sourced<String>) -> Result<String, Stop> {
+    let folder = model.source.base().unwrap_or(Path::new(""));
+    model_name(&model.value, folder).map_err(|stop| stop.coming_from(&model.source))
+}
+
+/// Returns the line that says which model was chosen, and why; `None` if the flag chose it.
+pub(crate) fn choice(model: &Sourced<String>) -> Option<String> {
+    let Sourced { value, source } = model;
+    match source {
+        Source::Flag(_) => None,
+        Source::Variable(_) | Source::File(..) => Some(format!("model {value}, from {source}")),
+        Source::Default => Some(format!(
+            "model {value}, the default, which is no language model; for one: --model \
+             openai-chat/NAME, or OFFSHOOT_MODEL, or `model` in offshoot.toml"
+        )),
+    }
+}
+
 /// Returns the name of a model as the log keeps it; files are seen from `folder`.
 pub(crate) fn model_name(asked: &str, folder: &Path) -> Result<String, Stop> {
     let path = file(asked)?;
@@ -75,7 +135,9 @@ pub(crate) fn store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
 }
 
 /// Makes a runtime with these models, the built-in agents and the built-in tools.
-pub(crate) fn runtime(store: Arc<dyn Store>, models: Models) -> Runtime {
+pub(crate) fn runtime(store: Arc<dyn Store>, models: Models, host: Host) -> Runtime {
+    let Host { limits, asks } = host;
+    tracing::debug!(?limits, ?asks, "runtime");
     let mut registry = Registry::default();
     registry.extend(offshoot_agents::builtin());
     registry.extend(models.agents);
@@ -85,9 +147,7 @@ pub(crate) fn runtime(store: Arc<dyn Store>, models: Models) -> Runtime {
         tools: offshoot_tools::builtin().into(),
         registry,
         env: Arc::new(System),
-        limits: Limits::default(),
-        asks: Asks::Nobody,
-        scratch: None,
+        limits,
     })
 }
 

@@ -4,25 +4,56 @@
 //! judged where the value is used.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::config::{Color, Layer, Level, Source, Sourced};
 
 /// Runs agents that can run agents.
 #[derive(Debug, Parser)]
 #[command(name = "offshoot", version, propagate_version = true)]
 #[command(after_help = "\
-Exit codes: 0 completed, 1 failed, 2 the request cannot be carried out, \
-3 the answer is partial, 130 interrupted.
+Examples:
+  offshoot run \"What is this repository about?\"
+  git diff | offshoot run -                   the prompt comes from stdin
+  offshoot run --continue \"And the tests?\"    go on where you were, in this folder
+  offshoot sessions list                      what there is
+  offshoot doctor                             what is missing, and where settings come from
+
+Exit codes: 0 done, 1 failed, 2 the request cannot be carried out, 3 the answer is partial, \
+130 interrupted.
 
 Ids may be cut to at least 8 characters that no other id begins or ends with; the last 8 are best.")]
 pub(crate) struct Cli {
-    /// Where sessions are kept [default: $OFFSHOOT_DATA_DIR, else $XDG_DATA_HOME/offshoot, else
-    /// ~/.local/share/offshoot]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) everywhere: Everywhere,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options everywhere")]
+pub(crate) struct Everywhere {
+    /// Where sessions are kept [default: $OFFSHOOT_DATA_DIR, else `data_dir` of your config file,
+    /// else $XDG_DATA_HOME/offshoot, else ~/.local/share/offshoot]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Says nothing on stderr but errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// When output has colours: auto, always or never; NO_COLOR is heeded too [default: auto]
+    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) color: Option<Color>,
+    /// How much is logged, to stderr or to --log-file: off, error, warn, info, debug or trace
+    /// [default: off]
+    #[arg(long, global = true, value_name = "LEVEL", hide_possible_values = true)]
+    pub(crate) log_level: Option<Level>,
+    /// A file to log to; it grows. Without --log-level it gets `info`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) log_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -31,32 +62,87 @@ pub(crate) enum Command {
     ///
     /// Waits until the agent and every agent it started are done. The answer of each of its turns
     /// goes to stdout, progress to stderr. Ctrl-C cancels the run; a second one leaves at once.
+    #[command(after_help = "\
+Examples:
+  offshoot run \"What is this repository about?\"
+  offshoot run --model openai-chat/gpt-5 --agent build \"Fix the failing test\"
+  offshoot run --continue \"And the other one?\"
+  offshoot run --session 1f2e3d4c --json - < prompt.txt")]
     Run(Run),
     /// Looks at sessions, and talks to them
     Sessions(Sessions),
+    /// Checks what Offshoot needs, and says where settings come from
+    ///
+    /// Looks only: nothing is created or changed. The exit code is 1 if something fails.
+    Doctor {
+        #[command(flatten)]
+        choice: Choice,
+        /// Prints one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prints a script that completes commands in a shell
+    #[command(after_help = "\
+Examples:
+  offshoot completions bash > ~/.local/share/bash-completion/completions/offshoot
+  offshoot completions zsh > ~/.zfunc/_offshoot      with ~/.zfunc in $fpath
+  offshoot completions fish > ~/.config/fish/completions/offshoot.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// The shells that commands are completed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// What to ask; `-` reads it from stdin. May be left out with --session, to go on with what
-    /// is still waiting there. After a kill, what was under way is lost and told of; a prompt goes
-    /// on from there
+    /// What to ask; `-` reads it from stdin. May be left out with --session and --continue, to go
+    /// on with what is still waiting there. After a kill, what was under way is lost and told of; a
+    /// prompt goes on from there
     pub(crate) prompt: Option<OsString>,
-    /// The model, such as scripted/FILE. A session keeps the one it was started with
-    #[arg(long, value_name = "PROVIDER/NAME")]
-    pub(crate) model: Option<String>,
-    /// The agent to ask [default: build]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) agent: Option<String>,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
     /// Prints events instead of the answer, one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Continues this session, whose id may be cut, or starts one with this id
+    /// Continues this session, whose id may be cut, or, with --model, starts one with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// Continues the session that changed last of those that work in this folder
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub(crate) goes_on: bool,
     /// The folder to work in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+}
+
+/// Who is asked, wherever a session is opened.
+#[derive(Debug, Args)]
+pub(crate) struct Choice {
+    /// The model, such as scripted/FILE. A session keeps the one it was started with [default:
+    /// $OFFSHOOT_MODEL, else `model` of a config file, else offline]
+    #[arg(long, value_name = "PROVIDER/NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) model: Option<String>,
+    /// The agent to ask [default: $OFFSHOOT_AGENT, else `agent` of a config file, else build]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) agent: Option<String>,
+}
+
+/// What a person agrees to beforehand, wherever agents run.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Consent {
+    /// Says yes to every permission that is asked for; what is denied stays denied
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -102,6 +188,8 @@ pub(crate) enum SessionsCommand {
         id: String,
         /// What to say; `-` reads it from stdin
         text: OsString,
+        #[command(flatten)]
+        consent: Consent,
         /// Prints events instead of the answer, one JSON object a line
         #[arg(long)]
         json: bool,
@@ -119,4 +207,43 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+impl Cli {
+    /// Returns what the flags say about settings.
+    pub(crate) fn layer(&self) -> Layer {
+        let Everywhere {
+            data_dir,
+            color,
+            log_level,
+            log_file,
+            quiet: _,
+        } = &self.everywhere;
+        let choice = match &self.command {
+            Command::Run(run) => Some(&run.choice),
+            Command::Doctor { choice, .. } => Some(choice),
+            Command::Sessions(_) | Command::Completions { .. } => None,
+        };
+        Layer {
+            model: flag("--model", choice.and_then(|choice| choice.model.as_ref())),
+            agent: flag("--agent", choice.and_then(|choice| choice.agent.as_ref())),
+            data_dir: flag("--data-dir", data_dir.as_ref()),
+            color: flag("--color", color.as_ref()),
+            log_level: flag("--log-level", log_level.as_ref()),
+            log_file: flag("--log-file", log_file.as_ref()),
+            ..Layer::default()
+        }
+    }
+
+    /// Returns the folder to work in, if it is not the current one.
+    pub(crate) fn cwd(&self) -> Option<&Path> {
+        match &self.command {
+            Command::Run(run) => run.cwd.as_deref(),
+            Command::Sessions(_) | Command::Doctor { .. } | Command::Completions { .. } => None,
+        }
+    }
+}
+
+fn flag<T: Clone>(name: &'static str, value: Option<&T>) -> Option<Sourced<T>> {
+    value.map(|value| Sourced::new(value.clone(), Source::Flag(name)))
 }

@@ -1,26 +1,252 @@
-//! What the environment says: the only place that reads it.
+//! What holds for this call: flags over the environment, over the project's file, over the user's.
 //!
-//! No file is read and nothing is created here.
+//! Every value knows where it comes from. Files are read and nothing is created
+//! here. Who may set what is judged in `config/file.rs`; whether a model or an
+//! agent of that name exists is judged where it is used.
 
-use std::ffi::OsString;
+mod file;
+mod find;
+mod layer;
+mod page;
+mod source;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use offshoot_engine::Limits;
 
+use crate::env::Surroundings;
 use crate::exit::Stop;
+use file::Owner;
 
-/// Returns the data folder: the one that was asked for, else the environment's, else the usual one.
-pub(crate) fn data_dir(asked: Option<PathBuf>) -> Result<PathBuf, Stop> {
-    if let Some(folder) = asked.or_else(|| variable("OFFSHOOT_DATA_DIR").map(PathBuf::from)) {
-        return absolute(&folder);
+pub(crate) use layer::{Color, Layer, Level, Limit};
+pub(crate) use source::{Source, Sourced};
+pub(crate) use variables::Key;
+
+/// The agent that is asked when none is named.
+const AGENT: &str = "build";
+
+/// Where `openai-chat` models are asked when nobody says otherwise.
+const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The variable that holds a key when nobody says otherwise.
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
+
+/// What holds for this call.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// As it was asked for; a file in it is seen from its source.
+    pub(crate) model: Sourced<String>,
+    pub(crate) agent: Sourced<String>,
+    /// Where sessions are kept; absolute.
+    pub(crate) data_dir: Sourced<PathBuf>,
+    pub(crate) color: Sourced<Color>,
+    pub(crate) log_level: Option<Sourced<Level>>,
+    pub(crate) log_file: Option<Sourced<PathBuf>>,
+    pub(crate) openai_chat: OpenAiChat,
+    /// The config files that were read, the strongest last.
+    pub(crate) files: Vec<PathBuf>,
+    limits: BTreeMap<Limit, Sourced<u32>>,
+}
+
+/// How the server of `openai-chat` models is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenAiChat {
+    pub(crate) base_url: Sourced<String>,
+    /// The variable that holds the key.
+    pub(crate) api_key_env: Sourced<String>,
+    /// What it holds; `None` if it is not set.
+    pub(crate) key: Option<Key>,
+}
+
+/// Which files have a say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// The user's, and that of the project of the folder to work in.
+    Read,
+    /// None, so that something can be said although one of them is wrong.
+    Ignore,
+}
+
+/// Returns the name of the model that is used when nobody names one.
+pub(crate) fn default_model() -> &'static str {
+    "offline"
+}
+
+impl Settings {
+    /// Finds out what holds, from flags, the environment and files; `cwd` is the folder to work in
+    /// if it is not the current one.
+    pub(crate) fn load(
+        flags: Layer,
+        cwd: Option<&Path>,
+        surroundings: &Surroundings,
+        files: Files,
+    ) -> Result<Self, Stop> {
+        let (below, files) = match files {
+            Files::Read => from_files(cwd, surroundings)?,
+            Files::Ignore => (Layer::default(), Vec::new()),
+        };
+        let layer = flags.over(variables::layer(surroundings)?).over(below);
+        let data_dir = match layer.data_dir {
+            Some(Sourced { value, source }) => Sourced::new(absolute(&value)?, source),
+            None => usual_data_dir(surroundings)?,
+        };
+        let or = |value: Option<Sourced<String>>, usual: &str| {
+            value.unwrap_or_else(|| Sourced::default(usual.to_owned()))
+        };
+        let api_key_env = or(layer.api_key_env, OPENAI_KEY);
+        Ok(Self {
+            model: or(layer.model, default_model()),
+            agent: or(layer.agent, AGENT),
+            data_dir,
+            color: layer.color.unwrap_or(Sourced::default(Color::Auto)),
+            log_level: layer.log_level,
+            log_file: layer.log_file,
+            openai_chat: OpenAiChat {
+                base_url: or(layer.base_url, OPENAI),
+                key: variables::key(surroundings, &api_key_env.value)?,
+                api_key_env,
+            },
+            files,
+            limits: layer.limits,
+        })
     }
-    // By the XDG rules a relative path there is to be ignored.
-    let shared = variable("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        .filter(|folder| folder.is_absolute());
-    let shared = shared.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/share")));
-    match shared {
-        Some(shared) => Ok(shared.join("offshoot")),
+
+    /// Returns where the user's config file is, whether it is there or not; `None` without a home.
+    pub(crate) fn user_file(surroundings: &Surroundings) -> Option<PathBuf> {
+        find::user(surroundings)
+    }
+
+    /// Returns the host's limits on trees and turns.
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        for (limit, Sourced { value, .. }) in &self.limits {
+            match limit {
+                Limit::Depth => limits.depth = *value,
+                Limit::Descendants => limits.descendants = *value as usize,
+                Limit::Slots => limits.slots = *value as usize,
+                Limit::Steps => limits.steps = *value,
+                Limit::Wakes => limits.wakes = *value,
+            }
+        }
+        limits
+    }
+
+    /// Lists every setting that somebody made: its name, its value and where it comes from.
+    pub(crate) fn made(&self) -> Vec<(String, String, Source)> {
+        let mut made = Vec::new();
+        let mut add = |name: &str, value: String, source: &Source| {
+            if *source != Source::Default {
+                made.push((name.to_owned(), value, source.clone()));
+            }
+        };
+        add("model", self.model.value.clone(), &self.model.source);
+        add("agent", self.agent.value.clone(), &self.agent.source);
+        let path = |path: &Path| path.display().to_string();
+        add(
+            "data_dir",
+            path(&self.data_dir.value),
+            &self.data_dir.source,
+        );
+        add("color", word(&self.color.value), &self.color.source);
+        if let Some(level) = &self.log_level {
+            add("log.level", word(&level.value), &level.source);
+        }
+        if let Some(file) = &self.log_file {
+            add("log.file", path(&file.value), &file.source);
+        }
+        for (limit, number) in &self.limits {
+            let name = format!("limits.{}", limit.name());
+            add(&name, number.value.to_string(), &number.source);
+        }
+        let OpenAiChat {
+            base_url,
+            api_key_env,
+            ..
+        } = &self.openai_chat;
+        let address = base_url.value.clone();
+        add("openai_chat.base_url", address, &base_url.source);
+        let name = api_key_env.value.clone();
+        add("openai_chat.api_key_env", name, &api_key_env.source);
+        made
+    }
+}
+
+/// Reads the user's file and the project's, the latter over the former.
+fn from_files(
+    cwd: Option<&Path>,
+    surroundings: &Surroundings,
+) -> Result<(Layer, Vec<PathBuf>), Stop> {
+    let home = surroundings.home();
+    let user = find::user(surroundings);
+    let mut files = Vec::new();
+    let mut layer = Layer::default();
+    if let Some(user) = user.as_ref().filter(|user| user.symlink_metadata().is_ok()) {
+        layer = file::read(user, Owner::User, home)?;
+        files.push(user.clone());
+    }
+    let folder = match (cwd, surroundings.folder()) {
+        (Some(cwd), Some(folder)) => Some(folder.join(cwd)),
+        (Some(cwd), None) => Some(cwd.to_owned()),
+        (None, folder) => folder.map(Path::to_owned),
+    };
+    // Where the folder is not there, whoever wants to work in it says so.
+    let folder = folder.and_then(|folder| folder.canonicalize().ok());
+    let home_folder = home.and_then(|home| home.canonicalize().ok());
+    if let Some(folder) = folder
+        && let Some(path) = find::project(&folder, user.as_deref(), home_folder.as_deref())?
+    {
+        let project = file::read(&path, Owner::Project, home)?;
+        lowers_only(&project, &layer)?;
+        layer = project.over(layer);
+        files.push(path);
+    }
+    Ok((layer, files))
+}
+
+/// Fails if a project would raise a limit: a repository must not make its user pay for more.
+fn lowers_only(project: &Layer, user: &Layer) -> Result<(), Stop> {
+    let usual = Limits::default();
+    for (limit, asked) in &project.limits {
+        let (most, from) = match user.limits.get(limit) {
+            Some(own) => (own.value as usize, own.source.to_string()),
+            None => {
+                let most = match limit {
+                    Limit::Depth => usual.depth as usize,
+                    Limit::Descendants => usual.descendants,
+                    Limit::Slots => usual.slots,
+                    Limit::Steps => usual.steps as usize,
+                    Limit::Wakes => usual.wakes as usize,
+                };
+                (most, Source::Default.to_string())
+            }
+        };
+        if asked.value as usize > most {
+            return Err(Stop::usage(format!(
+                "`limits.{}` in {} is {}, and more than {most}, which is {from}; a project can \
+                 lower limits, and only your own config file can raise them",
+                limit.name(),
+                asked.source,
+                asked.value,
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the data folder that the XDG rules give.
+fn usual_data_dir(surroundings: &Surroundings) -> Result<Sourced<PathBuf>, Stop> {
+    if let Some(shared) = surroundings.xdg("XDG_DATA_HOME") {
+        let source = Source::Variable("XDG_DATA_HOME".to_owned());
+        return Ok(Sourced::new(shared.join("offshoot"), source));
+    }
+    match surroundings.home() {
+        Some(home) => Ok(Sourced::default(home.join(".local/share/offshoot"))),
         None => Err(Stop::usage(
             "there is no home folder to keep sessions in; give --data-dir DIR",
         )),
@@ -53,10 +279,8 @@ pub(crate) fn workspace(asked: Option<&Path>) -> Result<String, Stop> {
     })
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place that reads the environment"
-)]
-fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
+/// Returns the word of a setting that has only a few.
+fn word<T: clap::ValueEnum>(value: &T) -> String {
+    let word = value.to_possible_value();
+    word.map_or_else(String::new, |word| word.get_name().to_owned())
 }

@@ -16,9 +16,9 @@ use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::follow::{Ended, Follower, Goal, News, TERMINATED};
 use crate::lookup::Session;
-use crate::output;
 use crate::signals::{Signal, Signals};
 use crate::view::View;
+use crate::{logging, output};
 
 /// What is to be asked, and of whom.
 pub(crate) struct Errand {
@@ -102,6 +102,7 @@ async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result
         updates: runtime.subscribe(&id, tree.pos()).await,
         heard: VecDeque::new(),
     };
+    logging::sent(&command);
     let mut ordered = Box::pin(runtime.command(command));
     let receipt = loop {
         tokio::select! {
@@ -126,10 +127,10 @@ async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result
             "the message was delivered there"
         };
         if elsewhere == Elsewhere::Leave {
-            output::complain(&format!("{here}; {left}"));
+            output::remark(&format!("{here}; {left}"));
             return Ok(Ended::Quiet(Code::Completed));
         }
-        output::complain(&format!("{here}; following it there"));
+        output::remark(&format!("{here}; following it there"));
     }
     let upto = last_pos(runtime, &id, tree.pos()).await?;
     let goal = Goal {

@@ -11,6 +11,8 @@ use offshoot_engine::CommandError;
 use offshoot_types::settlement::Status;
 use offshoot_types::store::StoreError;
 
+use crate::config::Source;
+
 /// What the program returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
@@ -63,6 +65,17 @@ impl Stop {
     /// Something that asking differently would put right.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::Usage(text.into())
+    }
+
+    /// Adds where the value comes from that is at fault; the one of a flag is in sight.
+    pub(crate) fn coming_from(self, source: &Source) -> Self {
+        match (self, source) {
+            (Self::Usage(text), Source::Variable(_) | Source::File(..)) => {
+                Self::Usage(format!("{text}; it comes from {source}"))
+            }
+            (Self::Usage(text), Source::Default) => Self::Usage(format!("{text}; it is {source}")),
+            (stop @ Self::Usage(_), Source::Flag(_)) | (stop @ Self::Failed(_), _) => stop,
+        }
     }
 
     pub(crate) fn code(&self) -> Code {

@@ -10,9 +10,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use offshoot_engine::{
-    Answer, CommandError, Limits, Query, Runtime, Subscription, Update, is_quiet,
-};
+use offshoot_engine::{Answer, CommandError, Query, Runtime, Subscription, Update, is_quiet};
 use offshoot_types::command::{Command, Order, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
@@ -23,9 +21,9 @@ use offshoot_types::tree::Tree;
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
-use crate::output;
 use crate::signals::{Signal, Signals};
 use crate::view::View;
+use crate::{logging, output};
 
 /// How long nothing may happen before we look whether the owner of a tree is still there.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -198,7 +196,7 @@ impl<'a> Follower<'a> {
     /// quiet. The log never shows one of them without the other.
     async fn is_done(&self) -> Result<bool, StoreError> {
         let pos = self.tree.pos();
-        let quiet = self.idle == Some(pos) || is_quiet(&self.tree, &Limits::default());
+        let quiet = self.idle == Some(pos) || is_quiet(&self.tree, self.runtime.limits());
         if !self.prompted || pos < self.goal.upto || !quiet {
             return Ok(false);
         }
@@ -211,7 +209,7 @@ impl<'a> Follower<'a> {
 
     fn interrupt(&mut self) {
         self.interrupted = true;
-        output::complain("cancelling; Ctrl-C again leaves at once");
+        output::remark("cancelling; Ctrl-C again leaves at once");
         self.order(self.agent.clone(), Order::Cancel(Scope::Run));
     }
 
@@ -222,6 +220,7 @@ impl<'a> Follower<'a> {
             agent,
             order,
         };
+        logging::sent(&command);
         self.ordered = Some(Box::pin(self.runtime.command(command)));
     }
 

@@ -105,6 +105,22 @@ pub(crate) async fn search(
     }
 }
 
+/// Finds the session that changed last of those that work in a folder.
+pub(crate) async fn newest_in(store: &dyn Store, workspace: &str) -> Result<Session, Stop> {
+    let sessions = store.sessions().await?;
+    let mut sessions = sessions.iter();
+    let newest = sessions.find(|session| session.workspace == workspace);
+    let found = match newest {
+        Some(newest) => session(store, &newest.tree).await?,
+        None => None,
+    };
+    found.ok_or_else(|| {
+        Stop::usage(format!(
+            "there is no session in {workspace} to continue; start one with: offshoot run PROMPT"
+        ))
+    })
+}
+
 async fn load(store: &dyn Store, agent: AgentId) -> Result<Option<Found>, StoreError> {
     let Some(tree) = store.tree_of(&agent).await? else {
         return Ok(None);

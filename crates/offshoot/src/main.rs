@@ -6,12 +6,15 @@
 mod assemble;
 mod cli;
 mod clock;
+mod completions;
 mod config;
+mod doctor;
 mod drive;
 mod env;
 mod exit;
 mod follow;
 mod json_events;
+mod logging;
 mod lookup;
 mod output;
 mod prompt;
@@ -19,39 +22,88 @@ mod render;
 mod run;
 mod sessions;
 mod signals;
+mod table;
+mod terminal;
 mod tree_view;
 mod view;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
+use crate::config::{Files, Settings};
+use crate::env::Surroundings;
 use crate::exit::{Code, Stop};
+use crate::output::Loudness;
 
 fn main() -> ExitCode {
-    let code = match start(Cli::parse()) {
+    let code = match start(Cli::parse(), &Surroundings::of_process()) {
         Ok(code) => code,
         Err(stop) => {
+            tracing::error!("{stop}");
             output::complain(&stop.to_string());
             stop.code()
         }
     };
+    tracing::info!(code = code.number(), "end");
     code.into()
 }
 
-fn start(cli: Cli) -> Result<Code, Stop> {
+fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
+    output::set_loudness(if cli.everywhere.quiet {
+        Loudness::Quiet
+    } else {
+        Loudness::Normal
+    });
+    let (flags, cwd) = (cli.layer(), cli.cwd().map(Path::to_owned));
+    let load = |files| Settings::load(flags.clone(), cwd.as_deref(), surroundings, files);
+    match cli.command {
+        Command::Run(run) => {
+            let settings = begin(load(Files::Read)?)?;
+            blocking(Box::pin(run::run(run, &settings)))
+        }
+        Command::Sessions(sessions) => {
+            let settings = begin(load(Files::Read)?)?;
+            blocking(Box::pin(sessions::sessions(sessions, &settings)))
+        }
+        // These two work where settings are wrong, and leave no log.
+        Command::Doctor { json, choice: _ } => {
+            let settings = match load(Files::Read) {
+                Ok(settings) => Ok(settings),
+                Err(stop) => Err((stop, load(Files::Ignore).ok())),
+            };
+            blocking(Box::pin(doctor::doctor(settings, surroundings, json)))
+        }
+        Command::Completions { shell } => {
+            completions::print(shell)?;
+            Ok(Code::Completed)
+        }
+    }
+}
+
+/// Begins to log, and notes first what holds.
+fn begin(settings: Settings) -> Result<Settings, Stop> {
+    logging::start(&settings)?;
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, data_dir = %settings.data_dir.value.display(), "start");
+    for file in &settings.files {
+        tracing::info!(file = %file.display(), "read config");
+    }
+    for (name, value, source) in settings.made() {
+        tracing::info!(name, value, %source, "setting");
+    }
+    Ok(settings)
+}
+
+/// Runs a command to its end.
+fn blocking(command: impl Future<Output = Result<Code, Stop>>) -> Result<Code, Stop> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Stop::Failed(anyhow::Error::new(error).context("start the runtime")))?;
-    let data_dir = config::data_dir(cli.data_dir)?;
-    let ended = runtime.block_on(async {
-        match cli.command {
-            Command::Run(run) => Box::pin(run::run(run, &data_dir)).await,
-            Command::Sessions(sessions) => Box::pin(sessions::sessions(sessions, &data_dir)).await,
-        }
-    });
+    let ended = runtime.block_on(command);
     // Whatever still blocks a thread (a tool that reads from a pipe) does not keep us.
     runtime.shutdown_background();
     ended

@@ -15,8 +15,9 @@ use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
 use offshoot_types::store::{Store, StoreErrorKind};
 
-use crate::assemble::{self, Models};
+use crate::assemble::{self, Host, Models};
 use crate::cli::Run;
+use crate::config::{Settings, Sourced};
 use crate::drive::{self, Elsewhere, Errand};
 use crate::env::System;
 use crate::exit::{Code, Stop};
@@ -24,10 +25,7 @@ use crate::json_events::Fold;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
 use crate::view::View;
-use crate::{clock, config, output, prompt};
-
-/// The agent that is asked when none is named.
-const AGENT: &str = "build";
+use crate::{clock, config, logging, output, prompt};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -36,15 +34,16 @@ const BIRTH: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Carries out `offshoot run`.
-pub(crate) async fn run(args: Run, data_dir: &Path) -> Result<Code, Stop> {
+pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     let signals = Signals::listen()?;
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
     let asked = args
+        .choice
         .model
         .as_deref()
         .map(|model| assemble::model_name(model, Path::new("")))
         .transpose()?;
-    let store = assemble::store(data_dir)?;
+    let store = assemble::store(&settings.data_dir.value)?;
     let known = existing(store.as_ref(), &args).await?;
     let id = match (&known, &args.session) {
         (Some(session), _) => session.id.root().clone(),
@@ -58,24 +57,31 @@ pub(crate) async fn run(args: Run, data_dir: &Path) -> Result<Code, Stop> {
         }
         (Some(kept), _) => (kept.to_owned(), true),
         (None, Some(asked)) => (asked, false),
-        (None, None) => return Err(no_model(&args)),
+        (None, None) => match &args.session {
+            Some(id) => return Err(unknown(id)),
+            None => (assemble::chosen(&settings.model)?, false),
+        },
     };
     if prompt.is_none() && !kept {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
     let models = Models::load(&model)?;
-    let runtime = assemble::runtime(store.clone(), models);
+    let host = Host::of(settings).with(args.consent);
+    let runtime = assemble::runtime(store.clone(), models, host);
     let session = match known {
         Some(session) => session,
         None => {
             let new = New {
                 id: id.clone(),
                 model,
-                agent: args.agent,
+                agent: settings.agent.clone(),
                 cwd: args.cwd,
             };
             let session = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
+            if let Some(choice) = assemble::choice(&settings.model).filter(|_| !args.json) {
+                output::note(&choice);
+            }
             session
         }
     };
@@ -102,6 +108,12 @@ pub(crate) fn view(json: bool, tree: &TreeId, agent: &AgentId) -> View {
 ///
 /// A part of an id stands for the session that has it, so none can be opened under such a part.
 async fn existing(store: &dyn Store, args: &Run) -> Result<Option<Session>, Stop> {
+    if args.goes_on {
+        let workspace = config::workspace(args.cwd.as_deref())?;
+        let session = lookup::newest_in(store, &workspace).await?;
+        keeps(&session, args)?;
+        return Ok(Some(session));
+    }
     let Some(wanted) = args.session.as_deref().filter(|id| !id.is_empty()) else {
         return match args.session {
             Some(_) => Err(Stop::usage("the id of --session is empty")),
@@ -110,7 +122,7 @@ async fn existing(store: &dyn Store, args: &Run) -> Result<Option<Session>, Stop
     };
     AgentId::from_client(wanted).map_err(|error| Stop::usage(error.to_string()))?;
     // Whoever gives a model may be opening one: not worth reading every log for.
-    let among = match args.model {
+    let among = match args.choice.model {
         Some(_) => Among::Sessions,
         None => Among::Agents,
     };
@@ -127,14 +139,11 @@ async fn existing(store: &dyn Store, args: &Run) -> Result<Option<Session>, Stop
     Ok(Some(session))
 }
 
-fn no_model(args: &Run) -> Stop {
-    Stop::usage(match &args.session {
-        Some(id) => format!(
-            "there is no session {id}; to start one with this id, give --model PROVIDER/NAME, \
-             such as scripted/FILE"
-        ),
-        None => "give --model PROVIDER/NAME, such as scripted/FILE".to_owned(),
-    })
+fn unknown(id: &str) -> Stop {
+    Stop::usage(format!(
+        "there is no session {id}; to start one with this id, give --model PROVIDER/NAME, such as \
+         scripted/FILE"
+    ))
 }
 
 /// Refuses what would change a session.
@@ -144,7 +153,8 @@ fn keeps(session: &Session, args: &Run) -> Result<(), Stop> {
         return Ok(());
     };
     let definition = &root.spawned.definition;
-    if args.agent.as_ref().is_some_and(|asked| asked != definition) {
+    let asked = args.choice.agent.as_ref();
+    if asked.is_some_and(|asked| asked != definition) {
         let text = format!("session {id} keeps its agent, {definition}; leave out --agent");
         return Err(Stop::usage(text));
     }
@@ -161,7 +171,7 @@ fn keeps(session: &Session, args: &Run) -> Result<(), Stop> {
 struct New {
     id: AgentId,
     model: String,
-    agent: Option<String>,
+    agent: Sourced<String>,
     cwd: Option<PathBuf>,
 }
 
@@ -170,7 +180,7 @@ impl New {
     async fn open(self, runtime: &Runtime, store: &Arc<dyn Store>) -> Result<Session, Stop> {
         let tree = TreeId::of(self.id.clone());
         let opening = Opening {
-            definition: self.agent.unwrap_or_else(|| AGENT.to_owned()),
+            definition: self.agent.value,
             model: self.model,
             workspace: config::workspace(self.cwd.as_deref())?,
             date: clock::date(System.now()),
@@ -182,6 +192,7 @@ impl New {
             agent: self.id,
             order: Order::Open(opening),
         };
+        logging::sent(&command);
         match runtime.command(command).await {
             // Nothing of it is to be skipped: its birth is news as well.
             Ok(_) => Ok(Session::unborn(tree)),
@@ -190,7 +201,7 @@ impl New {
             }
             Err(error) => match lookup::session(store.as_ref(), &tree).await? {
                 Some(session) => Ok(session),
-                None => Err(error.into()),
+                None => Err(Stop::from(error).coming_from(&self.agent.source)),
             },
         }
     }

@@ -9,8 +9,12 @@
     reason = "a failing helper fails its test"
 )]
 
+mod completions;
+mod config;
 mod damaged;
+mod doctor;
 mod events;
+mod flags;
 mod kill9;
 mod processes;
 mod refused;

@@ -48,11 +48,6 @@ fn a_script_that_cannot_be_used() {
         &["run", "--model", "scripted/", "x"],
         "there is no model scripted/",
     );
-    check(
-        PLAIN,
-        &["run", "x"],
-        "give --model PROVIDER/NAME, such as scripted/FILE",
-    );
 }
 
 #[test]

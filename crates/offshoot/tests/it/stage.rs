@@ -1,6 +1,7 @@
 //! A folder with a script in it, and the binary to run there.
 
 use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -8,6 +9,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -56,6 +59,9 @@ impl Stage {
         command
             .args(args)
             .current_dir(self.path())
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| !is_setting(name)))
+            .env("HOME", self.path())
             .env("OFFSHOOT_DATA_DIR", self.data())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -78,6 +84,52 @@ impl Stage {
         drop(stdin.write_all(input));
         drop(stdin);
         wait(child)
+    }
+
+    /// Runs the binary to its end with stdout on a terminal of this width; returns what it showed.
+    #[track_caller]
+    pub(crate) fn on_terminal(&self, columns: u16, args: &[&str]) -> String {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let screen = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(name)
+            .unwrap();
+        let mut child = self.command(args).stdout(screen).spawn().unwrap();
+        // The reader learns of the end by an error: nobody has the terminal any more.
+        let mut shown = Vec::new();
+        drop(File::from(master).read_to_end(&mut shown));
+        let mut stderr = String::new();
+        let mut stream = child.stderr.take().unwrap();
+        stream.read_to_string(&mut stderr).unwrap();
+        assert!(child.wait().unwrap().success(), "{stderr}");
+        String::from_utf8(shown).unwrap().replace("\r\n", "\n")
+    }
+
+    /// Runs the binary to its end with nobody who reads its stdout.
+    #[track_caller]
+    pub(crate) fn unread(&self, args: &[&str]) -> Done {
+        let mut child = self.command(args).spawn().unwrap();
+        drop(child.stdout.take());
+        wait_for(&mut child, std::io::empty())
+    }
+
+    /// Writes a file into the folder, and the folders above it.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
 
     /// Asks `build` something of the script.
@@ -202,6 +254,14 @@ impl Live {
         self.events.extend(done.events());
         (done, self.events)
     }
+}
+
+/// Tells whether a variable of whoever runs the tests would change what they see.
+fn is_setting(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    ["OFFSHOOT_", "OPENAI_", "XDG_", "NO_COLOR"]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// Waits for a process to end.

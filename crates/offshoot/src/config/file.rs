@@ -1,0 +1,327 @@
+//! One `offshoot.toml`, read into a layer.
+//!
+//! Every complaint names the file, the line and the column, and shows the line.
+//! A project's file comes with a repository that somebody else may have written:
+//! it may choose an agent and a model and narrow limits, but it may not say where
+//! data, logs or keys go. No file may hold a key.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::layer::{Layer, Limit};
+use super::page::Page;
+use super::source::{Source, Sourced};
+use super::suggest;
+use crate::exit::Stop;
+
+/// The most that is read of a file. Ours is a few hundred bytes.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Every key there is.
+const KEYS: [&str; 13] = [
+    "model",
+    "agent",
+    "data_dir",
+    "color",
+    "log.level",
+    "log.file",
+    "limits.depth",
+    "limits.descendants",
+    "limits.slots",
+    "limits.steps",
+    "limits.wakes",
+    "openai_chat.base_url",
+    "openai_chat.api_key_env",
+];
+
+/// The tables they are in.
+const TABLES: [&str; 3] = ["log", "limits", "openai_chat"];
+
+/// Who wrote a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The person who runs this.
+    User,
+    /// Whoever wrote the repository.
+    Project,
+}
+
+/// Reads a file that is there.
+pub(crate) fn read(path: &Path, owner: Owner, home: Option<&Path>) -> Result<Layer, Stop> {
+    let failed = |why: &dyn std::fmt::Display| {
+        Stop::usage(format!("read config file {}: {why}", path.display()))
+    };
+    let about = fs::metadata(path).map_err(|error| failed(&error))?;
+    // A pipe or a device would never end.
+    if !about.is_file() {
+        return Err(failed(&"it is not a file"));
+    }
+    if about.len() > MOST_BYTES {
+        return Err(failed(&format!("it has more than {MOST_BYTES} bytes")));
+    }
+    let bytes = fs::read(path).map_err(|error| failed(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed(&"it is not UTF-8 text"))?;
+    parse(&text, path, owner, home)
+}
+
+/// Reads the text of a file.
+pub(crate) fn parse(
+    text: &str,
+    path: &Path,
+    owner: Owner,
+    home: Option<&Path>,
+) -> Result<Layer, Stop> {
+    let page = Page { text, path };
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().unwrap_or(text.len()..text.len());
+        page.fault(error.message(), &at, None)
+    })?;
+    let mut reading = Reading {
+        page,
+        owner,
+        home,
+        layer: Layer::default(),
+    };
+    reading.document(document.get_ref())?;
+    Ok(reading.layer)
+}
+
+/// A file that is being read.
+struct Reading<'a> {
+    page: Page<'a>,
+    owner: Owner,
+    home: Option<&'a Path>,
+    layer: Layer,
+}
+
+/// A key with its value.
+type Entry<'a, 'i> = (
+    &'a Spanned<std::borrow::Cow<'i, str>>,
+    &'a Spanned<DeValue<'i>>,
+);
+
+impl Reading<'_> {
+    fn document(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
+        for entry in entries(table) {
+            let (key, value) = entry;
+            match key.get_ref().as_ref() {
+                "model" => self.layer.model = Some(self.text("model", value)?),
+                "agent" => self.layer.agent = Some(self.text("agent", value)?),
+                "data_dir" => {
+                    self.for_users_only("data_dir", "move your data", key)?;
+                    self.layer.data_dir = Some(self.path("data_dir", value)?);
+                }
+                "color" => self.layer.color = Some(self.word("color", value)?),
+                "log" => self.log(self.table("log", value)?)?,
+                "limits" => self.limits(self.table("limits", value)?)?,
+                "openai_chat" => {
+                    self.for_users_only("openai_chat", "send your key elsewhere", key)?;
+                    self.openai_chat(self.table("openai_chat", value)?)?;
+                }
+                _ => return Err(self.unknown("", key)),
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
+        for (key, value) in entries(table) {
+            match key.get_ref().as_ref() {
+                "level" => self.layer.log_level = Some(self.word("log.level", value)?),
+                "file" => {
+                    self.for_users_only("log.file", "write to files of yours", key)?;
+                    self.layer.log_file = Some(self.path("log.file", value)?);
+                }
+                _ => return Err(self.unknown("log.", key)),
+            }
+        }
+        Ok(())
+    }
+
+    fn limits(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
+        for (key, value) in entries(table) {
+            let name = key.get_ref().as_ref();
+            let Some(limit) = Limit::ALL.into_iter().find(|limit| limit.name() == name) else {
+                return Err(self.unknown("limits.", key));
+            };
+            let number = self.number(limit, value)?;
+            self.layer.limits.insert(limit, number);
+        }
+        Ok(())
+    }
+
+    fn openai_chat(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
+        for (key, value) in entries(table) {
+            match key.get_ref().as_ref() {
+                "base_url" => {
+                    self.layer.base_url = Some(self.text("openai_chat.base_url", value)?);
+                }
+                "api_key_env" => {
+                    let name = self.text("openai_chat.api_key_env", value)?;
+                    if name.value.contains(['=', '\0']) {
+                        let what = "`openai_chat.api_key_env` is not the name of a variable";
+                        return Err(self.page.fault(what, &value.span(), None));
+                    }
+                    self.layer.api_key_env = Some(name);
+                }
+                _ => return Err(self.unknown("openai_chat.", key)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses, in a project's file, what only its user may decide.
+    fn for_users_only(
+        &self,
+        name: &str,
+        danger: &str,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+    ) -> Result<(), Stop> {
+        match self.owner {
+            Owner::User => Ok(()),
+            Owner::Project => {
+                let what = format!("`{name}` cannot be set by a project");
+                let why = format!("a repository must not {danger}; set it in your own config file");
+                Err(self.page.fault(&what, &key.span(), Some(&why)))
+            }
+        }
+    }
+
+    fn text(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Sourced<String>, Stop> {
+        let DeValue::String(text) = value.get_ref() else {
+            return Err(self.mistyped(name, "text in quotes", value));
+        };
+        if text.trim().is_empty() {
+            let what = format!("`{name}` is empty");
+            return Err(self.page.fault(&what, &value.span(), None));
+        }
+        Ok(self.sourced(text.clone().into_owned(), value))
+    }
+
+    /// Reads a path: from the home folder after `~/`, else as seen from the folder of the file.
+    fn path(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Sourced<PathBuf>, Stop> {
+        let Sourced {
+            value: text,
+            source,
+        } = self.text(name, value)?;
+        let path = match (text.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            (Some(_), None) => {
+                let what = format!("`{name}` begins with ~ and there is no home folder");
+                return Err(self.page.fault(&what, &value.span(), None));
+            }
+            (None, _) => self.page.folder().join(text),
+        };
+        Ok(Sourced::new(path, source))
+    }
+
+    fn word<T: ValueEnum>(
+        &self,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Sourced<T>, Stop> {
+        let Sourced {
+            value: text,
+            source,
+        } = self.text(name, value)?;
+        match T::from_str(&text, false) {
+            Ok(word) => Ok(Sourced::new(word, source)),
+            Err(_) => {
+                let what = format!("`{name}` is none of {}", words::<T>());
+                Err(self.page.fault(&what, &value.span(), None))
+            }
+        }
+    }
+
+    fn number(&self, limit: Limit, value: &Spanned<DeValue<'_>>) -> Result<Sourced<u32>, Stop> {
+        let name = format!("limits.{}", limit.name());
+        let DeValue::Integer(digits) = value.get_ref() else {
+            return Err(self.mistyped(&name, "a whole number", value));
+        };
+        let (least, most) = limit.range();
+        let number = u32::from_str_radix(digits.as_str(), digits.radix()).ok();
+        match number.filter(|number| (least..=most).contains(number)) {
+            Some(number) => Ok(self.sourced(number, value)),
+            None => {
+                let what = format!("`{name}` is not between {least} and {most}");
+                Err(self.page.fault(&what, &value.span(), None))
+            }
+        }
+    }
+
+    fn table<'a, 'i>(
+        &self,
+        name: &str,
+        value: &'a Spanned<DeValue<'i>>,
+    ) -> Result<&'a DeTable<'i>, Stop> {
+        match value.get_ref().as_table() {
+            Some(table) => Ok(table),
+            None => {
+                let wanted = format!("a table, [{name}]");
+                Err(self.mistyped(name, &wanted, value))
+            }
+        }
+    }
+
+    fn mistyped(&self, name: &str, wanted: &str, value: &Spanned<DeValue<'_>>) -> Stop {
+        let found = value.get_ref().type_str();
+        let what = format!("`{name}` has to be {wanted}, and is of type {found}");
+        self.page.fault(&what, &value.span(), None)
+    }
+
+    fn unknown(&self, table: &str, key: &Spanned<std::borrow::Cow<'_, str>>) -> Stop {
+        let name = format!("{table}{}", key.get_ref());
+        let shown = name.escape_debug();
+        let (what, way) = match name.as_str() {
+            "yes" => (
+                "`yes` cannot be set in a file".to_owned(),
+                "consent is given for one run, with --yes".to_owned(),
+            ),
+            "api_key" | "openai_chat.api_key" => (
+                format!("`{shown}` cannot be set in a file"),
+                "keep the key in the environment: in OPENAI_API_KEY, or in the variable that \
+                 `openai_chat.api_key_env` names"
+                    .to_owned(),
+            ),
+            name => (format!("unknown key `{shown}`"), meant(name)),
+        };
+        self.page.fault(&what, &key.span(), Some(&way))
+    }
+
+    fn sourced<T>(&self, value: T, at: &Spanned<DeValue<'_>>) -> Sourced<T> {
+        let line = self.page.place(&at.span()).line;
+        Sourced::new(value, Source::File(self.page.path.to_owned(), line))
+    }
+}
+
+/// Returns what a table holds, in the order it is written.
+fn entries<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
+    let mut entries: Vec<Entry<'a, 'i>> = table.iter().collect();
+    let begin = |span: Range<usize>| span.start;
+    entries.sort_by_key(|(key, _)| begin(key.span()));
+    entries
+}
+
+/// Says which key may have been meant, or which there are.
+fn meant(name: &str) -> String {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let same = |key: &&&str| key.rsplit('.').next() == Some(last);
+    let found = suggest::nearest(name, KEYS.into_iter().chain(TABLES))
+        .or_else(|| KEYS.iter().find(same).copied());
+    match found {
+        Some(key) => format!("did you mean `{key}`?"),
+        None => format!("there are: {}", KEYS.join(", ")),
+    }
+}
+
+/// Lists the words that a setting may have.
+pub(crate) fn words<T: ValueEnum>() -> String {
+    let words = T::value_variants().iter().filter_map(T::to_possible_value);
+    let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
+    words.join(", ")
+}

@@ -1,0 +1,106 @@
+//! What one source says: a file, the environment or the command line.
+//!
+//! Layers are put over each other, and what the upper one says wins. Nothing is
+//! judged here beyond which values there are.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::source::Sourced;
+
+/// When output has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    // Without doc comments, which would be half of every help page.
+    Auto,
+    Always,
+    Never,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// A limit that can be set; the names are those of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Limit {
+    Depth,
+    Descendants,
+    Slots,
+    Steps,
+    Wakes,
+}
+
+impl Limit {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Depth,
+        Self::Descendants,
+        Self::Slots,
+        Self::Steps,
+        Self::Wakes,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Depth => "depth",
+            Self::Descendants => "descendants",
+            Self::Slots => "slots",
+            Self::Steps => "steps",
+            Self::Wakes => "wakes",
+        }
+    }
+
+    /// Returns the least and the most that it may be.
+    pub(crate) fn range(self) -> (u32, u32) {
+        match self {
+            Self::Depth => (0, 64),
+            Self::Descendants => (0, 100_000),
+            // Without a slot nothing would ever run.
+            Self::Slots => (1, 1_024),
+            Self::Steps => (1, 100_000),
+            Self::Wakes => (0, 100_000),
+        }
+    }
+}
+
+/// What one source says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layer {
+    pub(crate) model: Option<Sourced<String>>,
+    pub(crate) agent: Option<Sourced<String>>,
+    pub(crate) data_dir: Option<Sourced<PathBuf>>,
+    pub(crate) color: Option<Sourced<Color>>,
+    pub(crate) log_level: Option<Sourced<Level>>,
+    pub(crate) log_file: Option<Sourced<PathBuf>>,
+    pub(crate) limits: BTreeMap<Limit, Sourced<u32>>,
+    pub(crate) base_url: Option<Sourced<String>>,
+    pub(crate) api_key_env: Option<Sourced<String>>,
+}
+
+impl Layer {
+    /// Puts this layer over another.
+    pub(crate) fn over(self, below: Self) -> Self {
+        let mut limits = below.limits;
+        limits.extend(self.limits);
+        Self {
+            model: self.model.or(below.model),
+            agent: self.agent.or(below.agent),
+            data_dir: self.data_dir.or(below.data_dir),
+            color: self.color.or(below.color),
+            log_level: self.log_level.or(below.log_level),
+            log_file: self.log_file.or(below.log_file),
+            limits,
+            base_url: self.base_url.or(below.base_url),
+            api_key_env: self.api_key_env.or(below.api_key_env),
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Settings, from what files, variables and flags say.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use offshoot_engine::Limits;
+
+use super::file::{self, Owner};
+use super::{Color, Files, Layer, Level, Settings, Source, Sourced};
+use crate::env::Surroundings;
+
+const PLACE: &str = "/home/me/offshoot.toml";
+
+fn parse(text: &str, owner: Owner) -> Result<Layer, String> {
+    let home = Some(Path::new("/home/me"));
+    file::parse(text, Path::new(PLACE), owner, home).map_err(|stop| stop.to_string())
+}
+
+#[track_caller]
+fn refused(text: &str, owner: Owner, expected: &str) {
+    let said = parse(text, owner).unwrap_err();
+    assert_eq!(said, expected);
+}
+
+fn line(number: usize) -> Source {
+    Source::File(PathBuf::from(PLACE), number)
+}
+
+#[test]
+fn every_key_of_the_documentation_is_read_and_keeps_its_line() {
+    let page = include_str!("../../../../docs/config.md");
+    let example = page.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let layer = parse(example, Owner::User).unwrap();
+    // Whatever is not in the example is not documented by it.
+    assert!(layer.model.is_some() && layer.agent.is_some() && layer.color.is_some());
+    assert!(layer.log_level.is_some() && layer.log_file.is_some());
+    assert!(layer.data_dir.is_some() && layer.base_url.is_some() && layer.api_key_env.is_some());
+    assert_eq!(layer.limits.len(), 5);
+    let layer = parse(
+        "\n\nmodel = \"scripted/a\"\n[limits]\ndepth = 2",
+        Owner::User,
+    )
+    .unwrap();
+    let model = Sourced::new("scripted/a".to_owned(), line(3));
+    assert_eq!(layer.model, Some(model));
+    assert_eq!(
+        layer.limits.values().next(),
+        Some(&Sourced::new(2, line(5)))
+    );
+}
+
+#[test]
+fn an_unknown_key_is_an_error_with_a_suggestion() {
+    refused(
+        "agent = 'x'\n  modle = \"m\"",
+        Owner::User,
+        "unknown key `modle` in /home/me/offshoot.toml line 2, column 3: `modle = \"m\"`; \
+         did you mean `model`?",
+    );
+    refused(
+        "[limits]\ndpeth = 1",
+        Owner::Project,
+        "unknown key `limits.dpeth` in /home/me/offshoot.toml line 2, column 1: `dpeth = 1`; \
+         did you mean `limits.depth`?",
+    );
+    // In the wrong table, or with another dash.
+    for (text, meant) in [
+        ("depth = 1", "limits.depth"),
+        ("base_url = 'x'", "openai_chat.base_url"),
+        ("log_level = 'info'", "log.level"),
+        ("[openai-chat]\nbase_url = 'x'", "openai_chat"),
+    ] {
+        let said = parse(text, Owner::User).unwrap_err();
+        assert!(
+            said.ends_with(&format!("did you mean `{meant}`?")),
+            "{text}: {said}"
+        );
+    }
+    let said = parse("theme = 'dark'", Owner::User).unwrap_err();
+    assert!(said.contains("there are: model, agent, data_dir"), "{said}");
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_said_where_it_stands() {
+    let at = |place: &str, shown: &str| format!("in /home/me/offshoot.toml {place}: `{shown}`");
+    for (text, what, place) in [
+        (
+            "model = 3",
+            "`model` has to be text in quotes, and is of type integer",
+            "line 1, column 9",
+        ),
+        ("model = ' '", "`model` is empty", "line 1, column 9"),
+        (
+            "color = 'red'",
+            "`color` is none of auto, always, never",
+            "line 1, column 9",
+        ),
+        (
+            "log = 'info'",
+            "`log` has to be a table, [log], and is of type string",
+            "line 1, column 7",
+        ),
+        (
+            "log.level = 'loud'",
+            "`log.level` is none of off, error, warn, info, debug, trace",
+            "line 1, column 13",
+        ),
+        (
+            "limits.slots = 0",
+            "`limits.slots` is not between 1 and 1024",
+            "line 1, column 16",
+        ),
+        (
+            "limits.depth = -1",
+            "`limits.depth` is not between 0 and 64",
+            "line 1, column 16",
+        ),
+        (
+            "limits.depth = 1.5",
+            "`limits.depth` has to be a whole number, and is of type float",
+            "line 1, column 16",
+        ),
+        (
+            "limits.steps = 99999999999999999999",
+            "`limits.steps` is not between 1 and 100000",
+            "line 1, column 16",
+        ),
+    ] {
+        refused(text, Owner::User, &format!("{what} {}", at(place, text)));
+    }
+}
+
+#[test]
+fn what_is_no_toml_is_said_in_one_line_where_it_breaks() {
+    for text in [
+        "model = ",
+        "model = \"x",
+        "= 1",
+        "[log",
+        "a = 1\na = 2",
+        "model = 'x' y",
+    ] {
+        let said = parse(text, Owner::User).unwrap_err();
+        assert!(
+            said.contains(" in /home/me/offshoot.toml line "),
+            "{text}: {said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    let deep = format!("model = {}", "[".repeat(100_000));
+    assert!(parse(&deep, Owner::User).is_err());
+}
+
+#[test]
+fn a_project_cannot_say_where_data_logs_and_keys_go() {
+    for (text, name) in [
+        ("data_dir = 'x'", "data_dir"),
+        ("[log]\nfile = 'x'", "log.file"),
+        ("[openai_chat]\nbase_url = 'http://evil'", "openai_chat"),
+        ("openai_chat.api_key_env = 'AWS_SECRET'", "openai_chat"),
+    ] {
+        assert!(parse(text, Owner::User).is_ok(), "{text}");
+        let said = parse(text, Owner::Project).unwrap_err();
+        let expected = format!("`{name}` cannot be set by a project in ");
+        assert!(said.starts_with(&expected), "{said}");
+        assert!(said.contains("a repository must not "), "{said}");
+    }
+}
+
+#[test]
+fn no_file_holds_a_key_or_consent_and_no_complaint_shows_one() {
+    for text in [
+        "[openai_chat]\napi_key = 'sk-1234'",
+        "api_key = 'sk-1234'",
+        "openai_api_key = 'sk-1234'",
+        "openai_chat.api_key_env = 'sk=1234'",
+    ] {
+        let said = parse(text, Owner::User).unwrap_err();
+        assert!(!said.contains("1234"), "{said}");
+    }
+    let said = parse("api_key = 'sk-1234'", Owner::User).unwrap_err();
+    assert!(said.contains("keep the key in the environment"), "{said}");
+    let said = parse("yes = true", Owner::User).unwrap_err();
+    assert!(
+        said.contains("consent is given for one run, with --yes"),
+        "{said}"
+    );
+}
+
+#[test]
+fn paths_are_seen_from_the_file_or_from_home() {
+    let text = "data_dir = '~/data'\nlog.file = 'logs/a.log'";
+    let layer = parse(text, Owner::User).unwrap();
+    assert_eq!(layer.data_dir.unwrap().value, Path::new("/home/me/data"));
+    assert_eq!(
+        layer.log_file.unwrap().value,
+        Path::new("/home/me/logs/a.log")
+    );
+    let stop = file::parse(text, Path::new(PLACE), Owner::User, None).unwrap_err();
+    assert!(
+        stop.to_string().contains("there is no home folder"),
+        "{stop}"
+    );
+}
+
+/// A home with a repository in it.
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        let home = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir_all(home.path().join("repo/.git")).unwrap();
+        fs::create_dir_all(home.path().join("repo/src/deep")).unwrap();
+        home
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn load(&self, flags: Layer, variables: &[(&str, &str)]) -> Result<Settings, String> {
+        let home = self.path();
+        let all = [&[("HOME", home.to_str().unwrap())], variables].concat();
+        let surroundings = Surroundings::made(&home.join("repo/src/deep"), &all);
+        let loaded = Settings::load(flags, None, &surroundings, Files::Read);
+        loaded.map_err(|stop| stop.to_string())
+    }
+}
+
+const USER: &str = ".config/offshoot/offshoot.toml";
+
+#[test]
+fn flags_win_over_variables_over_the_project_over_the_user() {
+    let home = Home::new();
+    let model = |flags: &Layer, variables: &[(&str, &str)]| {
+        home.load(flags.clone(), variables).unwrap().model
+    };
+    let none = Layer::default();
+    let default = Sourced::default(super::default_model().to_owned());
+    assert_eq!(model(&none, &[]), default);
+    let user = home.write(USER, "model = 'scripted/user'");
+    let expected = Sourced::new("scripted/user".to_owned(), Source::File(user, 1));
+    assert_eq!(model(&none, &[]), expected);
+    let project = home.write("repo/offshoot.toml", "\nmodel = 'scripted/project'");
+    let expected = Sourced::new("scripted/project".to_owned(), Source::File(project, 2));
+    assert_eq!(model(&none, &[]), expected);
+    let variable = [("OFFSHOOT_MODEL", "scripted/variable")];
+    let source = Source::Variable("OFFSHOOT_MODEL".to_owned());
+    let expected = Sourced::new("scripted/variable".to_owned(), source);
+    assert_eq!(model(&none, &variable), expected);
+    let flag = Sourced::new("scripted/flag".to_owned(), Source::Flag("--model"));
+    let flags = Layer {
+        model: Some(flag.clone()),
+        ..Layer::default()
+    };
+    assert_eq!(model(&flags, &variable), flag);
+}
+
+#[test]
+fn layers_are_put_over_each_other_value_by_value() {
+    let home = Home::new();
+    home.write(
+        USER,
+        "agent = 'lead'\ncolor = 'always'\n[limits]\ndepth = 9\nsteps = 3",
+    );
+    home.write(
+        "repo/.offshoot/offshoot.toml",
+        "[limits]\ndepth = 8\n[log]\nlevel = 'warn'",
+    );
+    let settings = home.load(Layer::default(), &[("NO_COLOR", "1")]).unwrap();
+    let limits = settings.limits();
+    assert_eq!((limits.depth, limits.steps), (8, 3));
+    assert_eq!(limits.slots, Limits::default().slots);
+    assert_eq!(settings.agent.value, "lead");
+    assert_eq!(settings.color.value, Color::Never);
+    assert_eq!(settings.log_level.unwrap().value, Level::Warn);
+    assert_eq!(settings.files.len(), 2);
+    // Ours says more about us than everybody's.
+    let variables = [("NO_COLOR", "1"), ("OFFSHOOT_COLOR", "auto")];
+    let settings = home.load(Layer::default(), &variables).unwrap();
+    assert_eq!(settings.color.value, Color::Auto);
+    let settings = home.load(Layer::default(), &[("NO_COLOR", "")]).unwrap();
+    assert_eq!(settings.color.value, Color::Always);
+}
+
+#[test]
+fn a_project_can_lower_limits_and_not_raise_them() {
+    let home = Home::new();
+    home.write("repo/offshoot.toml", "limits.depth = 6");
+    let said = home.load(Layer::default(), &[]).unwrap_err();
+    assert!(
+        said.contains("is 6, and more than 5, which is the default"),
+        "{said}"
+    );
+    home.write(USER, "limits.depth = 6");
+    assert_eq!(home.load(Layer::default(), &[]).unwrap().limits().depth, 6);
+    home.write(USER, "limits.depth = 2");
+    let said = home.load(Layer::default(), &[]).unwrap_err();
+    assert!(said.contains("is 6, and more than 2, which is "), "{said}");
+}
+
+#[test]
+fn a_project_ends_where_its_repository_does_or_home() {
+    let home = Home::new();
+    let files = || home.load(Layer::default(), &[]).unwrap().files;
+    home.write("offshoot.toml", "model = 'above'");
+    assert_eq!(files(), [] as [PathBuf; 0]);
+    let root = home.write("repo/offshoot.toml", "");
+    assert_eq!(files(), [root]);
+    let near = home.write("repo/src/offshoot.toml", "");
+    assert_eq!(files(), [near]);
+    // Without a repository the home folder is the end, and is looked into.
+    fs::remove_dir(home.path().join("repo/.git")).unwrap();
+    fs::remove_file(home.path().join("repo/offshoot.toml")).unwrap();
+    fs::remove_file(home.path().join("repo/src/offshoot.toml")).unwrap();
+    assert_eq!(files(), [home.path().join("offshoot.toml")]);
+    // Outside of both nobody above has a say.
+    let elsewhere = Surroundings::made(&home.path().join("repo/src"), &[("HOME", "/nowhere")]);
+    let flags = Layer {
+        data_dir: Some(Sourced::default(home.path())),
+        ..Layer::default()
+    };
+    let settings = Settings::load(flags, None, &elsewhere, Files::Read).unwrap();
+    assert_eq!(settings.files, [] as [PathBuf; 0]);
+}
+
+#[test]
+fn two_files_of_one_project_are_one_too_many() {
+    let home = Home::new();
+    home.write("repo/offshoot.toml", "");
+    home.write("repo/.offshoot/offshoot.toml", "");
+    let said = home.load(Layer::default(), &[]).unwrap_err();
+    assert!(said.contains("keep one of them"), "{said}");
+}
+
+#[test]
+fn the_file_of_a_user_is_not_the_project_of_who_works_beside_it() {
+    let home = Home::new();
+    let user = home.write(USER, "data_dir = 'here'");
+    let variables = [("HOME", home.path().to_str().unwrap().to_owned())];
+    let variables = variables
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let surroundings = Surroundings::made(user.parent().unwrap(), &variables);
+    let settings = Settings::load(Layer::default(), None, &surroundings, Files::Read).unwrap();
+    assert_eq!(settings.files, [user]);
+}
+
+#[test]
+fn variables_of_ours_that_say_nothing_are_mistakes_and_others_are_not_there() {
+    let home = Home::new();
+    for name in [
+        "OFFSHOOT_MODEL",
+        "OFFSHOOT_AGENT",
+        "OFFSHOOT_DATA_DIR",
+        "OFFSHOOT_LOG_FILE",
+    ] {
+        let said = home.load(Layer::default(), &[(name, "")]).unwrap_err();
+        assert!(
+            said.starts_with(&format!("the variable {name} is empty")),
+            "{said}"
+        );
+    }
+    let said = home
+        .load(Layer::default(), &[("OFFSHOOT_LOG", "loud")])
+        .unwrap_err();
+    assert!(said.contains("is `loud`, and none of off, error"), "{said}");
+    let empty = [("OPENAI_API_KEY", ""), ("OPENAI_BASE_URL", "")];
+    let settings = home.load(Layer::default(), &empty).unwrap();
+    assert_eq!(settings.openai_chat.key, None);
+    assert_eq!(settings.openai_chat.base_url.source, Source::Default);
+}
+
+#[test]
+fn a_key_comes_from_the_variable_that_was_named_and_is_never_printed() {
+    let home = Home::new();
+    home.write(
+        USER,
+        "[openai_chat]\napi_key_env = 'MY_KEY'\nbase_url = 'http://localhost'",
+    );
+    let variables = [("MY_KEY", "sk-mine\n"), ("OPENAI_API_KEY", "sk-other")];
+    let settings = home.load(Layer::default(), &variables).unwrap();
+    assert_eq!(
+        settings.openai_chat.key.as_ref().unwrap().expose(),
+        "sk-mine"
+    );
+    assert!(!format!("{settings:?}").contains("sk-mine"));
+    assert!(
+        settings
+            .made()
+            .iter()
+            .all(|(_, value, _)| !value.contains("sk-"))
+    );
+    // The environment has the last word on where it is sent; both are the user's.
+    let variables = [("OPENAI_BASE_URL", "http://other")];
+    let settings = home.load(Layer::default(), &variables).unwrap();
+    assert_eq!(settings.openai_chat.base_url.value, "http://other");
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_not_waited_for() {
+    let home = Home::new();
+    let path = home.path().join("repo/offshoot.toml");
+    fs::create_dir(&path).unwrap();
+    let said = home.load(Layer::default(), &[]).unwrap_err();
+    assert!(said.contains("offshoot.toml: it is not a file"), "{said}");
+    fs::remove_dir(&path).unwrap();
+    fs::write(&path, b"model = '\xff'").unwrap();
+    let said = home.load(Layer::default(), &[]).unwrap_err();
+    assert!(said.contains("it is not UTF-8 text"), "{said}");
+    fs::write(&path, " ".repeat(1024 * 1024 + 1)).unwrap();
+    let said = home.load(Layer::default(), &[]).unwrap_err();
+    assert!(said.contains("more than 1048576 bytes"), "{said}");
+}
+
+#[test]
+fn without_a_home_a_data_folder_has_to_be_named() {
+    let nowhere = Surroundings::made(Path::new("/"), &[("HOME", "")]);
+    let load = |flags| Settings::load(flags, None, &nowhere, Files::Read);
+    let said = load(Layer::default()).unwrap_err().to_string();
+    assert!(said.contains("give --data-dir DIR"), "{said}");
+    let flags = Layer {
+        data_dir: Some(Sourced::new(
+            PathBuf::from("/data"),
+            Source::Flag("--data-dir"),
+        )),
+        ..Layer::default()
+    };
+    assert_eq!(load(flags).unwrap().data_dir.value, Path::new("/data"));
+}

@@ -1,0 +1,114 @@
+//! What the environment says.
+//!
+//! A variable of ours that is empty or no text is a mistake and said to be one.
+//! Those that other programs share (`NO_COLOR`, `OPENAI_…`) mean nothing when
+//! they are empty, as everywhere. Keys are taken from here and from nowhere else.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::file::words;
+use super::layer::{Color, Layer};
+use super::source::{Source, Sourced};
+use crate::env::Surroundings;
+use crate::exit::Stop;
+
+/// A provider's key; printed as `***`.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Key(String);
+
+impl Key {
+    /// Returns the key, for the wire only.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Returns what the environment says.
+pub(super) fn layer(surroundings: &Surroundings) -> Result<Layer, Stop> {
+    let color = match word(surroundings, "OFFSHOOT_COLOR")? {
+        Some(color) => Some(color),
+        None => {
+            let never = |_| Sourced::new(Color::Never, Source::Variable("NO_COLOR".to_owned()));
+            surroundings.filled("NO_COLOR").map(never)
+        }
+    };
+    Ok(Layer {
+        model: text(surroundings, "OFFSHOOT_MODEL")?,
+        agent: text(surroundings, "OFFSHOOT_AGENT")?,
+        data_dir: path(surroundings, "OFFSHOOT_DATA_DIR")?,
+        color,
+        log_level: word(surroundings, "OFFSHOOT_LOG")?,
+        log_file: path(surroundings, "OFFSHOOT_LOG_FILE")?,
+        base_url: match surroundings.filled("OPENAI_BASE_URL") {
+            Some(_) => text(surroundings, "OPENAI_BASE_URL")?,
+            None => None,
+        },
+        // Limits, and where a key is, are not for a variable to say.
+        ..Layer::default()
+    })
+}
+
+/// Returns the key that a variable holds; `None` if it is not set, or empty.
+pub(super) fn key(surroundings: &Surroundings, name: &str) -> Result<Option<Key>, Stop> {
+    let Some(value) = surroundings.filled(name) else {
+        return Ok(None);
+    };
+    // What it holds is not shown, whatever is wrong with it.
+    match value.to_str().map(str::trim) {
+        Some("") => Ok(None),
+        Some(key) => Ok(Some(Key(key.to_owned()))),
+        None => Err(Stop::usage(format!(
+            "the variable {name} is not UTF-8 text"
+        ))),
+    }
+}
+
+fn text(surroundings: &Surroundings, name: &str) -> Result<Option<Sourced<String>>, Stop> {
+    let Some(value) = surroundings.variable(name) else {
+        return Ok(None);
+    };
+    let fault = |what: &str| Stop::usage(format!("the variable {name} {what}"));
+    let text = value.to_str().ok_or_else(|| fault("is not UTF-8 text"))?;
+    if text.trim().is_empty() {
+        return Err(fault("is empty; unset it, or give it a value"));
+    }
+    let source = Source::Variable(name.to_owned());
+    Ok(Some(Sourced::new(text.to_owned(), source)))
+}
+
+fn path(surroundings: &Surroundings, name: &str) -> Result<Option<Sourced<PathBuf>>, Stop> {
+    match surroundings.variable(name) {
+        Some(value) if value.is_empty() => Err(Stop::usage(format!(
+            "the variable {name} is empty; unset it, or give it a path"
+        ))),
+        // A path need not be text.
+        Some(value) => {
+            let source = Source::Variable(name.to_owned());
+            Ok(Some(Sourced::new(PathBuf::from(value), source)))
+        }
+        None => Ok(None),
+    }
+}
+
+fn word<T: ValueEnum>(surroundings: &Surroundings, name: &str) -> Result<Option<Sourced<T>>, Stop> {
+    let Some(Sourced { value, source }) = text(surroundings, name)? else {
+        return Ok(None);
+    };
+    match T::from_str(&value, false) {
+        Ok(word) => Ok(Some(Sourced::new(word, source))),
+        Err(_) => Err(Stop::usage(format!(
+            "the variable {name} is `{}`, and none of {}",
+            value.escape_debug(),
+            words::<T>()
+        ))),
+    }
+}

@@ -1,0 +1,141 @@
+//! The model that would be asked, and whether it can be.
+//!
+//! A server is called and hung up on: no request is made and no key is sent.
+
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+
+use super::Finding;
+use crate::assemble::{self, Models};
+use crate::config::{OpenAiChat, Settings};
+
+/// How long a server may take to pick up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the names of models begin with that a server has.
+const OPENAI_CHAT: &str = "openai-chat/";
+
+pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
+    let what = "model";
+    let model = &settings.model;
+    let loaded = assemble::chosen(model).and_then(|name| Models::load(&name));
+    let mut findings = vec![match loaded {
+        Ok(_) => Finding::ok(what, format!("{}, {}", model.value, model.source.phrase())),
+        Err(stop) => Finding::fail(what, stop.to_string()),
+    }];
+    if model.value.starts_with(OPENAI_CHAT) {
+        let server = &settings.openai_chat;
+        let address = address(&server.base_url.value);
+        let host = address.as_ref().map(|(host, _)| host.clone()).ok();
+        findings.push(match address {
+            Ok((host, port)) => call(server, &host, port).await,
+            Err(why) => {
+                let base_url = &server.base_url;
+                let detail = format!("{}, {}: {why}", base_url.value, base_url.source.phrase());
+                Finding::fail("model server", detail)
+            }
+        });
+        findings.push(key(server, host.as_deref()));
+    }
+    findings
+}
+
+/// Calls the server and hangs up.
+async fn call(server: &OpenAiChat, host: &str, port: u16) -> Finding {
+    let what = "model server";
+    let base_url = &server.base_url;
+    let place = format!("{}, {}", base_url.value, base_url.source.phrase());
+    let called = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await;
+    match called {
+        Ok(Ok(_)) => Finding::ok(what, format!("{place}, answers")),
+        Ok(Err(error)) => Finding::fail(what, format!("{place}: connect: {error}")),
+        Err(_) => {
+            let seconds = PATIENCE.as_secs();
+            Finding::fail(what, format!("{place}: no answer within {seconds} s"))
+        }
+    }
+}
+
+fn key(server: &OpenAiChat, host: Option<&str>) -> Finding {
+    let what = "model key";
+    let name = &server.api_key_env.value;
+    match &server.key {
+        Some(key) if key.expose().chars().all(|letter| letter.is_ascii_graphic()) => {
+            Finding::ok(what, format!("{name} is set"))
+        }
+        Some(_) => Finding::fail(
+            what,
+            format!("{name} holds characters that no key has; is all of it the key?"),
+        ),
+        None if host == Some("api.openai.com") => Finding::fail(what, format!("{name} is not set")),
+        None => Finding::warn(
+            what,
+            format!("{name} is not set, which is right only for a server that needs no key"),
+        ),
+    }
+}
+
+/// Returns the host and the port of an address.
+fn address(url: &str) -> Result<(String, u16), &'static str> {
+    let (rest, usual) = match url.split_once("://") {
+        Some(("http", rest)) => (rest, 80),
+        Some(("https", rest)) => (rest, 443),
+        Some(_) | None => return Err("it has to begin with http:// or https://"),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Err("a name or a password in an address is not used; put the key into a variable");
+    }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((host, port)) => (host, port.strip_prefix(':')),
+            None => return Err("its [ is not closed"),
+        },
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    if host.is_empty() {
+        return Err("it names no host");
+    }
+    let port = match port {
+        Some(port) => port.parse().map_err(|_| "its port is not a number")?,
+        None => usual,
+    };
+    Ok((host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_browsers_do() {
+        let ok = |url: &str| address(url).unwrap();
+        let at = |host: &str, port| (host.to_owned(), port);
+        assert_eq!(ok("https://api.openai.com/v1"), at("api.openai.com", 443));
+        assert_eq!(ok("http://localhost:11434/v1/"), at("localhost", 11434));
+        assert_eq!(ok("http://[::1]:8080"), at("::1", 8080));
+        assert_eq!(ok("http://[::1]/v1"), at("::1", 80));
+        assert_eq!(ok("https://host?x=1"), at("host", 443));
+    }
+
+    #[test]
+    fn what_is_no_address_is_said_to_be_none() {
+        for url in [
+            "",
+            "localhost:8080",
+            "ftp://host",
+            "http://",
+            "http://:80",
+            "http://host:port",
+            "http://host:99999",
+            "http://[::1",
+            "http://user:word@host/",
+        ] {
+            assert!(address(url).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `sessions list`: a line for each session, as wide as the screen.
+//!
+//! On a narrow screen ids are shown by their last characters, by which they are
+//! found as well; whoever pipes the list gets everything.
+
+use std::io;
+
+use offshoot_types::env::Env;
+use offshoot_types::id::Timestamp;
+use offshoot_types::store::SessionSummary;
+use serde_json::json;
+
+use crate::config::Settings;
+use crate::env::System;
+use crate::exit::Stop;
+use crate::output::Stdout;
+use crate::{assemble, clock, output, render, table, terminal};
+
+const HEAD: [&str; 5] = ["ID", "AGENT", "STATUS", "AGE", "TITLE"];
+
+/// The least that is worth showing of a title, before ids are cut.
+const LEAST_TITLE: usize = 16;
+
+/// Lists the sessions, the one that changed last first.
+pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
+    let sessions = assemble::store(&settings.data_dir.value)?
+        .sessions()
+        .await?;
+    let mut stdout = Stdout::default();
+    if json {
+        for session in &sessions {
+            stdout.line(&session_json(session).to_string())?;
+        }
+        return Ok(());
+    }
+    if sessions.is_empty() {
+        output::note("there are no sessions yet");
+        return Ok(());
+    }
+    for line in lines(&sessions, System.now(), terminal::width(&io::stdout())) {
+        stdout.line(&line)?;
+    }
+    Ok(())
+}
+
+fn lines(sessions: &[SessionSummary], now: Timestamp, width: Option<usize>) -> Vec<String> {
+    let mut rows: Vec<[String; 5]> = sessions.iter().map(|session| row(session, now)).collect();
+    if width.is_some_and(|width| !table::fits(HEAD, &rows, LEAST_TITLE, width)) {
+        for (row, session) in rows.iter_mut().zip(sessions) {
+            row[0] = render::short(session.tree.root());
+        }
+    }
+    table::lines(HEAD, &rows, width)
+}
+
+fn row(session: &SessionSummary, now: Timestamp) -> [String; 5] {
+    [
+        session.tree.to_string(),
+        session.definition.clone(),
+        status(session).to_owned(),
+        clock::age(session.updated_at, now),
+        session.title.clone(),
+    ]
+    .map(|cell| render::harmless(&cell))
+}
+
+fn session_json(session: &SessionSummary) -> serde_json::Value {
+    json!({
+        "sessionId": session.tree,
+        "agent": session.definition,
+        "status": status(session),
+        "title": session.title,
+        "cwd": session.workspace,
+        "agents": session.agents,
+        "openRuns": session.open_runs,
+        "owned": session.owned,
+        "startTime": clock::iso(session.created_at),
+        "modifiedTime": clock::iso(session.updated_at),
+    })
+}
+
+/// Returns the word for what a session is doing.
+fn status(session: &SessionSummary) -> &str {
+    match (session.open_runs, session.owned) {
+        (0, _) => session.status.as_deref().unwrap_or("new"),
+        (_, true) => "running",
+        (_, false) => "interrupted",
+    }
+}

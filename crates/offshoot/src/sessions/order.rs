@@ -1,0 +1,117 @@
+//! `sessions cancel`: one order to one agent, and what became of it.
+//!
+//! An order goes to whoever runs the session. Having nothing to do is no error:
+//! what was wanted is the case.
+
+use std::sync::Arc;
+
+use offshoot_engine::Ending;
+use offshoot_types::command::{Command, Order, Receipt, Scope};
+use offshoot_types::env::Env;
+use offshoot_types::id::{AgentId, CommandId};
+use offshoot_types::settlement::Settlement;
+use offshoot_types::store::Store;
+use offshoot_types::tree::Tree;
+use serde_json::json;
+
+use crate::assemble::{self, Host, Models};
+use crate::config::Settings;
+use crate::env::System;
+use crate::exit::Stop;
+use crate::lookup::{self, Found};
+use crate::output::{self, Stdout};
+use crate::signals::Signals;
+use crate::{drive, logging};
+
+/// Stops a session or an agent.
+pub(super) async fn cancel(
+    settings: &Settings,
+    id: &str,
+    scope: Scope,
+    json: bool,
+) -> Result<(), Stop> {
+    let store = assemble::store(&settings.data_dir.value)?;
+    let found = lookup::find(store.as_ref(), id).await?;
+    let ended = ended(&found.session.tree, &found.agent);
+    let receipt = send(settings, store, found, Order::Cancel(scope)).await?;
+    let mut stdout = Stdout::default();
+    if json {
+        stdout.line(&json!({ "status": word(&receipt), "receipt": receipt }).to_string())?;
+        return Ok(());
+    }
+    match (&receipt, ended) {
+        (Receipt::Settled(settlement), Some(before)) if *settlement == *before => {
+            stdout.line(&too_late(settlement))?;
+        }
+        (Receipt::NoEffect { .. }, Some(before)) => stdout.line(&too_late(&before))?,
+        (Receipt::NoEffect { why }, None) => {
+            stdout.line(word(&receipt))?;
+            output::remark(why);
+        }
+        (
+            Receipt::Settled(_)
+            | Receipt::TurnCancelled
+            | Receipt::Queued
+            | Receipt::Opened
+            | Receipt::Prompted
+            | Receipt::Promoted
+            | Receipt::Resumed,
+            _,
+        ) => stdout.line(word(&receipt))?,
+    }
+    Ok(())
+}
+
+/// Sends an order, and leaves when what it started is done.
+async fn send(
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    found: Found,
+    order: Order,
+) -> Result<Receipt, Stop> {
+    let mut signals = Signals::listen()?;
+    let Found { agent, session } = found;
+    // An order needs no model. One that is there is used by what else may be waiting in the session.
+    let models = session.model().map(Models::load);
+    let models = models.and_then(Result::ok).unwrap_or_default();
+    let runtime = assemble::runtime(store, models, Host::of(settings));
+    let command = Command {
+        id: CommandId::new(System.new_id()),
+        tree: session.id,
+        agent,
+        order,
+    };
+    logging::sent(&command);
+    let receipt = runtime.command(command).await;
+    drive::leave(runtime, Ending::WhenQuiet, &mut signals).await;
+    Ok(receipt?)
+}
+
+/// Returns how an agent ended; `None` while it or anything below it runs, or before its first run.
+fn ended(tree: &Tree, id: &AgentId) -> Option<Arc<Settlement>> {
+    let below = tree.below(id).into_iter();
+    let mut agents = below.filter_map(|id| tree.agent(id));
+    if agents.any(|agent| agent.open_run().is_some()) {
+        return None;
+    }
+    tree.agent(id)?.settlement().cloned()
+}
+
+fn too_late(settlement: &Settlement) -> String {
+    let word = settlement.status.word();
+    format!("nothing to cancel: it had ended ({word})")
+}
+
+/// Returns the word for what became of a cancel.
+fn word(receipt: &Receipt) -> &'static str {
+    match receipt {
+        Receipt::Settled(settlement) => settlement.status.word(),
+        Receipt::TurnCancelled => "turn cancelled",
+        Receipt::Queued => "queued",
+        Receipt::NoEffect { .. }
+        | Receipt::Opened
+        | Receipt::Prompted
+        | Receipt::Promoted
+        | Receipt::Resumed => "nothing to cancel",
+    }
+}

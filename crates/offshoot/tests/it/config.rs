@@ -1,0 +1,180 @@
+//! Config files and variables, as the binary heeds them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::stage::{Done, Stage, wait};
+
+const PLAIN: &str = "replies: [{say: 'you said {prompt}'}]";
+
+const USER: &str = ".config/offshoot/offshoot.toml";
+
+/// Runs the binary with more variables.
+#[track_caller]
+fn with(stage: &Stage, variables: &[(&str, &str)], args: &[&str]) -> Done {
+    let mut command = stage.command(args);
+    wait(command.envs(variables.iter().copied()).spawn().unwrap())
+}
+
+/// Runs a prompt with no flag for the model; returns the second line of stderr.
+#[track_caller]
+fn model_line(stage: &Stage, variables: &[(&str, &str)]) -> String {
+    let done = with(stage, variables, &["run", "hello"]).succeeded();
+    assert_eq!(done.stdout, "you said hello\n");
+    assert_eq!(done.stderr.lines().count(), 2, "{done:#?}");
+    done.stderr.lines().nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn the_model_comes_from_where_it_is_said_to_and_that_is_told() {
+    let stage = Stage::new(PLAIN);
+    let model = "scripted/script.yaml";
+    let said = model_line(&stage, &[("OFFSHOOT_MODEL", model)]);
+    assert_eq!(
+        said,
+        "model scripted/script.yaml, from the variable OFFSHOOT_MODEL"
+    );
+    stage.write(USER, "# mine\nmodel = '../../script.yaml'");
+    with(&stage, &[], &["run", "hello"]).complained(2, "line 2");
+    stage.write(USER, "# mine\nmodel = 'scripted/../../script.yaml'");
+    let said = model_line(&stage, &[]);
+    assert!(
+        said.ends_with(".config/offshoot/offshoot.toml line 2"),
+        "{said}"
+    );
+    stage.write(
+        ".offshoot/offshoot.toml",
+        "model = 'scripted/../script.yaml'",
+    );
+    let said = model_line(&stage, &[]);
+    assert!(said.ends_with("/.offshoot/offshoot.toml line 1"), "{said}");
+    // Neither quiet nor a program wants to hear of it.
+    let quiet = with(&stage, &[], &["run", "--quiet", "hello"]).succeeded();
+    assert_eq!(quiet.stderr, "");
+    let json = with(&stage, &[], &["run", "--json", "hello"]).succeeded();
+    assert_eq!(json.stderr.lines().count(), 1, "{json:#?}");
+}
+
+#[test]
+fn a_model_that_is_not_there_is_told_with_where_it_was_asked_for() {
+    let stage = Stage::new(PLAIN);
+    let variables = [("OFFSHOOT_MODEL", "acme/large")];
+    let refused = with(&stage, &variables, &["run", "x"]);
+    refused.complained(2, "it comes from the variable OFFSHOOT_MODEL");
+    stage.write("offshoot.toml", "\nmodel = 'acme/large'");
+    let refused = with(&stage, &[], &["run", "x"]);
+    refused.complained(2, "offshoot.toml line 2");
+    // A flag is in sight.
+    let refused = with(&stage, &[], &["run", "--model", "acme/large", "x"]);
+    assert!(!refused.stderr.contains("comes from"), "{refused:#?}");
+    refused.complained(2, "there is no model acme/large");
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_told_with_where_it_was_asked_for() {
+    let stage = Stage::new(PLAIN);
+    let run = ["run", "--model", "scripted/script.yaml", "x"];
+    let refused = with(&stage, &[("OFFSHOOT_AGENT", "nobody")], &run);
+    refused.complained(
+        2,
+        "there is no agent nobody; there are: build, general; it comes from",
+    );
+    let done = with(&stage, &[("OFFSHOOT_AGENT", "general")], &run).succeeded();
+    assert_eq!(done.stdout, "you said x\n");
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    assert_eq!(listed.events()[0]["agent"], "general");
+}
+
+#[test]
+fn variables_that_are_no_text_are_told_by_name() {
+    let stage = Stage::new(PLAIN);
+    for name in [
+        "OFFSHOOT_MODEL",
+        "OFFSHOOT_LOG",
+        "OPENAI_BASE_URL",
+        "OPENAI_API_KEY",
+    ] {
+        let mut command = stage.command(["sessions", "list"]);
+        command.env(name, OsStr::from_bytes(b"\xff"));
+        let refused = wait(command.spawn().unwrap());
+        refused.complained(2, &format!("the variable {name} is not UTF-8 text"));
+    }
+    // A path need not be text.
+    let mut command = stage.command(["sessions", "list"]);
+    command.env("OFFSHOOT_DATA_DIR", OsStr::from_bytes(b"data\xff"));
+    wait(command.spawn().unwrap()).succeeded();
+}
+
+#[test]
+fn a_typo_in_a_config_file_stops_everything_before_it_starts() {
+    let stage = Stage::new(PLAIN);
+    stage.write("offshoot.toml", "# ours\n\nmodle = 'x'");
+    let run = ["run", "--model", "scripted/script.yaml", "x"];
+    let about = "offshoot.toml line 3, column 1: `modle = 'x'`; did you mean `model`?";
+    for args in [&run[..], &["sessions", "list"]] {
+        stage.offshoot(args).complained(2, about);
+    }
+    assert!(!stage.data().exists());
+}
+
+#[test]
+fn a_session_keeps_its_model_whatever_the_environment_says_now() {
+    let stage = Stage::new(PLAIN);
+    let first = [
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--session",
+        "kept",
+        "one",
+    ];
+    stage.offshoot(first).succeeded();
+    let variables = [
+        ("OFFSHOOT_MODEL", "acme/large"),
+        ("OFFSHOOT_AGENT", "nobody"),
+    ];
+    let done = with(&stage, &variables, &["run", "--session", "kept", "two"]).succeeded();
+    assert_eq!(done.stdout, "you said two\n");
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn limits_of_a_file_hold() {
+    let stage = Stage::new(
+        "
+        replies:
+          - {depth: 0, after_tools: false, call: [{tool: task, arguments: {subagent_type: general, prompt: x}}]}
+          - {depth: 1, say: from below}
+          - {say: '{output}'}
+        ",
+    );
+    let free = stage.run("go").succeeded();
+    assert!(free.stdout.contains("from below"), "{free:#?}");
+    stage.write("offshoot.toml", "[limits]\ndepth = 0");
+    let bound = stage.run("go").succeeded();
+    assert!(bound.stdout.contains("nest at most 0 deep"), "{bound:#?}");
+}
+
+#[test]
+fn data_goes_where_the_users_file_says_and_not_where_a_project_does() {
+    let stage = Stage::new(PLAIN);
+    stage.write(USER, "data_dir = '~/kept/here'");
+    let mut command = stage.command(["run", "--model", "scripted/script.yaml", "x"]);
+    wait(command.env_remove("OFFSHOOT_DATA_DIR").spawn().unwrap()).succeeded();
+    assert!(stage.path().join("kept/here/offshoot.db").exists());
+    assert!(!stage.data().exists());
+    stage.write("offshoot.toml", "data_dir = 'stolen'");
+    let refused = stage.offshoot(["sessions", "list"]);
+    refused.complained(2, "`data_dir` cannot be set by a project");
+    assert!(!stage.path().join("stolen").exists());
+}
+
+#[test]
+fn the_file_of_a_project_is_that_of_the_folder_to_work_in() {
+    let stage = Stage::new(PLAIN);
+    stage.write("other/offshoot.toml", "model = 'scripted/../script.yaml'");
+    let done = stage
+        .offshoot(["run", "--cwd", "other", "hello"])
+        .succeeded();
+    assert_eq!(done.stdout, "you said hello\n");
+}
