@@ -179,6 +179,20 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Follows a session that another process runs, until it is quiet
+    ///
+    /// Looks only: it starts nothing, and Ctrl-C leaves the session as it is. The exit code is that
+    /// of the run that was seen to end, 0 if none was, and 130 after Ctrl-C.
+    Attach {
+        /// The id of a session or of an agent
+        id: String,
+        /// Shows what happened before, too
+        #[arg(long)]
+        from_start: bool,
+        /// Prints events instead of answers, one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
     /// Sends a message to a session or to one of its agents
     ///
     /// If another process runs the session, the message is handed to it. Otherwise the session is
@@ -203,6 +217,17 @@ pub(crate) enum SessionsCommand {
         /// Stops only the turn and what it waits for; background agents go on
         #[arg(long)]
         turn: bool,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Sends an agent that is waited for to the background
+    ///
+    /// Its parent goes on at once and is told of the result when there is one. The exit code is 0
+    /// whether there was something to promote or not.
+    Promote {
+        /// The id of an agent
+        id: String,
         /// Prints one JSON object
         #[arg(long)]
         json: bool,

@@ -3,6 +3,7 @@
 //! Looking never claims a session and never starts a turn. Talking goes to
 //! whoever runs the session; if nobody does, it is run here.
 
+mod attach;
 mod list;
 mod order;
 
@@ -34,6 +35,18 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             show(settings, &id, length, json).await?;
         }
         SessionsCommand::Tree { id, json } => tree(settings, &id, json).await?,
+        SessionsCommand::Attach {
+            id,
+            from_start,
+            json,
+        } => {
+            let from = if from_start {
+                attach::From::Start
+            } else {
+                attach::From::Now
+            };
+            return attach::attach(settings, &id, from, json).await;
+        }
         SessionsCommand::Message {
             id,
             text,
@@ -44,6 +57,7 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             let scope = if turn { Scope::Turn } else { Scope::Run };
             order::cancel(settings, &id, scope, json).await?;
         }
+        SessionsCommand::Promote { id, json } => order::promote(settings, &id, json).await?,
     }
     Ok(Code::Completed)
 }

@@ -136,6 +136,11 @@ impl View {
         self.stirred
     }
 
+    /// Tells whether whoever read it has gone.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.stdout.is_closed()
+    }
+
     /// Shows a piece of a message that is not committed yet.
     pub(crate) fn delta(&mut self, delta: &Delta) -> io::Result<()> {
         match &mut self.form {

@@ -1,4 +1,4 @@
-//! `sessions cancel`: one order to one agent, and what became of it.
+//! `sessions cancel` and `promote`: one order to one agent, and what became of it.
 //!
 //! An order goes to whoever runs the session. Having nothing to do is no error:
 //! what was wanted is the case.
@@ -14,6 +14,7 @@ use offshoot_types::store::Store;
 use offshoot_types::tree::Tree;
 use serde_json::json;
 
+use super::is_owned;
 use crate::assemble::{self, Host, Models};
 use crate::config::Settings;
 use crate::env::System;
@@ -58,6 +59,40 @@ pub(super) async fn cancel(
             | Receipt::Resumed,
             _,
         ) => stdout.line(word(&receipt))?,
+    }
+    Ok(())
+}
+
+/// Sends an agent that is waited for to the background.
+pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
+    let store = assemble::store(&settings.data_dir.value)?;
+    let found = lookup::find(store.as_ref(), id).await?;
+    // Where nobody runs, nobody waits; taking the session over would only bury what was left.
+    let receipt = if is_owned(store.as_ref(), &found.session.id).await? {
+        send(settings, store, found, Order::Promote).await?
+    } else {
+        Receipt::NoEffect {
+            why: format!("nobody runs session {}", found.session.id),
+        }
+    };
+    let (word, why) = match &receipt {
+        Receipt::Promoted => ("promoted", None),
+        Receipt::Queued => ("queued", None),
+        Receipt::NoEffect { why } => ("nothing to promote", Some(why)),
+        Receipt::Opened
+        | Receipt::Prompted
+        | Receipt::Settled(_)
+        | Receipt::TurnCancelled
+        | Receipt::Resumed => ("nothing to promote", None),
+    };
+    let mut stdout = Stdout::default();
+    if json {
+        stdout.line(&json!({ "status": word, "receipt": receipt }).to_string())?;
+        return Ok(());
+    }
+    stdout.line(word)?;
+    if let Some(why) = why {
+        output::remark(why);
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ fn bash_completes_commands_and_flags() {
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     };
     assert_eq!(complete("offshoot ses"), "sessions");
-    assert_eq!(complete("offshoot sessions ca"), "cancel");
+    assert_eq!(complete("offshoot sessions at"), "attach");
     assert_eq!(complete("offshoot run --cont"), "--continue");
     assert_eq!(complete("offshoot run --color ne"), "never");
 }
@@ -36,7 +36,7 @@ fn other_shells_have_scripts_too() {
     for (shell, begins) in [("zsh", "#compdef offshoot"), ("fish", "# Print an optspec")] {
         let script = stage.offshoot(["completions", shell]).succeeded().stdout;
         assert!(script.starts_with(begins), "{script}");
-        for word in ["sessions", "doctor", "continue", "log-level"] {
+        for word in ["sessions", "doctor", "promote", "continue", "log-level"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }

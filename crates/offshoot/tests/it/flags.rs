@@ -149,6 +149,7 @@ fn a_reader_who_leaves_a_list_is_no_error() {
         &["sessions", "list", "--json"],
         &["sessions", "show", "kept"],
         &["sessions", "tree", "kept"],
+        &["sessions", "attach", "--from-start", "kept"],
         &["--help"],
     ] {
         let done = stage.unread(args).succeeded();
@@ -204,7 +205,9 @@ fn help_is_there_for_every_command_and_names_the_exit_codes() {
     ] {
         assert!(help.contains(word), "{word}: {help}");
     }
-    for command in ["list", "show", "tree", "message", "cancel"] {
+    for command in [
+        "list", "show", "tree", "attach", "message", "cancel", "promote",
+    ] {
         let help = stage.offshoot(["sessions", command, "--help"]).succeeded();
         assert!(help.stdout.contains("--data-dir <DIR>"), "{command}");
     }

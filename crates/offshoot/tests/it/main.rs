@@ -9,6 +9,7 @@
     reason = "a failing helper fails its test"
 )]
 
+mod attach;
 mod completions;
 mod config;
 mod damaged;

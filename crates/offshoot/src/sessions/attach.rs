@@ -1,0 +1,170 @@
+//! `sessions attach`: follows a session and leaves it alone.
+//!
+//! Only reads (R16): claims nothing, starts nothing, and a signal ends the
+//! looking, not what is looked at. Over when the session is quiet, when nobody
+//! runs it any more, or when nobody reads what is shown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_engine::{Ending, Runtime, Subscription, Update, is_quiet};
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::settlement::Settlement;
+use offshoot_types::store::{Store, StoreError, StoreErrorKind};
+use offshoot_types::tree::Tree;
+
+use super::is_owned;
+use crate::assemble::{self, Host, Models};
+use crate::config::Settings;
+use crate::exit::{Code, Stop};
+use crate::lookup::{self, Found, Session};
+use crate::signals::Signals;
+use crate::view::View;
+use crate::{output, run};
+
+/// How long nothing may happen before we look whether anybody still runs the session.
+const SILENCE: Duration = Duration::from_millis(250);
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// What happened before, too.
+    Start,
+    /// What happens.
+    Now,
+}
+
+/// Why looking is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// Nothing runs and nothing wants to.
+    Quiet,
+    /// It is not quiet, and its process is gone.
+    Abandoned,
+    /// A signal.
+    Interrupted,
+    /// Nobody reads what is shown.
+    Unread,
+}
+
+/// Follows a session or one of its agents.
+pub(super) async fn attach(
+    settings: &Settings,
+    id: &str,
+    from: From,
+    json: bool,
+) -> Result<Code, Stop> {
+    let mut signals = Signals::listen()?;
+    let store = assemble::store(&settings.data_dir.value)?;
+    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+    let runtime = assemble::runtime(store.clone(), Models::default(), Host::of(settings));
+    let Session { id, log, tree } = session;
+    let upto = tree.pos();
+    let mut view = run::view(json, &id, &agent);
+    let tree = match from {
+        From::Start => Tree::default(),
+        From::Now => {
+            view.before(&log);
+            tree
+        }
+    };
+    drop(log);
+    let mut watch = Watch {
+        news: runtime.subscribe(&id, tree.pos()).await,
+        store,
+        id,
+        agent,
+        tree,
+        view,
+        upto,
+        seen: None,
+    };
+    let ended = watch.follow(&runtime, &mut signals).await?;
+    let code = watch.end(ended)?;
+    runtime.shutdown(Ending::WhenQuiet).await;
+    Ok(code)
+}
+
+/// A session that is looked at.
+struct Watch {
+    store: Arc<dyn Store>,
+    id: TreeId,
+    agent: AgentId,
+    tree: Tree,
+    view: View,
+    news: Subscription,
+    /// Where the log ended at first.
+    upto: Pos,
+    /// How the last run ended that was seen to end.
+    seen: Option<Arc<Settlement>>,
+}
+
+impl Watch {
+    async fn follow(&mut self, runtime: &Runtime, signals: &mut Signals) -> Result<Ended, Stop> {
+        loop {
+            if self.view.is_unread() {
+                return Ok(Ended::Unread);
+            }
+            let quiet = self.tree.pos() >= self.upto && is_quiet(&self.tree, runtime.limits());
+            // Between two entries that were committed together a tree may look quiet.
+            if quiet && self.is_at_end().await? {
+                return Ok(Ended::Quiet);
+            }
+            tokio::select! {
+                biased;
+                _ = signals.next() => return Ok(Ended::Interrupted),
+                update = self.news.next() => if let Update::Entry(entry) = update? {
+                    self.take(&entry)?;
+                },
+                () = tokio::time::sleep(SILENCE) => {
+                    let owned = is_owned(self.store.as_ref(), &self.id).await?;
+                    if !owned && self.is_at_end().await? {
+                        return Ok(Ended::Abandoned);
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) -> Result<(), Stop> {
+        self.view.entry(&self.tree, entry)?;
+        self.tree.apply(entry).map_err(|violation| {
+            let text = format!("follow session {}: {violation}", self.id);
+            StoreError::new(StoreErrorKind::Unusable, text)
+        })?;
+        if let Event::Settled { settlement, .. } = &entry.event
+            && entry.agent == self.agent
+        {
+            self.seen = Some(Arc::new(settlement.clone()));
+        }
+        Ok(())
+    }
+
+    async fn is_at_end(&self) -> Result<bool, StoreError> {
+        let rest = self.store.entries(&self.id, self.tree.pos(), 1).await?;
+        Ok(rest.is_empty())
+    }
+
+    /// Says how it went.
+    fn end(&mut self, ended: Ended) -> Result<Code, Stop> {
+        let id = &self.id;
+        match ended {
+            Ended::Quiet => self.view.quiet(self.seen.as_deref())?,
+            Ended::Abandoned => output::remark(&format!(
+                "nobody runs session {id} any more; go on with: offshoot run --session {id} PROMPT"
+            )),
+            Ended::Interrupted => return Ok(Code::Interrupted),
+            Ended::Unread => {}
+        }
+        match &self.seen {
+            Some(settlement) => Ok(Code::of(&settlement.status)),
+            None => {
+                if ended == Ended::Quiet {
+                    output::remark(&format!("session {id} is quiet"));
+                }
+                Ok(Code::Completed)
+            }
+        }
+    }
+}
