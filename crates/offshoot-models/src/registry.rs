@@ -9,6 +9,11 @@ use std::sync::Arc;
 
 use offshoot_types::model::{Model, ModelError, ModelErrorKind, Models};
 
+use crate::Offline;
+
+/// Names of the model that needs no configuration.
+const OFFLINE: [&str; 2] = ["offline", "offline/survey"];
+
 /// Models by `PROVIDER/NAME`.
 #[derive(Clone, Default)]
 pub struct ModelSet {
@@ -23,6 +28,17 @@ impl ModelSet {
     #[must_use]
     pub fn with_provider(mut self, provider: &str, models: Arc<dyn Models>) -> Self {
         self.providers.insert(provider.to_owned(), models);
+        self
+    }
+}
+
+impl ModelSet {
+    /// Adds the rule-based model, as `offline` and `offline/survey`.
+    #[must_use]
+    pub fn with_offline(mut self) -> Self {
+        let model: Arc<dyn Model> = Arc::new(Offline);
+        let names = OFFLINE.map(|name| (name.to_owned(), Arc::clone(&model)));
+        self.0.extend(names);
         self
     }
 }

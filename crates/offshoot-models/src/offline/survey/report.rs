@@ -1,0 +1,338 @@
+//! The root's report: what it knows itself, then what each child answered.
+//!
+//! At most `MOST_LINES` long: what children say is cut to fit, and their lines
+//! come with the most telling first. What was not found is said to be so.
+
+use super::super::conversation::{Child, Conversation};
+use super::super::markdown::{self, code, codes, counted, prose};
+use super::super::outcomes::Count;
+use super::super::page::Page;
+use super::super::wanted::{TASK, TODO};
+use super::areas::Area;
+use super::build::{self, Sources};
+use super::documents;
+use super::facts::Facts;
+use super::files::{Listed, is_foreign, is_test};
+use super::languages;
+use super::plan;
+use super::reading;
+
+/// Most lines of a report.
+const MOST_LINES: usize = 120;
+/// Fewest and most lines that an area gets of it, its heading not counted.
+const FEWEST_FACTS: usize = 2;
+const MOST_FACTS: usize = 7;
+const LONGEST_FACT: usize = 320;
+const MOST_FAILURES: usize = 6;
+
+/// Writes the report.
+pub(super) fn write(talk: &Conversation<'_>, facts: &Facts<'_>, areas: &[Area]) -> String {
+    let mut head = Page::titled("Survey of this repository");
+    what(&mut head, facts);
+    size(&mut head, facts);
+    how(&mut head, facts);
+    let mut tail = Page::default();
+    starts(&mut tail, facts);
+    tests(&mut tail, facts);
+    documents::write(&mut tail, facts);
+    reading_list(&mut tail, facts, areas);
+    failures(&mut tail, talk);
+
+    // A gap, the heading, a note and two more gaps stand around the areas.
+    let room = MOST_LINES.saturating_sub(head.length() + tail.length() + 6);
+    let each = (room / areas.len().max(1)).saturating_sub(1);
+    told_areas(
+        &mut head,
+        talk,
+        facts,
+        areas,
+        each.clamp(FEWEST_FACTS, MOST_FACTS),
+    );
+    head.append(tail);
+    head.render()
+}
+
+fn what(page: &mut Page, facts: &Facts<'_>) {
+    page.heading("What it is");
+    let mut known = false;
+    if let Some((path, readme)) = &facts.readme {
+        if let Some(about) = &readme.about {
+            page.quote(about);
+            known = true;
+        }
+        let title = readme.title.as_ref().map(|title| format!("\"{title}\""));
+        let title = title.unwrap_or("no title".to_owned());
+        page.item(format!("{} is titled {title}", code(path)));
+    }
+    for manifest in &facts.manifests {
+        let name = manifest
+            .name
+            .as_ref()
+            .map(|name| format!("package {}", code(name)));
+        let about = manifest.description.as_ref();
+        let about = about.map(|text| format!("\"{}\"", prose(text, 200)));
+        let members = match manifest.members.len() {
+            0 => None,
+            _ => Some(format!(
+                "a workspace of {}",
+                codes(manifest.members.iter().take(8).map(String::as_str))
+            )),
+        };
+        let told: Vec<String> = name.into_iter().chain(about).chain(members).collect();
+        if !told.is_empty() {
+            page.item(format!("{}: {}", code(&manifest.path), told.join(", ")));
+            known = true;
+        }
+    }
+    if !known {
+        page.item("Not found: no README with prose and no manifest with a description");
+    }
+}
+
+fn size(page: &mut Page, facts: &Facts<'_>) {
+    page.heading("Size and languages");
+    let files = &facts.files;
+    match files.listed {
+        Listed::Failed(why) => {
+            page.paragraph(&format!(
+                "The files could not be listed: {}",
+                prose(why, 200)
+            ));
+            return;
+        }
+        Listed::Not => {
+            page.paragraph("The files could not be listed: `glob` cannot be called here.");
+            return;
+        }
+        Listed::Whole | Listed::Partly if files.paths.is_empty() => {
+            page.paragraph("The folder is empty, or all of it is ignored: no files were found.");
+            return;
+        }
+        Listed::Whole | Listed::Partly => {}
+    }
+    let bytes = files.size.map(|size| format!(", {}", prose(size, 20)));
+    let count = files.total.of("file");
+    page.paragraph(&format!("{count}{}.", bytes.unwrap_or_default()));
+    if files.listed == Listed::Partly {
+        let known = counted(files.paths.len(), "file");
+        page.paragraph(&format!(
+            "Only {known} could be listed, so areas and languages may be missing below."
+        ));
+    }
+    if facts.languages.is_empty() {
+        page.paragraph("No file has an ending of a language that the rules know.");
+        return;
+    }
+    page.gap();
+    page.row(&["Language", "Files", "Size"].map(str::to_owned));
+    page.rule(3);
+    for measured in facts.languages.iter().take(plan::MOST_LANGUAGES) {
+        page.row(&[
+            measured.share.language.name.to_owned(),
+            measured.files.to_string(),
+            measured
+                .size
+                .map_or("not measured".to_owned(), |size| prose(size, 20)),
+        ]);
+    }
+    let more = facts.languages.iter().skip(plan::MOST_LANGUAGES);
+    let rest: usize = more.clone().map(|measured| measured.share.files).sum();
+    if rest > 0 {
+        let names = counted(more.count(), "other language");
+        page.row(&[names, rest.to_string(), "not measured".to_owned()]);
+    }
+}
+
+fn how(page: &mut Page, facts: &Facts<'_>) {
+    page.heading("Build and test");
+    let top: Vec<&str> = facts.files.top().collect();
+    let readme = facts.readme.as_ref().map(|(path, readme)| (*path, readme));
+    let lines = build::lines(&Sources {
+        manifests: &facts.manifests,
+        readme,
+        ci: &facts.ci,
+        top: &top,
+    });
+    if lines.is_empty() {
+        page.item("Not found: no manifest, script or command that the rules know");
+    }
+    for line in &lines {
+        page.item(line);
+    }
+    if facts.ci.is_empty() && !facts.files.paths.is_empty() {
+        page.item("CI: no configuration found");
+    }
+}
+
+fn told_areas(
+    page: &mut Page,
+    talk: &Conversation<'_>,
+    facts: &Facts<'_>,
+    areas: &[Area],
+    each: usize,
+) {
+    page.heading("Areas");
+    if areas.is_empty() {
+        page.item("None: there are no folders that are worth an agent of their own");
+        return;
+    }
+    if !talk.offers(TASK) {
+        page.paragraph("No agents were asked: `task` is not among the tools offered here.");
+        page.gap();
+    }
+    for area in areas {
+        page.subheading(&format!(
+            "{} ({})",
+            area.shown(),
+            counted(area.files, "file")
+        ));
+        match talk.child(&plan::child(talk, facts, area)) {
+            Child::Answered(answer) => {
+                for fact in facts_of(&answer, each) {
+                    page.item(fact);
+                }
+            }
+            Child::Failed(why) => {
+                page.item(format!("Not explored: {}", prose(&why, LONGEST_FACT)));
+                page.item(languages_of(facts, area));
+            }
+            Child::Running => {
+                page.item("Still explored in the background; the answer comes later");
+                page.item(languages_of(facts, area));
+            }
+            Child::NotAsked => page.item(languages_of(facts, area)),
+        }
+    }
+}
+
+/// Returns the lines of a child's answer that are shown.
+fn facts_of(answer: &str, most: usize) -> Vec<String> {
+    let clean = |line: &str| markdown::line(line, LONGEST_FACT);
+    let items = answer
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "));
+    let mut facts: Vec<String> = items.take(most).map(clean).collect();
+    if facts.is_empty() {
+        // Another model's answer need not be a list.
+        let lines = answer.lines().map(clean).filter(|line| !line.is_empty());
+        facts = lines.take(most).collect();
+    }
+    if facts.is_empty() {
+        facts.push("The agent gave no answer".to_owned());
+    }
+    facts
+}
+
+/// Tells what the root itself knows of an area.
+fn languages_of(facts: &Facts<'_>, area: &Area) -> String {
+    let brief = super::brief::Brief {
+        area: String::new(),
+        paths: area.paths.clone(),
+        skip: area.skip.clone(),
+        packages: Vec::new(),
+    };
+    let paths = facts.files.paths.iter().copied();
+    let shares = languages::shares(paths.filter(|path| brief.holds(path)));
+    let shown: Vec<String> = shares
+        .iter()
+        .take(4)
+        .map(|share| format!("{} {}", share.files, share.language.name))
+        .collect();
+    if shown.is_empty() {
+        return "From the list of files: no known language".to_owned();
+    }
+    format!("From the list of files: {}", shown.join(", "))
+}
+
+fn starts(page: &mut Page, facts: &Facts<'_>) {
+    page.heading("Entry points");
+    if facts.starts.is_empty() {
+        page.item("Not found");
+    }
+    for start in &facts.starts {
+        page.item(start.shown());
+    }
+}
+
+fn tests(page: &mut Page, facts: &Facts<'_>) {
+    page.heading("Tests");
+    let named: Vec<&str> = facts
+        .files
+        .paths
+        .iter()
+        .copied()
+        .filter(|path| is_test(path) && !is_foreign(path))
+        .collect();
+    let none = facts
+        .tests
+        .iter()
+        .all(|tested| tested.tests == Count::exactly(0));
+    if named.is_empty() && none {
+        page.item("Not found");
+        return;
+    }
+    let mut folders: Vec<&str> = named.iter().map(|path| test_folder(path)).collect();
+    folders.dedup();
+    folders.retain(|folder| !folder.is_empty());
+    let shown = codes(folders.iter().take(5).copied());
+    let more = folders.len().saturating_sub(5);
+    let place = match (folders.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!(", in {shown}"),
+        (false, more) => format!(", in {shown} and {}", counted(more, "more folder")),
+    };
+    if !named.is_empty() {
+        let files = counted(named.len(), "file");
+        page.item(format!("{files} named like tests{place}"));
+    }
+    for tested in facts.tests.iter().filter(|tested| tested.tests.number > 0) {
+        let (tests, files) = (tested.tests.of("test function"), tested.files.of("file"));
+        let language = tested.language;
+        page.item(format!("{language}: {tests} in {files}, by their look"));
+    }
+}
+
+/// Returns the folder of tests that a file is in.
+fn test_folder(path: &str) -> &str {
+    let names = ["tests/", "test/", "__tests__/", "spec/", "specs/"];
+    let found = names.iter().find_map(|name| {
+        let at = path.find(name)?;
+        let whole = at == 0 || path.get(..at)?.ends_with('/');
+        path.get(..at + name.len() - 1).filter(|_| whole)
+    });
+    found.unwrap_or_else(|| super::files::folder_of(path))
+}
+
+fn reading_list(page: &mut Page, facts: &Facts<'_>, areas: &[Area]) {
+    page.heading("Where to start reading");
+    let list = reading::list(facts, areas);
+    if list.is_empty() {
+        page.item("Nothing found to start with");
+    }
+    for (index, (path, why)) in list.iter().enumerate() {
+        page.numbered(index + 1, &format!("{}: {why}", code(path)));
+    }
+}
+
+/// Tells which calls failed, if any did.
+pub(super) fn failures(page: &mut Page, talk: &Conversation<'_>) {
+    let failed: Vec<_> = talk.failures().collect();
+    if failed.is_empty() {
+        return;
+    }
+    page.heading("What did not work");
+    for (made, why) in failed.iter().take(MOST_FAILURES) {
+        let about = match made.tool {
+            TASK | TODO => String::new(),
+            _ => format!(
+                " {}",
+                code(&markdown::capped(&made.arguments.to_string(), 80))
+            ),
+        };
+        page.item(format!("{}{about}: {}", code(made.tool), prose(why, 160)));
+    }
+    let more = failed.len().saturating_sub(MOST_FAILURES);
+    if more > 0 {
+        page.item(format!("and {}", counted(more, "more call")));
+    }
+}
