@@ -30,15 +30,13 @@ impl ModelSet {
         self.providers.insert(provider.to_owned(), models);
         self
     }
-}
 
-impl ModelSet {
     /// Adds the rule-based model, as `offline` and `offline/survey`.
     #[must_use]
     pub fn with_offline(mut self) -> Self {
         let model: Arc<dyn Model> = Arc::new(Offline);
         let names = OFFLINE.map(|name| (name.to_owned(), Arc::clone(&model)));
-        self.0.extend(names);
+        self.models.extend(names);
         self
     }
 }

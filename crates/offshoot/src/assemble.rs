@@ -4,14 +4,16 @@
 //! time. A model's name in the log says where it comes from, absolutely, so that
 //! a session can go on without being told again, and from any folder.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_engine::{Limits, Parts, Runtime};
-use offshoot_models::{ModelSet, Scripted};
+use offshoot_engine::{Asks, Limits, Parts, Runtime};
+use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Scripted, Secret};
 use offshoot_store::Handle;
+use offshoot_tools::shell::{Base, Bash, Environment, Keeper};
 use offshoot_types::manifest::{Manifest, Registry};
-use offshoot_types::model::Model;
+use offshoot_types::model::{Model, Models as _};
 use offshoot_types::store::Store;
 
 use crate::cli::Consent;
@@ -22,43 +24,61 @@ use crate::exit::Stop;
 /// The provider whose models are files.
 const SCRIPTED: &str = "scripted/";
 
-/// What becomes of a call that needs a person's permission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asks {
-    /// Whoever is there is asked; with nobody there it is a no (X-11).
-    Ask,
-    /// It is a yes, given beforehand. What is denied stays denied.
-    Yes,
-}
+/// The hidden argument by which this program keeps the processes of a command.
+pub(crate) const KEEP: &str = "__keep";
 
-impl From<Consent> for Asks {
-    fn from(consent: Consent) -> Self {
-        if consent.yes { Self::Yes } else { Self::Ask }
-    }
-}
+/// Variables of providers' keys, which no command is given.
+const KEYS: [&str; 6] = [
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+];
 
 /// What a runtime is told by the person who started it.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
-    pub(crate) limits: Limits,
-    pub(crate) asks: Asks,
+    limits: Limits,
+    asks: Asks,
+    /// Where sessions keep what is not the user's.
+    scratch: Option<String>,
+    openai_chat: OpenAiChatSettings,
+    /// The variable that holds a key.
+    key_variable: String,
 }
 
 impl Host {
     /// A host that is asked by nobody: for commands that start no turn of their own.
     pub(crate) fn of(settings: &Settings) -> Self {
+        let config::OpenAiChat {
+            base_url,
+            api_key_env,
+            key,
+        } = &settings.openai_chat;
+        let scratch = settings.data_dir.value.join("scratch");
         Self {
             limits: settings.limits(),
-            asks: Asks::Ask,
+            asks: Asks::Nobody,
+            scratch: scratch.into_os_string().into_string().ok(),
+            openai_chat: OpenAiChatSettings {
+                base_url: base_url.value.clone(),
+                api_key: key.as_ref().map(|key| Secret::new(key.expose().to_owned())),
+                ..OpenAiChatSettings::default()
+            },
+            key_variable: api_key_env.value.clone(),
         }
     }
 
-    /// Says beforehand what becomes of asks.
-    pub(crate) fn with(self, asks: impl Into<Asks>) -> Self {
-        Self {
-            asks: asks.into(),
-            ..self
-        }
+    /// Says who answers when an agent asks: the person agreed beforehand, or sits there, or does not.
+    pub(crate) fn asking(self, consent: Consent, interactive: bool) -> Self {
+        let asks = match (consent.yes, interactive) {
+            (true, _) => Asks::Yes,
+            (false, true) => Asks::Somebody,
+            (false, false) => Asks::Nobody,
+        };
+        Self { asks, ..self }
     }
 }
 
@@ -73,6 +93,9 @@ impl Models {
     /// Loads a model by the name that `model_name` gave it, and what its agents name.
     pub(crate) fn load(name: &str) -> Result<Self, Stop> {
         let mut loaded = Self::default();
+        if !name.starts_with(SCRIPTED) {
+            return Ok(loaded);
+        }
         let script = scripted(name)?;
         let folder = Path::new(&name[SCRIPTED.len()..]).parent();
         for manifest in script.agents() {
@@ -90,12 +113,33 @@ impl Models {
 
     /// Loads one more model, for an agent that does not use its parent's.
     fn add(&mut self, name: &str) -> Result<(), Stop> {
-        if !self.models.iter().any(|(known, _)| known == name) {
+        let known = self.models.iter().any(|(known, _)| known == name);
+        if !known && name.starts_with(SCRIPTED) {
             let script = scripted(name)?;
             self.models.push((name.to_owned(), Arc::new(script)));
         }
         Ok(())
     }
+
+    /// Returns all models there are: those that were loaded, `offline`, and the providers'.
+    fn into_set(self, host: &Host) -> (ModelSet, Vec<Manifest>) {
+        let http = Arc::new(Http::new());
+        let server = OpenAiChat::new(host.openai_chat.clone(), http);
+        let set = self.models.into_iter().collect::<ModelSet>();
+        let set = set.with_offline();
+        let set = set.with_provider(OpenAiChat::PROVIDER, Arc::new(server));
+        (set, self.agents)
+    }
+}
+
+/// Fails if a model cannot be asked as things are, so that nobody waits for an agent to find out.
+pub(crate) fn check(name: &str, host: &Host) -> Result<(), Stop> {
+    if name.starts_with(SCRIPTED) {
+        return Ok(());
+    }
+    let (set, _) = Models::default().into_set(host);
+    let found = set.find(name).map(drop);
+    found.map_err(|error| Stop::usage(error.to_string()))
 }
 
 /// Returns the name, as the log keeps it, of the model that was chosen.
@@ -119,12 +163,27 @@ pub(crate) fn choice(model: &Sourced<String>) -> Option<String> {
 
 /// Returns the name of a model as the log keeps it; files are seen from `folder`.
 pub(crate) fn model_name(asked: &str, folder: &Path) -> Result<String, Stop> {
-    let path = file(asked)?;
+    let Some(path) = asked.strip_prefix(SCRIPTED).filter(|path| !path.is_empty()) else {
+        return known(asked).map(str::to_owned);
+    };
     let whole = config::absolute(&folder.join(path))?;
     match whole.into_os_string().into_string() {
         Ok(path) => Ok(format!("{SCRIPTED}{path}")),
         Err(_) => Err(Stop::usage(format!(
             "load model {asked}: its path is not UTF-8"
+        ))),
+    }
+}
+
+/// Refuses a name that nothing here could be asked under.
+fn known(asked: &str) -> Result<&str, Stop> {
+    let (provider, name) = asked.split_once('/').unwrap_or((asked, ""));
+    match (provider, name) {
+        ("offline", "" | "survey") => Ok(asked),
+        (OpenAiChat::PROVIDER, name) if !name.is_empty() => Ok(asked),
+        _ => Err(Stop::usage(format!(
+            "there is no model {asked}; there are: offline, {}/NAME, scripted/FILE",
+            OpenAiChat::PROVIDER
         ))),
     }
 }
@@ -136,35 +195,40 @@ pub(crate) fn store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
 
 /// Makes a runtime with these models, the built-in agents and the built-in tools.
 pub(crate) fn runtime(store: Arc<dyn Store>, models: Models, host: Host) -> Runtime {
-    let Host { limits, asks } = host;
-    tracing::debug!(?limits, ?asks, "runtime");
+    tracing::debug!(limits = ?host.limits, asks = ?host.asks, "runtime");
+    let (set, agents) = models.into_set(&host);
     let mut registry = Registry::default();
     registry.extend(offshoot_agents::builtin());
-    registry.extend(models.agents);
+    registry.extend(agents);
+    let mut tools = offshoot_tools::builtin();
+    tools.push(Arc::new(bash(&host.key_variable)));
     Runtime::new(Parts {
         store,
-        models: Arc::new(models.models.into_iter().collect::<ModelSet>()),
-        tools: offshoot_tools::builtin().into(),
+        models: Arc::new(set),
+        tools: tools.into(),
         registry,
         env: Arc::new(System),
-        limits,
+        limits: host.limits,
+        asks: host.asks,
+        scratch: host.scratch,
     })
 }
 
+/// Returns the shell: this program keeps its processes, and keys stay with us.
+fn bash(key_variable: &str) -> Bash {
+    let keeper = Keeper {
+        program: "/proc/self/exe".into(),
+        arguments: vec![KEEP.into()],
+    };
+    let mut remove: Vec<OsString> = KEYS.iter().map(OsString::from).collect();
+    remove.push(key_variable.into());
+    let base = Base::Inherited;
+    Bash::new(keeper, Environment { base, remove })
+}
+
 fn scripted(name: &str) -> Result<Scripted, Stop> {
-    let path = file(name)?;
+    let path = &name[SCRIPTED.len()..];
     let text = std::fs::read_to_string(path)
         .map_err(|error| Stop::usage(format!("load script {path}: {error}")))?;
     Scripted::load(&text, path).map_err(|error| Stop::usage(error.to_string()))
-}
-
-/// Returns the file behind the name of a scripted model.
-fn file(name: &str) -> Result<&str, Stop> {
-    match name.strip_prefix(SCRIPTED) {
-        Some(path) if !path.is_empty() => Ok(path),
-        Some(_) | None => Err(Stop::usage(format!(
-            "there is no model {name}; models are named PROVIDER/NAME, and this version has \
-             scripted/FILE"
-        ))),
-    }
 }

@@ -19,6 +19,7 @@ Examples:
   offshoot run \"What is this repository about?\"
   git diff | offshoot run -                   the prompt comes from stdin
   offshoot run --continue \"And the tests?\"    go on where you were, in this folder
+  offshoot chat                               talk
   offshoot sessions list                      what there is
   offshoot doctor                             what is missing, and where settings come from
 
@@ -69,6 +70,12 @@ Examples:
   offshoot run --continue \"And the other one?\"
   offshoot run --session 1f2e3d4c --json - < prompt.txt")]
     Run(Run),
+    /// Talks with an agent at the terminal
+    ///
+    /// What is typed while the agent works is queued. What an agent asks, also one far below, is
+    /// answered here: once, for this session, or no with a reason. Ctrl-C stops what runs and keeps
+    /// the session; twice leaves.
+    Chat(Chat),
     /// Looks at sessions, and talks to them
     Sessions(Sessions),
     /// Checks what Offshoot needs, and says where settings come from
@@ -125,10 +132,27 @@ pub(crate) struct Run {
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// Who is asked, wherever a session is opened.
 #[derive(Debug, Args)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+    /// Continues this session, whose id may be cut, or, with --model, starts one with this id
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Continues the session that changed last of those that work in this folder
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub(crate) goes_on: bool,
+    /// The folder to work in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// Who is asked, wherever a session is opened.
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Choice {
-    /// The model, such as scripted/FILE. A session keeps the one it was started with [default:
+    /// The model: offline, openai-chat/NAME or scripted/FILE. A session keeps the one it was started with [default:
     /// $OFFSHOOT_MODEL, else `model` of a config file, else offline]
     #[arg(long, value_name = "PROVIDER/NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
@@ -246,6 +270,7 @@ impl Cli {
         } = &self.everywhere;
         let choice = match &self.command {
             Command::Run(run) => Some(&run.choice),
+            Command::Chat(chat) => Some(&chat.choice),
             Command::Doctor { choice, .. } => Some(choice),
             Command::Sessions(_) | Command::Completions { .. } => None,
         };
@@ -264,6 +289,7 @@ impl Cli {
     pub(crate) fn cwd(&self) -> Option<&Path> {
         match &self.command {
             Command::Run(run) => run.cwd.as_deref(),
+            Command::Chat(chat) => chat.cwd.as_deref(),
             Command::Sessions(_) | Command::Doctor { .. } | Command::Completions { .. } => None,
         }
     }

@@ -20,8 +20,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use offshoot_engine::Limits;
 
+use crate::console::Style;
 use crate::env::Surroundings;
 use crate::exit::Stop;
+use crate::terminal;
 use file::Owner;
 
 pub(crate) use layer::{Color, Layer, Level, Limit};
@@ -51,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) openai_chat: OpenAiChat,
     /// The config files that were read, the strongest last.
     pub(crate) files: Vec<PathBuf>,
+    /// How a terminal on stdout is written to.
+    pub(crate) style: Style,
     limits: BTreeMap<Limit, Sourced<u32>>,
 }
 
@@ -100,11 +104,17 @@ impl Settings {
             value.unwrap_or_else(|| Sourced::default(usual.to_owned()))
         };
         let api_key_env = or(layer.api_key_env, OPENAI_KEY);
+        let color = layer.color.unwrap_or(Sourced::default(Color::Auto));
+        let style = Style {
+            colour: terminal::has_colors(color.value, &std::io::stdout(), surroundings),
+            unicode: terminal::has_unicode(surroundings),
+        };
         Ok(Self {
             model: or(layer.model, default_model()),
             agent: or(layer.agent, AGENT),
             data_dir,
-            color: layer.color.unwrap_or(Sourced::default(Color::Auto)),
+            color,
+            style,
             log_level: layer.log_level,
             log_file: layer.log_file,
             openai_chat: OpenAiChat {

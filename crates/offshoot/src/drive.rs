@@ -27,9 +27,19 @@ pub(crate) struct Errand {
     pub(crate) agent: AgentId,
     /// The words; without any, the session goes on with what it has.
     pub(crate) prompt: Option<String>,
-    pub(crate) view: View,
     /// What to do when another process runs the session.
     pub(crate) elsewhere: Elsewhere,
+    /// Whether it goes on until the person leaves.
+    pub(crate) chat: bool,
+}
+
+/// How an errand ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is over.
+    Over(Code),
+    /// The person goes on with another agent.
+    Switched(String),
 }
 
 /// What to do when another process runs the session.
@@ -45,21 +55,28 @@ pub(crate) enum Elsewhere {
 pub(crate) async fn drive(
     runtime: Runtime,
     errand: Errand,
-    mut signals: Signals,
-) -> Result<Code, Stop> {
+    mut view: View,
+    signals: &mut Signals,
+) -> Result<Outcome, Stop> {
     let id = errand.session.id.clone();
-    let ended = Box::pin(ask(&runtime, errand, &mut signals)).await;
+    let ended = Box::pin(ask(&runtime, errand, &mut view, signals)).await;
+    // Whatever happened, the terminal is given back before anything else is said.
+    view.close()?;
+    drop(view);
     if let Ok(Ended::AtOnce) = ended {
         // As a crash would: what is left is recovered by whoever comes next.
-        return Ok(Code::Interrupted);
+        return Ok(Outcome::Over(Code::Interrupted));
     }
     let ending = match &ended {
         // Somebody may have sent something while we were at the door: it is done first.
         Ok(Ended::Quiet(_)) => Ending::WhenQuiet,
-        Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated) | Err(_) => Ending::Now,
+        Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated | Ended::Switched(_)) | Err(_) => {
+            Ending::Now
+        }
     };
-    leave(runtime, ending, &mut signals).await;
-    Ok(match ended? {
+    leave(runtime, ending, signals).await;
+    let code = match ended? {
+        Ended::Switched(agent) => return Ok(Outcome::Switched(agent)),
         Ended::Quiet(code) => code,
         Ended::Parked(text) => {
             output::complain(&text);
@@ -70,7 +87,8 @@ pub(crate) async fn drive(
             Code::Failed
         }
         Ended::AtOnce | Ended::Terminated => Code::Interrupted,
-    })
+    };
+    Ok(Outcome::Over(code))
 }
 
 /// Leaves in good order, or at once when told so meanwhile.
@@ -82,13 +100,18 @@ pub(crate) async fn leave(runtime: Runtime, ending: Ending, signals: &mut Signal
     }
 }
 
-async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result<Ended, Stop> {
+async fn ask(
+    runtime: &Runtime,
+    errand: Errand,
+    view: &mut View,
+    signals: &mut Signals,
+) -> Result<Ended, Stop> {
     let Errand {
         session: Session { id, log, tree },
         agent,
         prompt,
-        mut view,
         elsewhere,
+        chat,
     } = errand;
     view.before(&log);
     drop(log);
@@ -136,8 +159,9 @@ async fn ask(runtime: &Runtime, errand: Errand, signals: &mut Signals) -> Result
     let goal = Goal {
         upto,
         prompt: message,
+        chat,
     };
-    let follower = Follower::new(runtime, (id, agent), tree, (goal, news), &mut view);
+    let follower = Follower::new(runtime, (id, agent), tree, (goal, news), view);
     follower.follow(signals).await
 }
 

@@ -10,15 +10,21 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use offshoot_engine::{Answer, CommandError, Query, Runtime, Subscription, Update, is_quiet};
-use offshoot_types::command::{Command, Order, Receipt, Scope};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use offshoot_engine::{
+    Answer as Reply, CommandError, Query, Runtime, Subscription, Update, is_quiet,
+};
+use offshoot_types::command::{Answer, Command, Order, Prompt, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
+use tokio::time::Instant;
 
+use crate::console::Input;
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::signals::{Signal, Signals};
@@ -37,6 +43,8 @@ pub(crate) struct Goal {
     pub(crate) upto: Pos,
     /// This prompt has been taken.
     pub(crate) prompt: Option<MessageId>,
+    /// Whether it goes on until the person leaves.
+    pub(crate) chat: bool,
 }
 
 /// What happens in a tree: first what was heard already, then what comes.
@@ -65,6 +73,8 @@ pub(crate) enum Ended {
     AtOnce,
     /// SIGTERM: leave in good order.
     Terminated,
+    /// The person goes on with another agent.
+    Switched(String),
 }
 
 type Ordered<'a> = Pin<Box<dyn Future<Output = Result<Receipt, CommandError>> + 'a>>;
@@ -81,9 +91,11 @@ pub(crate) struct Follower<'a> {
     prompted: bool,
     /// Where the engine, if it is ours, said that the tree is quiet.
     idle: Option<Pos>,
-    /// A command of our own that is on its way.
-    ordered: Option<Ordered<'a>>,
+    /// Commands of our own that are on their way.
+    ordered: FuturesUnordered<Ordered<'a>>,
     interrupted: bool,
+    /// When something last happened.
+    stirred: Instant,
 }
 
 impl<'a> Follower<'a> {
@@ -105,14 +117,16 @@ impl<'a> Follower<'a> {
             news,
             goal,
             idle: None,
-            ordered: None,
+            ordered: FuturesUnordered::new(),
             interrupted: false,
+            stirred: Instant::now(),
         }
     }
 
-    /// Shows what happens until the goal is reached or a signal says to leave.
+    /// Shows what happens until the goal is reached or somebody says to leave.
     pub(crate) async fn follow(mut self, signals: &mut Signals) -> Result<Ended, Stop> {
         while !self.is_done().await? {
+            let silence = self.stirred + SILENCE;
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
@@ -120,24 +134,22 @@ impl<'a> Follower<'a> {
                         output::complain(TERMINATED);
                         return Ok(Ended::Terminated);
                     }
-                    Signal::Interrupt if self.interrupted => return Ok(Ended::AtOnce),
-                    Signal::Interrupt => self.interrupt(),
+                    Signal::Interrupt => if let Some(ended) = self.interrupt()? {
+                        return Ok(ended);
+                    },
                 },
-                receipt = wait(&mut self.ordered) => {
-                    self.ordered = None;
-                    receipt?;
-                }
-                update = self.news.next() => match update? {
-                    Update::Entry(entry) => self.take(&entry)?,
-                    Update::Delta(delta) => self.view.delta(&delta)?,
-                    Update::Output(output) => self.view.output(&output)?,
-                    Update::Activity(agent, activity) => {
-                        self.view.activity(&self.tree, &agent, &activity);
+                Some(receipt) = self.ordered.next() => self.answered(&receipt?)?,
+                update = self.news.next() => {
+                    self.stirred = Instant::now();
+                    if let Some(parked) = self.news(update?)? {
+                        return Ok(parked);
                     }
-                    Update::Idle => self.idle = Some(self.tree.pos()),
-                    Update::Parked(text) => return Ok(Ended::Parked(text)),
+                }
+                input = self.view.input() => if let Some(ended) = self.input(input)? {
+                    return Ok(ended);
                 },
-                () = tokio::time::sleep(SILENCE), if self.ordered.is_none() => {
+                () = tokio::time::sleep_until(silence), if self.ordered.is_empty() => {
+                    self.stirred = Instant::now();
                     if self.is_orphan().await? {
                         self.order(self.id.root().clone(), Order::Resume);
                     }
@@ -145,6 +157,81 @@ impl<'a> Follower<'a> {
             }
         }
         self.end()
+    }
+
+    /// Takes what happened; returns why following is over, if it is.
+    fn news(&mut self, update: Update) -> Result<Option<Ended>, Stop> {
+        match update {
+            Update::Entry(entry) => self.take(&entry)?,
+            Update::Delta(delta) => self.view.delta(&delta)?,
+            Update::Output(output) => self.view.output(&output)?,
+            Update::Activity(agent, activity) => {
+                self.view.activity(&self.tree, &agent, &activity);
+            }
+            Update::Idle => {
+                self.idle = Some(self.tree.pos());
+                self.interrupted = false;
+            }
+            Update::Parked(text) => return Ok(Some(Ended::Parked(text))),
+        }
+        Ok(None)
+    }
+
+    /// Does what the person wants; returns why following is over, if it is.
+    fn input(&mut self, input: Input) -> Result<Option<Ended>, Stop> {
+        match input {
+            Input::Tick => {}
+            Input::Say(text) => {
+                self.view.heard(&text)?;
+                self.interrupted = false;
+                let message = MessageId::new(System.new_id());
+                let prompt = Prompt {
+                    message,
+                    text,
+                    metadata: None,
+                };
+                self.order(self.agent.clone(), Order::Prompt(prompt));
+            }
+            Input::Answer(agent, call, verdict) => {
+                self.order(agent, Order::Answer(Answer { call, verdict }));
+            }
+            Input::Agent(name) => return Ok(Some(Ended::Switched(name))),
+            Input::Interrupt => {
+                if let Some(ended) = self.interrupt()? {
+                    return Ok(Some(ended));
+                }
+            }
+            Input::Quit => return Ok(Some(self.leave())),
+        }
+        self.view.paint(&self.tree)?;
+        Ok(None)
+    }
+
+    /// Says something where an order had no effect.
+    fn answered(&mut self, receipt: &Receipt) -> Result<(), Stop> {
+        match receipt {
+            Receipt::NoEffect { why } => self.view.remark(why)?,
+            Receipt::Queued => self
+                .view
+                .remark("another process runs this session; it is told")?,
+            Receipt::Opened
+            | Receipt::Prompted
+            | Receipt::Settled(_)
+            | Receipt::TurnCancelled
+            | Receipt::Promoted
+            | Receipt::Answered
+            | Receipt::Resumed => {}
+        }
+        Ok(())
+    }
+
+    /// Leaves a conversation: what runs is stopped, in good order.
+    fn leave(&self) -> Ended {
+        if is_quiet(&self.tree, self.runtime.limits()) {
+            Ended::Quiet(Code::Completed)
+        } else {
+            Ended::Terminated
+        }
     }
 
     /// Says how it went.
@@ -179,6 +266,12 @@ impl<'a> Follower<'a> {
     }
 
     fn take(&mut self, entry: &Entry) -> Result<(), Stop> {
+        if self.goal.chat
+            && entry.agent == self.agent
+            && let Event::Settled { settlement, .. } = &entry.event
+        {
+            self.view.quiet(Some(settlement))?;
+        }
         self.view.entry(&self.tree, entry)?;
         self.tree.apply(entry).map_err(|violation| {
             let text = format!("follow session {}: {violation}", self.id);
@@ -195,6 +288,9 @@ impl<'a> Follower<'a> {
     /// Entries arrive one by one, and between two that were committed together a tree may look
     /// quiet. The log never shows one of them without the other.
     async fn is_done(&self) -> Result<bool, StoreError> {
+        if self.goal.chat {
+            return Ok(false);
+        }
         let pos = self.tree.pos();
         let quiet = self.idle == Some(pos) || is_quiet(&self.tree, self.runtime.limits());
         if !self.prompted || pos < self.goal.upto || !quiet {
@@ -202,15 +298,27 @@ impl<'a> Follower<'a> {
         }
         let rest = Query::Log(self.id.clone(), pos);
         Ok(match self.runtime.query(rest).await? {
-            Answer::Log(rest) => rest.is_empty(),
-            Answer::Sessions(_) | Answer::Status(_) | Answer::Tree(_) | Answer::TreeOf(_) => true,
+            Reply::Log(rest) => rest.is_empty(),
+            Reply::Sessions(_) | Reply::Status(_) | Reply::Tree(_) | Reply::TreeOf(_) => true,
         })
     }
 
-    fn interrupt(&mut self) {
+    /// Stops what runs; the second time, and where nothing runs, it is time to leave.
+    fn interrupt(&mut self) -> Result<Option<Ended>, Stop> {
+        let idle = self.goal.chat && is_quiet(&self.tree, self.runtime.limits());
+        if self.interrupted {
+            return Ok(Some(if idle { self.leave() } else { Ended::AtOnce }));
+        }
         self.interrupted = true;
-        output::remark("cancelling; Ctrl-C again leaves at once");
-        self.order(self.agent.clone(), Order::Cancel(Scope::Run));
+        if idle {
+            self.view.remark("Ctrl-C again leaves")?;
+        } else {
+            self.view
+                .remark("cancelling; Ctrl-C again leaves at once")?;
+            self.order(self.agent.clone(), Order::Cancel(Scope::Run));
+        }
+        self.view.paint(&self.tree)?;
+        Ok(None)
     }
 
     fn order(&mut self, agent: AgentId, order: Order) {
@@ -221,27 +329,19 @@ impl<'a> Follower<'a> {
             order,
         };
         logging::sent(&command);
-        self.ordered = Some(Box::pin(self.runtime.command(command)));
+        self.ordered.push(Box::pin(self.runtime.command(command)));
     }
 
     /// Tells whether nobody runs the tree although it is not quiet.
     async fn is_orphan(&self) -> Result<bool, StoreError> {
         let ours = Query::Status(self.id.clone(), self.id.root().clone());
-        if let Answer::Status(Some(_)) = self.runtime.query(ours).await? {
+        if let Reply::Status(Some(_)) = self.runtime.query(ours).await? {
             return Ok(false);
         }
-        let Answer::Sessions(sessions) = self.runtime.query(Query::Sessions).await? else {
+        let Reply::Sessions(sessions) = self.runtime.query(Query::Sessions).await? else {
             return Ok(false);
         };
         let mut sessions = sessions.iter();
         Ok(sessions.any(|session| session.tree == self.id && !session.owned))
-    }
-}
-
-/// Waits for a command of our own; for ever if there is none.
-async fn wait(ordered: &mut Option<Ordered<'_>>) -> Result<Receipt, CommandError> {
-    match ordered {
-        Some(ordered) => ordered.await,
-        None => std::future::pending().await,
     }
 }

@@ -76,6 +76,7 @@ pub(crate) fn sent(command: &Command) {
         Order::Cancel(Scope::Run) => "cancel",
         Order::Cancel(Scope::Turn) => "cancel turn",
         Order::Promote => "promote",
+        Order::Answer(_) => "answer",
         Order::Resume => "resume",
     };
     let Command {

@@ -3,11 +3,15 @@
 //! Everything is decided elsewhere; here an ending becomes an exit code and, if
 //! there is something to say, one line on stderr.
 
+mod answers;
 mod assemble;
+mod changes;
+mod chat;
 mod cli;
 mod clock;
 mod completions;
 mod config;
+mod console;
 mod doctor;
 mod drive;
 mod env;
@@ -39,6 +43,13 @@ use crate::exit::{Code, Stop};
 use crate::output::Loudness;
 
 fn main() -> ExitCode {
+    // Before anything else: this is how a command's processes are kept.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == assemble::KEEP)
+    {
+        return offshoot_tools::shell::keep();
+    }
     let code = match start(Cli::parse(), &Surroundings::of_process()) {
         Ok(code) => code,
         Err(stop) => {
@@ -63,6 +74,10 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
         Command::Run(run) => {
             let settings = begin(load(Files::Read)?)?;
             blocking(Box::pin(run::run(run, &settings)))
+        }
+        Command::Chat(chat) => {
+            let settings = begin(load(Files::Read)?)?;
+            blocking(Box::pin(chat::chat(chat, &settings)))
         }
         Command::Sessions(sessions) => {
             let settings = begin(load(Files::Read)?)?;
@@ -103,6 +118,9 @@ fn blocking(command: impl Future<Output = Result<Code, Stop>>) -> Result<Code, S
         .enable_all()
         .build()
         .map_err(|error| Stop::Failed(anyhow::Error::new(error).context("start the runtime")))?;
+    if let Err(error) = offshoot_tools::shell::adopt_orphans() {
+        tracing::warn!(%error, "adopt orphans");
+    }
     let ended = runtime.block_on(command);
     // Whatever still blocks a thread (a tool that reads from a pipe) does not keep us.
     runtime.shutdown_background();

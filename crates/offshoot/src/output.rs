@@ -23,6 +23,11 @@ pub(crate) enum Loudness {
     Quiet,
 }
 
+/// Tells whether quiet was asked for.
+pub(crate) fn is_quiet() -> bool {
+    LOUDNESS.get() == Some(&Loudness::Quiet)
+}
+
 /// Sets how much is said on stderr. The first word stands.
 pub(crate) fn set_loudness(loudness: Loudness) {
     LOUDNESS.get_or_init(|| loudness);
@@ -74,7 +79,7 @@ impl Stdout {
 
 /// Says something on stderr, unless quiet was asked for.
 pub(crate) fn note(text: &str) {
-    if LOUDNESS.get() != Some(&Loudness::Quiet) {
+    if !is_quiet() {
         say(text);
     }
 }

@@ -4,6 +4,7 @@
 //! its model, its agent and its folder; asking it for others is refused rather
 //! than ignored.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +16,19 @@ use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
 use offshoot_types::store::{Store, StoreErrorKind};
 
+use crate::answers::Answers;
 use crate::assemble::{self, Host, Models};
-use crate::cli::Run;
+use crate::cli::{Choice, Run};
 use crate::config::{Settings, Sourced};
-use crate::drive::{self, Elsewhere, Errand};
+use crate::console::{Console, Talk};
+use crate::drive::{self, Elsewhere, Errand, Outcome};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::json_events::Fold;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
 use crate::view::View;
-use crate::{clock, config, logging, output, prompt};
+use crate::{clock, config, logging, output, prompt, terminal};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -33,41 +36,96 @@ const BIRTH: Duration = Duration::from_secs(5);
 /// How often we look for it.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// What a session is opened or continued with.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) choice: &'a Choice,
+    pub(crate) session: Option<&'a str>,
+    pub(crate) goes_on: bool,
+    pub(crate) cwd: Option<&'a Path>,
+}
+
+/// A session that is there, and the runtime that runs it.
+pub(crate) struct Opened {
+    pub(crate) runtime: Runtime,
+    pub(crate) session: Session,
+    /// Whether it was there before.
+    pub(crate) known: bool,
+}
+
 /// Carries out `offshoot run`.
 pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
-    let signals = Signals::listen()?;
+    let mut signals = Signals::listen()?;
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
-    let asked = args
-        .choice
-        .model
-        .as_deref()
-        .map(|model| assemble::model_name(model, Path::new("")))
-        .transpose()?;
+    let interactive = !args.json && terminal::is_interactive();
+    let ask = Ask {
+        choice: &args.choice,
+        session: args.session.as_deref(),
+        goes_on: args.goes_on,
+        cwd: args.cwd.as_deref(),
+    };
+    if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
+        return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
+    }
+    let host = Host::of(settings).asking(args.consent, interactive);
+    let opened = open(&ask, settings, host, args.json).await?;
+    let Opened {
+        runtime,
+        session,
+        known,
+    } = opened;
+    if prompt.is_none() && !known {
+        return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
+    }
+    let agent = session.id.root().clone();
+    let view = view(args.json, settings, &session.id, &agent)?;
+    let errand = Errand {
+        session,
+        agent,
+        prompt,
+        elsewhere: Elsewhere::Follow,
+        chat: false,
+    };
+    match drive::drive(runtime, errand, view, &mut signals).await? {
+        Outcome::Over(code) => Ok(code),
+        // Only a conversation goes on with another agent.
+        Outcome::Switched(_) => Ok(Code::Completed),
+    }
+}
+
+/// Opens a session, or finds the one to continue.
+pub(crate) async fn open(
+    ask: &Ask<'_>,
+    settings: &Settings,
+    host: Host,
+    json: bool,
+) -> Result<Opened, Stop> {
+    let asked = ask.choice.model.as_deref();
+    let asked = asked.map(|model| assemble::model_name(model, Path::new("")));
+    let asked = asked.transpose()?;
     let store = assemble::store(&settings.data_dir.value)?;
-    let known = existing(store.as_ref(), &args).await?;
-    let id = match (&known, &args.session) {
+    let known = existing(store.as_ref(), ask).await?;
+    let id = match (&known, ask.session) {
         (Some(session), _) => session.id.root().clone(),
-        (None, Some(wanted)) => AgentId::new(wanted.as_str()),
+        (None, Some(wanted)) => AgentId::new(wanted),
         (None, None) => AgentId::new(System.new_id()),
     };
-    let (model, kept) = match (known.as_ref().and_then(Session::model), asked) {
+    let model = match (known.as_ref().and_then(Session::model), asked) {
         (Some(kept), Some(asked)) if kept != asked => {
             let text = format!("session {id} keeps its model, {kept}; leave out --model");
             return Err(Stop::usage(text));
         }
-        (Some(kept), _) => (kept.to_owned(), true),
-        (None, Some(asked)) => (asked, false),
-        (None, None) => match &args.session {
+        (Some(kept), _) => kept.to_owned(),
+        (None, Some(asked)) => asked,
+        (None, None) => match ask.session {
             Some(id) => return Err(unknown(id)),
-            None => (assemble::chosen(&settings.model)?, false),
+            None => assemble::chosen(&settings.model)?,
         },
     };
-    if prompt.is_none() && !kept {
-        return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
-    }
+    assemble::check(&model, &host)?;
     let models = Models::load(&model)?;
-    let host = Host::of(settings).with(args.consent);
     let runtime = assemble::runtime(store.clone(), models, host);
+    let is_known = known.is_some();
     let session = match known {
         Some(session) => session,
         None => {
@@ -75,28 +133,40 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
                 id: id.clone(),
                 model,
                 agent: settings.agent.clone(),
-                cwd: args.cwd,
+                cwd: ask.cwd.map(Path::to_owned),
             };
             let session = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
-            if let Some(choice) = assemble::choice(&settings.model).filter(|_| !args.json) {
+            if let Some(choice) = assemble::choice(&settings.model).filter(|_| !json) {
                 output::note(&choice);
             }
             session
         }
     };
-    let errand = Errand {
-        view: view(args.json, &session.id, &id),
+    Ok(Opened {
+        runtime,
         session,
-        agent: id,
-        prompt,
-        elsewhere: Elsewhere::Follow,
-    };
-    drive::drive(runtime, errand, signals).await
+        known: is_known,
+    })
 }
 
 /// Returns how to show a tree, one agent of which was asked.
-pub(crate) fn view(json: bool, tree: &TreeId, agent: &AgentId) -> View {
+pub(crate) fn view(
+    json: bool,
+    settings: &Settings,
+    tree: &TreeId,
+    agent: &AgentId,
+) -> Result<View, Stop> {
+    if json || output::is_quiet() || !std::io::stdout().is_terminal() {
+        return Ok(plain_view(json, tree, agent));
+    }
+    let answers = Answers::of(agent.clone());
+    let console = Console::open(answers, Talk::Once, settings.style)?;
+    Ok(View::console(console))
+}
+
+/// Returns how to show a tree to a pipe.
+pub(crate) fn plain_view(json: bool, tree: &TreeId, agent: &AgentId) -> View {
     if json {
         View::events(Fold::new(tree.clone()))
     } else {
@@ -107,14 +177,14 @@ pub(crate) fn view(json: bool, tree: &TreeId, agent: &AgentId) -> View {
 /// Finds the session to continue; `None` if one has to be opened.
 ///
 /// A part of an id stands for the session that has it, so none can be opened under such a part.
-async fn existing(store: &dyn Store, args: &Run) -> Result<Option<Session>, Stop> {
+async fn existing(store: &dyn Store, args: &Ask<'_>) -> Result<Option<Session>, Stop> {
     if args.goes_on {
-        let workspace = config::workspace(args.cwd.as_deref())?;
+        let workspace = config::workspace(args.cwd)?;
         let session = lookup::newest_in(store, &workspace).await?;
         keeps(&session, args)?;
         return Ok(Some(session));
     }
-    let Some(wanted) = args.session.as_deref().filter(|id| !id.is_empty()) else {
+    let Some(wanted) = args.session.filter(|id| !id.is_empty()) else {
         return match args.session {
             Some(_) => Err(Stop::usage("the id of --session is empty")),
             None => Ok(None),
@@ -147,7 +217,7 @@ fn unknown(id: &str) -> Stop {
 }
 
 /// Refuses what would change a session.
-fn keeps(session: &Session, args: &Run) -> Result<(), Stop> {
+fn keeps(session: &Session, args: &Ask<'_>) -> Result<(), Stop> {
     let id = &session.id;
     let Some(root) = session.tree.agent(id.root()) else {
         return Ok(());

@@ -14,17 +14,17 @@ use offshoot_types::command::Scope;
 use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::store::{Store, StoreError};
 
-use crate::assemble::{self, Asks, Host, Models};
-use crate::cli::{Sessions, SessionsCommand};
+use crate::assemble::{self, Host, Models};
+use crate::cli::{Consent, Sessions, SessionsCommand};
 use crate::config::Settings;
-use crate::drive::{self, Elsewhere, Errand};
+use crate::drive::{self, Elsewhere, Errand, Outcome};
 use crate::exit::{Code, Stop};
 use crate::json_events::Fold;
 use crate::lookup::{self, Found};
 use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
-use crate::{prompt, render, run, tree_view};
+use crate::{prompt, render, run, terminal, tree_view};
 
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
@@ -52,7 +52,7 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             text,
             consent,
             json,
-        } => return message(settings, &id, text, consent.into(), json).await,
+        } => return message(settings, &id, text, consent, json).await,
         SessionsCommand::Cancel { id, turn, json } => {
             let scope = if turn { Scope::Turn } else { Scope::Run };
             order::cancel(settings, &id, scope, json).await?;
@@ -109,10 +109,10 @@ async fn message(
     settings: &Settings,
     id: &str,
     text: OsString,
-    asks: Asks,
+    consent: Consent,
     json: bool,
 ) -> Result<Code, Stop> {
-    let signals = Signals::listen()?;
+    let mut signals = Signals::listen()?;
     let text = prompt::read(text)?;
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
@@ -120,15 +120,22 @@ async fn message(
         Some(model) => Models::load(model)?,
         None => Models::default(),
     };
-    let runtime = assemble::runtime(store, models, Host::of(settings).with(asks));
+    let interactive = !json && terminal::is_interactive();
+    let host = Host::of(settings).asking(consent, interactive);
+    let runtime = assemble::runtime(store, models, host);
+    let view = run::view(json, settings, &session.id, &agent)?;
     let errand = Errand {
-        view: run::view(json, &session.id, &agent),
         session,
         agent,
         prompt: Some(text),
         elsewhere: Elsewhere::Leave,
+        chat: false,
     };
-    drive::drive(runtime, errand, signals).await
+    match drive::drive(runtime, errand, view, &mut signals).await? {
+        Outcome::Over(code) => Ok(code),
+        // Only a conversation goes on with another agent.
+        Outcome::Switched(_) => Ok(Code::Completed),
+    }
 }
 
 /// Tells whether a living process runs a session.

@@ -1,11 +1,12 @@
 //! What a terminal can show.
 //!
 //! Widths are counted in columns: a letter of the East has two, an accent that
-//! is put over a letter has none. The table of them is short and errs on letters
-//! that few people use.
+//! is put over a letter has none.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+
+use unicode_width::UnicodeWidthChar;
 
 use crate::config::Color;
 use crate::env::Surroundings;
@@ -37,6 +38,21 @@ pub(crate) fn has_colors(
     }
 }
 
+/// Tells whether the locale has signs beyond ASCII.
+pub(crate) fn has_unicode(surroundings: &Surroundings) -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
+    let locale = names.into_iter().find_map(|name| surroundings.filled(name));
+    locale.is_some_and(|locale| {
+        let locale = locale.to_string_lossy().to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+/// Tells whether a person sits in front of both streams.
+pub(crate) fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
 /// Counts the columns of a text.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
@@ -64,20 +80,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 }
 
 fn columns_of(character: char) -> usize {
-    match u32::from(character) {
-        0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F => 0,
-        0x1100..=0x115F
-        | 0x2E80..=0x303E
-        | 0x3041..=0xA4CF
-        | 0xAC00..=0xD7A3
-        | 0xF900..=0xFAFF
-        | 0xFE30..=0xFE6F
-        | 0xFF00..=0xFF60
-        | 0xFFE0..=0xFFE6
-        | 0x1F300..=0x1FAFF
-        | 0x20000..=0x3FFFD => 2,
-        _ => 1,
-    }
+    character.width().unwrap_or(0)
 }
 
 #[cfg(test)]

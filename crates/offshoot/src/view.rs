@@ -1,9 +1,8 @@
 //! What a person, or a program, sees of a tree that is followed.
 //!
 //! Either the answers on stdout with a line on stderr for each agent that starts
-//! or ends, or every event on stdout as JSON. Entries from before the view began
-//! are folded and not shown. Each turn of the agent that was asked has its answer:
-//! what it said before a background child came back is not lost.
+//! or ends, or every event on stdout as JSON, or a console for who sits at a
+//! terminal. Entries from before the view began are folded and not shown.
 
 use std::io;
 
@@ -14,6 +13,8 @@ use offshoot_types::id::{AgentId, MessageId, Pos};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
 
+use crate::answers::Answers;
+use crate::console::{Console, Input};
 use crate::env::System;
 use crate::json_events::{Fold, WireEvent};
 use crate::output::{self, Stdout};
@@ -26,33 +27,26 @@ pub(crate) struct View {
     start: Pos,
     /// Whether anything was done since, other than burying the dead.
     stirred: bool,
+    /// Whether an answer was printed already.
+    printed: bool,
     stdout: Stdout,
 }
 
 enum Form {
     Answers(Answers),
     Events(Box<Fold>),
-}
-
-/// What the agent that was asked says, turn by turn.
-struct Answers {
-    agent: AgentId,
-    /// Turns before the one that takes this prompt answer somebody else.
-    after: Option<MessageId>,
-    /// The last text of the turn that runs, or of one that was cut short.
-    text: Option<String>,
-    printed: bool,
+    Console(Box<Console>),
 }
 
 impl View {
     /// Shows the answers of an agent, and progress on stderr.
     pub(crate) fn answers(agent: AgentId) -> Self {
-        Self::of(Form::Answers(Answers {
-            agent,
-            after: None,
-            text: None,
-            printed: false,
-        }))
+        Self::of(Form::Answers(Answers::of(agent)))
+    }
+
+    /// Takes a terminal with a person in front of it.
+    pub(crate) fn console(console: Console) -> Self {
+        Self::of(Form::Console(Box::new(console)))
     }
 
     /// Shows every event.
@@ -65,16 +59,23 @@ impl View {
             form,
             start: Pos::ZERO,
             stirred: false,
+            printed: false,
             stdout: Stdout::default(),
         }
     }
 
     /// Takes what happened before.
     pub(crate) fn before(&mut self, log: &[Entry]) {
+        let mut tree = Tree::default();
         for entry in log {
             match &mut self.form {
                 Form::Answers(answers) => answers.skip(entry),
                 Form::Events(fold) => drop(fold.entry(entry)),
+                Form::Console(console) => {
+                    console.before(&tree, entry);
+                    // A log that breaks a rule is refused before it gets here.
+                    drop(tree.apply(entry));
+                }
             }
             self.start = entry.pos;
         }
@@ -82,8 +83,10 @@ impl View {
 
     /// Leaves out answers to what was asked before this prompt.
     pub(crate) fn answers_to(&mut self, prompt: &MessageId) {
-        if let Form::Answers(answers) = &mut self.form {
-            answers.after = Some(prompt.clone());
+        match &mut self.form {
+            Form::Answers(answers) => answers.after(prompt),
+            Form::Console(console) => console.answers().after(prompt),
+            Form::Events(_) => {}
         }
     }
 
@@ -97,9 +100,10 @@ impl View {
                     progress(tree, entry);
                 }
                 if let Some(text) = answers.take(entry).filter(|_| new) {
-                    answers.print(&mut self.stdout, &text)?;
+                    self.answer(&text)?;
                 }
             }
+            Form::Console(console) => console.entry(tree, entry)?,
             Form::Events(fold) => {
                 let events = fold.entry(entry);
                 if new {
@@ -113,7 +117,10 @@ impl View {
     }
 
     /// Shows what an agent does, where that is news to a person.
-    pub(crate) fn activity(&self, tree: &Tree, agent: &AgentId, activity: &Activity) {
+    pub(crate) fn activity(&mut self, tree: &Tree, agent: &AgentId, activity: &Activity) {
+        if let Form::Console(console) = &mut self.form {
+            console.activity(agent, activity);
+        }
         let (Form::Answers(_), Activity::Retrying { attempt, message }) = (&self.form, activity)
         else {
             return;
@@ -145,6 +152,10 @@ impl View {
     pub(crate) fn delta(&mut self, delta: &Delta) -> io::Result<()> {
         match &mut self.form {
             Form::Answers(_) => Ok(()),
+            Form::Console(console) => {
+                console.delta(delta);
+                Ok(())
+            }
             Form::Events(fold) => match fold.delta(delta, System.now()) {
                 Some(event) => print(&mut self.stdout, &event),
                 None => Ok(()),
@@ -156,6 +167,10 @@ impl View {
     pub(crate) fn output(&mut self, output: &Output) -> io::Result<()> {
         match &mut self.form {
             Form::Answers(_) => Ok(()),
+            Form::Console(console) => {
+                console.output(output);
+                Ok(())
+            }
             Form::Events(fold) => {
                 let event = fold.output(output, System.now());
                 print(&mut self.stdout, &event)
@@ -170,72 +185,80 @@ impl View {
                 let event = fold.idle(System.now());
                 return print(&mut self.stdout, &event);
             }
+            Form::Console(console) => {
+                return match settlement {
+                    Some(settlement) => console.quiet(settlement),
+                    None => Ok(()),
+                };
+            }
             Form::Answers(answers) => answers,
         };
         let Some(settlement) = settlement else {
             return Ok(());
         };
         // Of a turn that was cut short there is what it said so far.
-        if let Some(text) = answers.text.take() {
-            answers.print(&mut self.stdout, &text)?;
+        if let Some(text) = answers.unfinished() {
+            self.answer(&text)?;
         }
         if settlement.status != Status::Completed {
             output::complain(&render::status(&settlement.status));
         }
         Ok(())
     }
-}
-
-impl Answers {
-    /// Takes an entry; returns the answer of a turn that it ends.
-    fn take(&mut self, entry: &Entry) -> Option<String> {
-        if entry.agent != self.agent {
-            return None;
-        }
-        match &entry.event {
-            Event::TurnStarted { prompt, .. } => {
-                self.text = None;
-                if prompt == &self.after {
-                    self.after = None;
-                }
-                None
-            }
-            Event::Replied(message) => {
-                self.text = message.text().or(self.text.take());
-                None
-            }
-            Event::TurnEnded { end, .. } => match end {
-                TurnEnd::Finished | TurnEnd::HandedBack(_) => {
-                    self.text.take().filter(|_| self.after.is_none())
-                }
-                TurnEnd::Aborted(_) | TurnEnd::Failed { .. } | TurnEnd::Lost => None,
-            },
-            Event::Spawned(_)
-            | Event::Prompted(_)
-            | Event::Completion { .. }
-            | Event::Asked { .. }
-            | Event::Decided { .. }
-            | Event::CallStarted { .. }
-            | Event::CallFinished { .. }
-            | Event::Settled { .. } => None,
-        }
-    }
-
-    /// Takes an entry that is old news; of a turn that still runs, its text is not.
-    fn skip(&mut self, entry: &Entry) {
-        drop(self.take(entry));
-        if entry.agent == self.agent && matches!(entry.event, Event::TurnEnded { .. }) {
-            self.text = None;
-        }
-    }
 
     /// Prints an answer, a blank line after the one before.
-    fn print(&mut self, stdout: &mut Stdout, text: &str) -> io::Result<()> {
+    fn answer(&mut self, text: &str) -> io::Result<()> {
         if self.printed {
-            stdout.line("")?;
+            self.stdout.line("")?;
         }
         self.printed = true;
-        stdout.line(text)
+        self.stdout.line(text)
+    }
+
+    /// Says something to the person about what they did.
+    pub(crate) fn remark(&mut self, text: &str) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console) => {
+                console.hint(text);
+                Ok(())
+            }
+            Form::Answers(_) | Form::Events(_) => {
+                output::remark(text);
+                Ok(())
+            }
+        }
+    }
+
+    /// Shows what a person said, as part of the conversation.
+    pub(crate) fn heard(&mut self, text: &str) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console) => console.heard(text),
+            Form::Answers(_) | Form::Events(_) => Ok(()),
+        }
+    }
+
+    /// Waits for the person, or for a while; for ever where nobody sits there.
+    pub(crate) async fn input(&mut self) -> Input {
+        match &mut self.form {
+            Form::Console(console) => console.input().await,
+            Form::Answers(_) | Form::Events(_) => std::future::pending().await,
+        }
+    }
+
+    /// Paints what has changed.
+    pub(crate) fn paint(&mut self, tree: &Tree) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console) => console.paint(tree),
+            Form::Answers(_) | Form::Events(_) => Ok(()),
+        }
+    }
+
+    /// Gives a terminal back.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console) => console.close(),
+            Form::Answers(_) | Form::Events(_) => Ok(()),
+        }
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn attach(
     let runtime = assemble::runtime(store.clone(), Models::default(), Host::of(settings));
     let Session { id, log, tree } = session;
     let upto = tree.pos();
-    let mut view = run::view(json, &id, &agent);
+    let mut view = run::plain_view(json, &id, &agent);
     let tree = match from {
         From::Start => Tree::default(),
         From::Now => {

@@ -56,6 +56,7 @@ pub(super) async fn cancel(
             | Receipt::Opened
             | Receipt::Prompted
             | Receipt::Promoted
+            | Receipt::Answered
             | Receipt::Resumed,
             _,
         ) => stdout.line(word(&receipt))?,
@@ -83,6 +84,7 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
         | Receipt::Prompted
         | Receipt::Settled(_)
         | Receipt::TurnCancelled
+        | Receipt::Answered
         | Receipt::Resumed => ("nothing to promote", None),
     };
     let mut stdout = Stdout::default();
@@ -147,6 +149,7 @@ fn word(receipt: &Receipt) -> &'static str {
         | Receipt::Opened
         | Receipt::Prompted
         | Receipt::Promoted
+        | Receipt::Answered
         | Receipt::Resumed => "nothing to cancel",
     }
 }

@@ -1,0 +1,85 @@
+//! What the agent that was asked says, turn by turn.
+//!
+//! Each of its turns has its answer: what it said before a background child came
+//! back is not lost. Turns before the one that takes the prompt answer somebody
+//! else.
+
+use offshoot_types::event::{Entry, Event, TurnEnd};
+use offshoot_types::id::{AgentId, MessageId};
+
+/// What the agent that was asked says.
+pub(crate) struct Answers {
+    agent: AgentId,
+    /// Turns before the one that takes this prompt answer somebody else.
+    after: Option<MessageId>,
+    /// The last text of the turn that runs, or of one that was cut short.
+    text: Option<String>,
+}
+
+impl Answers {
+    /// The answers of an agent.
+    pub(crate) fn of(agent: AgentId) -> Self {
+        Self {
+            agent,
+            after: None,
+            text: None,
+        }
+    }
+
+    /// Leaves out answers to what was asked before this prompt.
+    pub(crate) fn after(&mut self, prompt: &MessageId) {
+        self.after = Some(prompt.clone());
+    }
+
+    /// Tells whether it is this agent that was asked.
+    pub(crate) fn is_of(&self, agent: &AgentId) -> bool {
+        self.agent == *agent
+    }
+
+    /// Takes an entry; returns the answer of a turn that it ends.
+    pub(crate) fn take(&mut self, entry: &Entry) -> Option<String> {
+        if entry.agent != self.agent {
+            return None;
+        }
+        match &entry.event {
+            Event::TurnStarted { prompt, .. } => {
+                self.text = None;
+                if prompt == &self.after {
+                    self.after = None;
+                }
+                None
+            }
+            Event::Replied(message) => {
+                self.text = message.text().or(self.text.take());
+                None
+            }
+            Event::TurnEnded { end, .. } => match end {
+                TurnEnd::Finished | TurnEnd::HandedBack(_) => {
+                    self.text.take().filter(|_| self.after.is_none())
+                }
+                TurnEnd::Aborted(_) | TurnEnd::Failed { .. } | TurnEnd::Lost => None,
+            },
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Completion { .. }
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::Settled { .. } => None,
+        }
+    }
+
+    /// Takes an entry that is old news; of a turn that still runs, its text is not.
+    pub(crate) fn skip(&mut self, entry: &Entry) {
+        drop(self.take(entry));
+        if entry.agent == self.agent && matches!(entry.event, Event::TurnEnded { .. }) {
+            self.text = None;
+        }
+    }
+
+    /// Returns what was said in a turn that was cut short.
+    pub(crate) fn unfinished(&mut self) -> Option<String> {
+        self.text.take()
+    }
+}

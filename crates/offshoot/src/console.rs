@@ -1,0 +1,372 @@
+//! The console: a terminal with a person in front of it.
+//!
+//! Shows the live tree, answers as Markdown and what is being written; takes what
+//! the person types. What it takes is handed on as an `Input`; the console sends
+//! nothing itself. Whatever happens, the terminal is given back as it was found.
+
+mod ask;
+mod editor;
+mod keys;
+mod line;
+mod live;
+mod markdown;
+mod screen;
+
+use std::io;
+use std::time::Duration;
+
+use offshoot_engine::{Activity, Delta, DeltaKind, Output};
+use offshoot_types::command::Verdict;
+use offshoot_types::env::Env;
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::settlement::{Settlement, Status};
+use offshoot_types::tree::Tree;
+
+use self::ask::Open;
+use self::editor::{Editor, Key};
+use self::keys::{Keys, Pressed};
+pub(crate) use self::line::Style;
+use self::line::{Line, Tone};
+use self::live::Live;
+use self::screen::Screen;
+use crate::answers::Answers;
+use crate::env::System;
+use crate::render;
+
+/// How often what has changed is painted.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Most rows of a message that is being written.
+const MOST_PREVIEW: usize = 6;
+
+/// What a console is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Talk {
+    /// One question: the person may answer what is asked back, and stop it.
+    Once,
+    /// A conversation: the person may type whenever they like.
+    Chat,
+}
+
+/// What a person does at the console.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// Says something to the agent.
+    Say(String),
+    /// Answers what an agent asked.
+    Answer(AgentId, CallId, Verdict),
+    /// Goes on with another agent.
+    Agent(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Wants to leave.
+    Quit,
+    /// Time has passed.
+    Tick,
+}
+
+/// The console.
+pub(crate) struct Console {
+    screen: Screen<io::Stdout>,
+    rows: usize,
+    talk: Talk,
+    keys: Option<Keys>,
+    answers: Answers,
+    live: Live,
+    asks: Open,
+    input: Editor,
+    /// What is typed while something is asked; never a message.
+    answer: Editor,
+    /// What the agent that was asked is writing.
+    preview: String,
+    /// A word to the person, until they type again.
+    hint: Option<String>,
+    dirty: bool,
+}
+
+impl Console {
+    /// Takes the terminal. Keys are heard only where stdin is a terminal as well.
+    pub(crate) fn open(answers: Answers, talk: Talk, style: Style) -> io::Result<Self> {
+        let (columns, rows) = keys::size();
+        Ok(Self {
+            screen: Screen::new(io::stdout(), style, columns),
+            rows,
+            talk,
+            keys: Keys::open()?,
+            answers,
+            live: Live::default(),
+            asks: Open::default(),
+            input: Editor::default(),
+            answer: Editor::default(),
+            preview: String::new(),
+            hint: None,
+            dirty: true,
+        })
+    }
+
+    /// Tells whether somebody can answer.
+    pub(crate) fn can_answer(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    pub(crate) fn answers(&mut self) -> &mut Answers {
+        &mut self.answers
+    }
+
+    /// Takes an entry that is old news; of what still runs, it is not.
+    pub(crate) fn before(&mut self, tree: &Tree, entry: &Entry) {
+        self.answers.skip(entry);
+        self.fold(tree, entry);
+    }
+
+    /// Shows an entry; `tree` is as it was before it.
+    pub(crate) fn entry(&mut self, tree: &Tree, entry: &Entry) -> io::Result<()> {
+        self.fold(tree, entry);
+        if let Some(text) = self.answers.take(entry) {
+            self.say(&text)?;
+        }
+        Ok(())
+    }
+
+    fn fold(&mut self, tree: &Tree, entry: &Entry) {
+        let about = match &entry.event {
+            Event::Asked { call, .. } => self.live.call(&entry.agent, call).map(str::to_owned),
+            _ => None,
+        };
+        self.asks.entry(tree, entry, about.as_deref());
+        self.live.entry(tree, entry);
+        if self.answers.is_of(&entry.agent) && matches!(entry.event, Event::Replied(_)) {
+            self.preview.clear();
+        }
+        self.dirty = true;
+    }
+
+    /// Prints an answer.
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        let lines = markdown::lines(text, self.screen.width(), self.screen.style());
+        self.screen.print(&lines)?;
+        self.screen.print(&[Line::default()])?;
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Shows a piece of a message that is not committed yet.
+    pub(crate) fn delta(&mut self, delta: &Delta) {
+        if !self.answers.is_of(&delta.agent) || delta.kind != DeltaKind::Text {
+            return;
+        }
+        // After a lag the whole open message comes again.
+        if delta.offset <= self.preview.len() && self.preview.is_char_boundary(delta.offset) {
+            self.preview.truncate(delta.offset);
+            self.preview.push_str(&delta.text);
+            self.dirty = true;
+        }
+    }
+
+    /// Shows what a call says while it runs.
+    pub(crate) fn output(&mut self, output: &Output) {
+        self.live.output(output);
+        self.dirty = true;
+    }
+
+    /// Shows what an agent does now.
+    pub(crate) fn activity(&mut self, agent: &AgentId, activity: &Activity) {
+        self.live.activity(agent, activity);
+        self.dirty = true;
+    }
+
+    /// Says something to the person that stays.
+    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
+        let lines: Vec<Line> = text.lines().map(|line| Line::of(Tone::Dim, line)).collect();
+        let width = self.screen.width();
+        let lines: Vec<Line> = lines
+            .iter()
+            .flat_map(|line| line.wrap(width, "  "))
+            .collect();
+        self.dirty = true;
+        self.screen.print(&lines)
+    }
+
+    /// Says something to the person until they type again.
+    pub(crate) fn hint(&mut self, text: &str) {
+        self.hint = Some(text.to_owned());
+        self.dirty = true;
+    }
+
+    /// Shows how what was asked has ended.
+    pub(crate) fn quiet(&mut self, settlement: &Settlement) -> io::Result<()> {
+        if let Some(text) = self.answers.unfinished() {
+            self.say(&text)?;
+        }
+        if settlement.status != Status::Completed {
+            let text = render::status(&settlement.status);
+            self.screen.print(&[Line::of(Tone::Bad, &text)])?;
+        }
+        self.preview.clear();
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Paints what has changed.
+    pub(crate) fn paint(&mut self, tree: &Tree) -> io::Result<()> {
+        if !self.dirty && tree.open_runs() == 0 {
+            return Ok(());
+        }
+        self.dirty = false;
+        let (width, style) = (self.screen.width(), self.screen.style());
+        let mut block = self.preview_lines(width);
+        let asks = self.asks.lines(width);
+        let room = self.rows.saturating_sub(block.len() + asks.len() + 3);
+        block.extend(self.live.lines(tree, System.now(), (width, room), style));
+        block.extend(asks);
+        if let Some(hint) = &self.hint {
+            block.push(Line::of(Tone::Dim, hint));
+        }
+        let cursor = self.input_line(&mut block, width);
+        self.screen.paint(&block, cursor)
+    }
+
+    /// Adds the line that is typed in; returns where the cursor is.
+    fn input_line(&self, block: &mut Vec<Line>, width: usize) -> Option<(usize, usize)> {
+        self.keys.as_ref()?;
+        let (prompt, editor) = match (self.asks.first(), self.talk) {
+            (Some(_), _) => ("allow? ", &self.answer),
+            (None, Talk::Chat) => ("> ", &self.input),
+            (None, Talk::Once) => return None,
+        };
+        let (text, column) = (editor.text().replace('\n', " "), editor.column());
+        let room = width.saturating_sub(prompt.len() + 1).max(1);
+        // Of a long line the part around the cursor is shown.
+        let skip = column.saturating_sub(room.saturating_sub(1));
+        let shown: String = text.chars().skip(skip).collect();
+        let line = Line::of(Tone::Bold, prompt).and(Tone::Plain, &shown);
+        block.push(line.cut(width, self.screen.style()));
+        Some((block.len() - 1, prompt.len() + column - skip))
+    }
+
+    /// Returns the end of what is being written.
+    fn preview_lines(&self, width: usize) -> Vec<Line> {
+        let from = self
+            .preview
+            .len()
+            .saturating_sub(MOST_PREVIEW * width.max(20));
+        let from = self.preview.ceil_char_boundary(from);
+        let lines = self.preview[from..].lines();
+        let lines: Vec<Line> = lines
+            .flat_map(|line| Line::of(Tone::Dim, line).wrap(width, ""))
+            .collect();
+        let skip = lines.len().saturating_sub(MOST_PREVIEW);
+        lines.into_iter().skip(skip).collect()
+    }
+
+    /// Waits for the person, or for a while. Loses nothing when dropped.
+    pub(crate) async fn input(&mut self) -> Input {
+        loop {
+            let pressed = match &mut self.keys {
+                Some(keys) => tokio::select! {
+                    biased;
+                    pressed = keys.next() => pressed,
+                    () = tokio::time::sleep(TICK) => return Input::Tick,
+                },
+                None => {
+                    tokio::time::sleep(TICK).await;
+                    return Input::Tick;
+                }
+            };
+            self.dirty = true;
+            match pressed {
+                Pressed::Resize(columns, rows) => {
+                    self.screen.resize(columns);
+                    self.rows = rows;
+                    return Input::Tick;
+                }
+                Pressed::Key(key) => {
+                    if let Some(input) = self.key(key) {
+                        return input;
+                    }
+                    return Input::Tick;
+                }
+                Pressed::Gone => self.keys = None,
+            }
+        }
+    }
+
+    fn key(&mut self, key: Key) -> Option<Input> {
+        self.hint = None;
+        if key == Key::Control('c') {
+            return Some(Input::Interrupt);
+        }
+        if self.asks.first().is_some() {
+            let text = self.answer.key(key)?;
+            return self.answered(&text);
+        }
+        if self.talk == Talk::Once {
+            return None;
+        }
+        if key == Key::Control('d') && self.input.text().is_empty() {
+            return Some(Input::Quit);
+        }
+        let text = self.input.key(key)?;
+        self.said(text.trim())
+    }
+
+    /// Takes a line that answers what is asked.
+    fn answered(&mut self, text: &str) -> Option<Input> {
+        match ask::verdict(text) {
+            Some(verdict) => {
+                let ask = self.asks.answered()?;
+                Some(Input::Answer(ask.agent, ask.call, verdict))
+            }
+            None => {
+                self.hint("y, s or n, please; messages wait until this is answered");
+                None
+            }
+        }
+    }
+
+    /// Takes a line of the conversation: a message, or a word to the console.
+    fn said(&mut self, text: &str) -> Option<Input> {
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        match (word, rest.trim()) {
+            ("", _) => None,
+            ("/quit" | "/exit", _) => Some(Input::Quit),
+            ("/cancel", _) => Some(Input::Interrupt),
+            ("/agent", "") => {
+                self.hint("/agent NAME goes on with another agent");
+                None
+            }
+            ("/agent", name) => Some(Input::Agent(name.to_owned())),
+            ("/help", _) => {
+                self.hint(
+                    "/agent NAME, /cancel (Ctrl-C), /quit (Ctrl-D); anything else is a message",
+                );
+                None
+            }
+            (word, _) if word.starts_with('/') && !word[1..].contains('/') => {
+                self.hint(&format!("there is no {word}; /help says what there is"));
+                None
+            }
+            _ => Some(Input::Say(text.to_owned())),
+        }
+    }
+
+    /// Shows what the person said, as part of the conversation.
+    pub(crate) fn heard(&mut self, text: &str) -> io::Result<()> {
+        let width = self.screen.width();
+        let mut lines = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let mark = if index == 0 { "> " } else { "  " };
+            let line = Line::of(Tone::Bold, mark).and(Tone::Bold, line);
+            lines.extend(line.wrap(width, "  "));
+        }
+        self.dirty = true;
+        self.screen.print(&lines)
+    }
+
+    /// Gives the terminal back.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        self.keys = None;
+        self.screen.clear()
+    }
+}

@@ -1,0 +1,259 @@
+//! A line of a terminal: pieces of text, each in a tone.
+//!
+//! Knows how wide it is and how to be cut, so that what was planned to be one
+//! line is one line in any window. Text that is put in cannot move the cursor.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::render;
+
+/// How a terminal is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Style {
+    /// Whether tones show.
+    pub(crate) colour: bool,
+    /// Whether signs beyond ASCII show.
+    pub(crate) unicode: bool,
+}
+
+/// What a piece of text is, for the eye.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Bad,
+    Ask,
+    Name,
+    Code,
+}
+
+impl Tone {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Bold => "1",
+            Self::Dim => "2",
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Ask => "33",
+            Self::Name => "36",
+            Self::Code => "35",
+        }
+    }
+}
+
+/// A line: pieces of text, each in a tone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line(Vec<(Tone, String)>);
+
+impl Line {
+    /// A line of one piece.
+    pub(crate) fn of(tone: Tone, text: &str) -> Self {
+        Self::default().and(tone, text)
+    }
+
+    /// Adds a piece.
+    #[must_use]
+    pub(crate) fn and(mut self, tone: Tone, text: &str) -> Self {
+        self.push(tone, text);
+        self
+    }
+
+    /// Adds a piece.
+    pub(crate) fn push(&mut self, tone: Tone, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let text = render::harmless(text);
+        match self.0.last_mut() {
+            Some((last, so_far)) if *last == tone => so_far.push_str(&text),
+            Some(_) | None => self.0.push((tone, text)),
+        }
+    }
+
+    /// Adds the pieces of another line.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for (tone, text) in other.0 {
+            self.push(tone, &text);
+        }
+    }
+
+    /// Returns how many columns it takes.
+    pub(crate) fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// Tells whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Cuts it to a width; what is cut off is shown by a sign.
+    #[must_use]
+    pub(crate) fn cut(self, width: usize, style: Style) -> Self {
+        if self.width() <= width {
+            return self;
+        }
+        let sign = if style.unicode { "…" } else { "~" };
+        let room = width.saturating_sub(1);
+        let (mut cut, mut used) = (Self::default(), 0);
+        'pieces: for (tone, text) in self.0 {
+            let mut kept = String::new();
+            for character in text.chars() {
+                let wide = character.width().unwrap_or(0);
+                if used + wide > room {
+                    cut.push(tone, &kept);
+                    break 'pieces;
+                }
+                used += wide;
+                kept.push(character);
+            }
+            cut.push(tone, &kept);
+        }
+        if width > 0 {
+            cut.push(Tone::Dim, sign);
+        }
+        cut
+    }
+
+    /// Adds a piece at the right edge, where there is room for both.
+    #[must_use]
+    pub(crate) fn right(mut self, tone: Tone, text: &str, width: usize, style: Style) -> Self {
+        let wide = text.width();
+        // A narrow window has no room for what is only nice to know.
+        if wide + 12 > width {
+            return self.cut(width, style);
+        }
+        let room = width - wide - 1;
+        self = self.cut(room, style);
+        let gap = " ".repeat(room - self.width() + 1);
+        self.and(Tone::Plain, &gap).and(tone, text)
+    }
+
+    /// Returns it as bytes for a terminal.
+    pub(crate) fn render(&self, style: Style) -> String {
+        let mut text = String::new();
+        for (tone, piece) in &self.0 {
+            match tone.code() {
+                code if style.colour && !code.is_empty() => {
+                    text.push_str(&format!("\x1b[{code}m{piece}\x1b[0m"));
+                }
+                _ => text.push_str(piece),
+            }
+        }
+        text
+    }
+
+    /// Breaks it into lines of a width at most, at spaces where there are any.
+    pub(crate) fn wrap(&self, width: usize, indent: &str) -> Vec<Self> {
+        let width = width.max(4);
+        let mut lines = Vec::new();
+        let mut line = Self::default();
+        let mut used = 0;
+        for (tone, text) in &self.0 {
+            for word in text.split_inclusive(' ') {
+                let mut wide = word.trim_end_matches(' ').width();
+                if used > 0 && used + wide > width {
+                    lines.push(std::mem::take(&mut line));
+                    line.push(Tone::Plain, indent);
+                    used = indent.width();
+                }
+                let mut word = word;
+                // A word that is wider than the window is broken anywhere.
+                while used + wide > width && width > indent.width() {
+                    let at = fitting(word, width - used);
+                    if at == 0 {
+                        break;
+                    }
+                    line.push(*tone, &word[..at]);
+                    lines.push(std::mem::take(&mut line));
+                    line.push(Tone::Plain, indent);
+                    used = indent.width();
+                    word = &word[at..];
+                    wide = word.trim_end_matches(' ').width();
+                }
+                line.push(*tone, word);
+                used += word.width();
+            }
+        }
+        if !line.is_empty() || lines.is_empty() {
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+/// Returns how many bytes of a text fit into so many columns.
+fn fitting(text: &str, columns: usize) -> usize {
+    let mut used = 0;
+    for (at, character) in text.char_indices() {
+        used += character.width().unwrap_or(0);
+        if used > columns {
+            return at;
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Style = Style {
+        colour: false,
+        unicode: true,
+    };
+
+    fn shown(lines: &[Line]) -> Vec<String> {
+        lines.iter().map(|line| line.render(PLAIN)).collect()
+    }
+
+    #[test]
+    fn a_line_is_cut_by_columns_and_says_so() {
+        let line = Line::of(Tone::Bold, "abc").and(Tone::Plain, "漢字def");
+        assert_eq!(line.width(), 10);
+        assert_eq!(line.clone().cut(10, PLAIN).render(PLAIN), "abc漢字def");
+        assert_eq!(line.clone().cut(6, PLAIN).render(PLAIN), "abc漢…");
+        assert_eq!(line.clone().cut(7, PLAIN).render(PLAIN), "abc漢…");
+        assert_eq!(line.clone().cut(1, PLAIN).render(PLAIN), "…");
+        assert_eq!(line.cut(0, PLAIN).render(PLAIN), "");
+    }
+
+    #[test]
+    fn what_is_on_the_right_goes_first_when_it_is_narrow() {
+        let line = Line::of(Tone::Plain, "explore reads something");
+        let wide = line.clone().right(Tone::Dim, "12 tok", 40, PLAIN);
+        assert_eq!(
+            wide.render(PLAIN),
+            "explore reads something           12 tok"
+        );
+        assert_eq!(wide.width(), 40);
+        let tight = line.clone().right(Tone::Dim, "12 tok", 20, PLAIN);
+        assert_eq!(tight.render(PLAIN), "explore read… 12 tok");
+        assert_eq!(line.right(Tone::Dim, "12 tok", 12, PLAIN).width(), 12);
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_long_words_anywhere() {
+        let line = Line::of(Tone::Plain, "one two ").and(Tone::Code, "three-four-five six");
+        let wrapped = line.wrap(10, "  ");
+        assert_eq!(
+            shown(&wrapped),
+            ["one two ", "  three-fo", "  ur-five ", "  six"]
+        );
+        assert!(
+            wrapped
+                .iter()
+                .all(|line| line.render(PLAIN).trim_end().len() <= 10)
+        );
+        assert_eq!(shown(&Line::default().wrap(10, "")), [""]);
+    }
+
+    #[test]
+    fn nothing_that_is_shown_moves_the_cursor() {
+        let line = Line::of(Tone::Plain, "a\u{1b}[2Jb\r\n");
+        assert_eq!(line.render(PLAIN), "a\\u{1b}[2Jb\\r\\n");
+    }
+}

@@ -1,0 +1,273 @@
+//! The live tree: each agent, what it does now or waits for, tokens, elapsed.
+//!
+//! A fold of updates and a pure picture of it. Shows the agents of what runs now:
+//! those with an open run, and those that ended since it began. However many
+//! there are, the picture fits: first those go that are done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use offshoot_engine::{Activity, Output};
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, CallId, Timestamp};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{Arguments, Call};
+use offshoot_types::settlement::Status;
+use offshoot_types::tree::Tree;
+use serde_json::Value;
+
+use super::line::{Line, Style, Tone};
+use crate::{clock, render};
+
+/// Most rows of a picture.
+const MOST_ROWS: usize = 24;
+
+/// What is known of the agents beyond the tree.
+#[derive(Default)]
+pub(crate) struct Live {
+    agents: BTreeMap<AgentId, Seen>,
+    /// Those that ended since what runs now began.
+    ended: BTreeSet<AgentId>,
+}
+
+/// What is known of one agent.
+#[derive(Default)]
+struct Seen {
+    activity: Option<Activity>,
+    /// Open calls, in the order of the model: which, and what it is about.
+    calls: Vec<(CallId, String)>,
+    /// The last line that a running call has said.
+    heard: String,
+    tokens: u64,
+    began: Timestamp,
+    took: Option<u64>,
+}
+
+impl Live {
+    /// Takes an entry; `tree` is as it was before it.
+    pub(crate) fn entry(&mut self, tree: &Tree, entry: &Entry) {
+        let seen = self.agents.entry(entry.agent.clone()).or_default();
+        match &entry.event {
+            Event::TurnStarted { .. } => {
+                let open = tree.agent(&entry.agent).and_then(|agent| agent.open_run());
+                if open.is_none() {
+                    (seen.began, seen.tokens, seen.took) = (entry.at, 0, None);
+                }
+                self.ended.remove(&entry.agent);
+                if tree.open_runs() == 0 {
+                    self.ended.clear();
+                }
+            }
+            Event::Replied(message) => {
+                seen.tokens += message.usage.total();
+                let calls = message.calls();
+                seen.calls = calls.map(|call| (call.id.clone(), brief(call))).collect();
+            }
+            Event::CallFinished { call, .. } => {
+                seen.calls.retain(|(open, _)| open != call);
+                seen.heard.clear();
+            }
+            Event::Settled { settlement, .. } => {
+                seen.took = Some(settlement.duration_ms);
+                seen.activity = None;
+                seen.calls.clear();
+                self.ended.insert(entry.agent.clone());
+            }
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Completion { .. }
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::TurnEnded { .. } => {}
+        }
+    }
+
+    /// Takes what an agent does now.
+    pub(crate) fn activity(&mut self, agent: &AgentId, activity: &Activity) {
+        self.agents.entry(agent.clone()).or_default().activity = Some(activity.clone());
+    }
+
+    /// Takes what a call says while it runs.
+    pub(crate) fn output(&mut self, output: &Output) {
+        let seen = self.agents.entry(output.agent.clone()).or_default();
+        let said = output
+            .text
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty());
+        if let Some(said) = said {
+            seen.heard = said.trim().chars().take(200).collect();
+        }
+    }
+
+    /// Returns what a call is about, if it is open.
+    pub(crate) fn call(&self, agent: &AgentId, call: &CallId) -> Option<&str> {
+        let seen = self.agents.get(agent)?;
+        let open = seen.calls.iter().find(|(open, _)| open == call)?;
+        Some(&open.1)
+    }
+
+    /// Returns the picture: at most `rows` lines of at most `width` columns.
+    pub(crate) fn lines(
+        &self,
+        tree: &Tree,
+        now: Timestamp,
+        (width, rows): (usize, usize),
+        style: Style,
+    ) -> Vec<Line> {
+        if tree.open_runs() == 0 {
+            return Vec::new();
+        }
+        let is_open = |id: &AgentId| {
+            tree.agent(id)
+                .is_some_and(|agent| agent.open_run().is_some())
+        };
+        let shown = tree.walk().into_iter();
+        let mut shown: Vec<&AgentId> = shown
+            .filter(|id| is_open(id) || self.ended.contains(*id))
+            .collect();
+        let rows = rows.clamp(1, MOST_ROWS);
+        let (mut done, mut running) = (0, 0);
+        if shown.len() > rows {
+            let room = rows - 1;
+            let mut extra = shown.len() - room;
+            shown.retain(|id| {
+                let goes = extra > 0 && !is_open(id);
+                extra -= usize::from(goes);
+                done += usize::from(goes);
+                !goes
+            });
+            running = shown.len().saturating_sub(room);
+            shown.truncate(room);
+        }
+        let row = |id: &&AgentId| self.row(tree, id, now, width, style);
+        let mut lines: Vec<Line> = shown.iter().map(row).collect();
+        if done + running > 0 {
+            let text = format!("  and {running} more that run, {done} that are done");
+            lines.push(Line::of(Tone::Dim, &text).cut(width, style));
+        }
+        lines
+    }
+
+    fn row(&self, tree: &Tree, id: &AgentId, now: Timestamp, width: usize, style: Style) -> Line {
+        let nobody = Seen::default();
+        let seen = self.agents.get(id).unwrap_or(&nobody);
+        let Some(agent) = tree.agent(id) else {
+            return Line::default();
+        };
+        let depth = agent.spawned.depth as usize;
+        let (sign, tone, doing) = match agent.settlement() {
+            Some(settlement) => ended(&settlement.status, style),
+            None => self.doing(seen, style),
+        };
+        // In a narrow window the words matter more than the place in the tree.
+        let indent = (2 * depth).min(width / 4);
+        let mut line = Line::of(Tone::Plain, &" ".repeat(indent));
+        line.push(tone, sign);
+        line.push(Tone::Plain, " ");
+        line.push(Tone::Name, &agent.spawned.definition);
+        if depth > 0 && width >= 48 {
+            line.push(Tone::Dim, &format!(" {}", render::short(id)));
+        }
+        line.push(Tone::Plain, &format!("  {doing}"));
+        let took = seen
+            .took
+            .unwrap_or_else(|| now.get().saturating_sub(seen.began.get()));
+        let cost = format!(
+            "{} {:>6}",
+            tokens(seen.tokens),
+            clock::span(took / 100 * 100)
+        );
+        line.right(Tone::Dim, &cost, width, style)
+    }
+
+    /// Returns what an agent does now, in words.
+    fn doing(&self, seen: &Seen, style: Style) -> (&'static str, Tone, String) {
+        let (works, waits, asks) = if style.unicode {
+            ("●", "◌", "?")
+        } else {
+            ("*", ".", "?")
+        };
+        let about = || {
+            let about: Vec<&str> = seen.calls.iter().map(|(_, about)| about.as_str()).collect();
+            about.join(", ")
+        };
+        match &seen.activity {
+            None | Some(Activity::Resting) => (works, Tone::Name, "starts".to_owned()),
+            Some(Activity::Slot) => (waits, Tone::Dim, "waits for a free slot".to_owned()),
+            Some(Activity::FirstByte) => (works, Tone::Name, "waits for the model".to_owned()),
+            Some(Activity::Streaming) => (works, Tone::Name, "writes".to_owned()),
+            Some(Activity::Retrying { attempt, message }) => {
+                let text = format!("tries again (attempt {attempt}): {message}");
+                (waits, Tone::Ask, text)
+            }
+            Some(Activity::Permission(_)) => (asks, Tone::Ask, format!("asks: {}", about())),
+            Some(Activity::Tools(tools)) => {
+                let about = about();
+                let mut text = if about.is_empty() {
+                    tools.join(", ")
+                } else {
+                    about
+                };
+                if !seen.heard.is_empty() {
+                    text.push_str(&format!(" | {}", seen.heard));
+                }
+                (works, Tone::Name, text)
+            }
+            Some(Activity::Children(children)) => {
+                let many = if children.len() == 1 {
+                    "agent"
+                } else {
+                    "agents"
+                };
+                (
+                    waits,
+                    Tone::Dim,
+                    format!("waits for {} {many}", children.len()),
+                )
+            }
+        }
+    }
+}
+
+fn ended(status: &Status, style: Style) -> (&'static str, Tone, String) {
+    let (good, bad) = if style.unicode {
+        ("✓", "✗")
+    } else {
+        ("+", "x")
+    };
+    let (sign, tone) = match status {
+        Status::Completed => (good, Tone::Good),
+        Status::Partial(_) | Status::Cancelled(_) => (bad, Tone::Ask),
+        Status::Failed { .. }
+        | Status::BudgetExhausted(_)
+        | Status::Denied { .. }
+        | Status::Lost { .. } => (bad, Tone::Bad),
+    };
+    (sign, tone, render::status(status))
+}
+
+/// Renders a number of tokens: `812 tok`, `1.2k tok`.
+fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} tok"),
+        1_000..1_000_000 => format!("{}.{}k tok", count / 1_000, count % 1_000 / 100),
+        _ => format!("{}.{}M tok", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+/// Says what a call is about: the tool, and the argument that tells it apart.
+pub(crate) fn brief(call: &Call) -> String {
+    let value: Option<Value> = match &call.arguments {
+        Arguments::Json(arguments) => RawJson::read(arguments).ok(),
+        Arguments::Malformed(_) => None,
+    };
+    let text = |key: &str| Some(value.as_ref()?.get(key)?.as_str()?.to_owned());
+    let about = ["subagent_type", "command", "pattern", "path"]
+        .into_iter()
+        .find_map(text);
+    match about {
+        Some(about) => format!("{} {}", call.tool, about.trim()),
+        None => call.tool.clone(),
+    }
+}
