@@ -64,7 +64,11 @@ pub fn builtin() -> Vec<Manifest> {
                           places that prove it. Changes nothing. For searches and for \
                           understanding code."
                 .to_owned(),
-            tools: Some(["read", "glob", "grep", "todo", "task"].map(str::to_owned).to_vec()),
+            tools: Some(
+                ["read", "glob", "grep", "todo", "task"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
             permissions: Some(vec![Rule::new("fs.read", "*", Action::Allow)]),
             ..Manifest::new("explore", Mode::Subagent, EXPLORE)
         },

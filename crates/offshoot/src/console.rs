@@ -105,11 +105,6 @@ impl Console {
         })
     }
 
-    /// Tells whether somebody can answer.
-    pub(crate) fn can_answer(&self) -> bool {
-        self.keys.is_some()
-    }
-
     pub(crate) fn answers(&mut self) -> &mut Answers {
         &mut self.answers
     }
@@ -174,18 +169,6 @@ impl Console {
     pub(crate) fn activity(&mut self, agent: &AgentId, activity: &Activity) {
         self.live.activity(agent, activity);
         self.dirty = true;
-    }
-
-    /// Says something to the person that stays.
-    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
-        let lines: Vec<Line> = text.lines().map(|line| Line::of(Tone::Dim, line)).collect();
-        let width = self.screen.width();
-        let lines: Vec<Line> = lines
-            .iter()
-            .flat_map(|line| line.wrap(width, "  "))
-            .collect();
-        self.dirty = true;
-        self.screen.print(&lines)
     }
 
     /// Says something to the person until they type again.

@@ -81,7 +81,11 @@ impl Open {
         }
         let mut lines = head.wrap(width, "  ");
         lines.extend(Line::of(Tone::Bold, &ask.tool).wrap(width, "  "));
-        for need in &ask.needs {
+        for need in ask
+            .needs
+            .iter()
+            .filter(|need| !ask.tool.ends_with(need.target.trim()))
+        {
             let target: String = need.target.chars().take(MOST).collect();
             let line = Line::of(Tone::Dim, &format!("  needs {}: ", need.capability));
             lines.extend(line.and(Tone::Plain, &target).wrap(width, "    "));

@@ -156,7 +156,7 @@ impl Line {
             for word in text.split_inclusive(' ') {
                 let mut wide = word.trim_end_matches(' ').width();
                 if used > 0 && used + wide > width {
-                    lines.push(std::mem::take(&mut line));
+                    lines.push(std::mem::take(&mut line).trimmed());
                     line.push(Tone::Plain, indent);
                     used = indent.width();
                 }
@@ -179,9 +179,21 @@ impl Line {
             }
         }
         if !line.is_empty() || lines.is_empty() {
-            lines.push(line);
+            lines.push(line.trimmed());
         }
         lines
+    }
+
+    /// Takes spaces off its end: they would take columns that nobody sees.
+    fn trimmed(mut self) -> Self {
+        while let Some((_, text)) = self.0.last_mut() {
+            text.truncate(text.trim_end_matches(' ').len());
+            if !text.is_empty() {
+                break;
+            }
+            self.0.pop();
+        }
+        self
     }
 }
 
