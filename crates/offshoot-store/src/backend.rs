@@ -10,7 +10,8 @@ use std::sync::Arc;
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
-use offshoot_types::store::{Append, SessionSummary, StoreError};
+use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::store::{Append, ChatExport, SessionSummary, StoreError};
 
 use crate::chat::{self, Rows};
 
@@ -21,8 +22,12 @@ pub enum Write {
     Claim(TreeId),
     /// Mark a tree as not owned, unless a command is pending or the epoch has moved on.
     Release(TreeId, Epoch),
+    /// Remove a tree with everything that belongs to it, but for its epoch.
+    Delete(TreeId, Epoch),
     /// Append entries to a tree.
     Append(TreeId, Epoch, Append),
+    /// Record a change of a file.
+    Journal(TreeId, Epoch, Recorded),
     /// Store a command for the owner of its tree.
     Submit(Command, Timestamp),
 }
@@ -34,8 +39,12 @@ pub enum Written {
     Claimed(Epoch),
     /// Whether the tree is released now; not if a command is pending.
     Released(bool),
+    /// The tree is gone.
+    Deleted,
     /// The entries with their places.
     Appended(Vec<Arc<Entry>>),
+    /// The change is recorded.
+    Journaled,
     /// The command is stored, now or before.
     Submitted,
 }
@@ -67,6 +76,18 @@ pub trait Backend: Send {
 
     /// Lists the roots, the one that changed last first. `owned` is as the rows have it.
     fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError>;
+
+    /// Lists the inspectable children, the one that changed last first. `owned` is as the rows have it.
+    fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError>;
+
+    /// Returns the changes of files of a tree, in the order they were recorded.
+    fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Returns who recorded a change of a file last.
+    fn last_writer(&mut self, path: &str) -> Result<Option<Writer>, StoreError>;
+
+    /// Returns the chat rows of one session; `None` if it has none.
+    fn chat(&mut self, session: &AgentId) -> Result<Option<ChatExport>, StoreError>;
 
     /// Returns the chat rows of a tree (R5). A backend that keeps none folds them from its log.
     fn chat_rows(&mut self, tree: &TreeId) -> Result<Rows, StoreError> {

@@ -8,6 +8,7 @@
 //! run. Nothing here reads a clock or is read back by the engine.
 
 mod derive;
+mod export;
 mod part;
 mod row;
 mod sheet;
@@ -20,6 +21,7 @@ use offshoot_types::event::{Entry, Event, Origin, Spawned};
 use offshoot_types::id::AgentId;
 
 pub(crate) use derive::{Source, derive};
+pub(crate) use export::export;
 pub(crate) use part::{finished, fired};
 pub(crate) use row::{Finish, RowOp};
 pub use row::{Kind, MessageRow, PartRow, PartState, Role, SessionRow, ToolCall};

@@ -8,6 +8,7 @@
 
 mod append;
 mod command;
+mod journal;
 mod ownership;
 mod reading;
 pub mod scene;
@@ -43,7 +44,11 @@ checks! {
         a_dropped_lease_frees_the_tree,
         a_release_with_a_pending_command_gives_the_lease_back,
         a_release_frees_the_tree,
-        lists_tell_who_is_owned;
+        lists_tell_who_is_owned,
+        a_deleted_tree_is_unknown,
+        a_deleted_tree_may_be_opened_anew,
+        a_deletion_ends_the_ownership,
+        a_deletion_leaves_other_trees_alone;
     append:
         entries_come_back_with_their_places,
         an_append_is_all_or_nothing,
@@ -73,7 +78,18 @@ checks! {
         an_agent_has_its_own_log,
         an_agent_is_found_in_its_tree,
         lists_tell_of_roots,
-        the_last_changed_comes_first;
+        the_last_changed_comes_first,
+        lists_tell_of_inspectable_children,
+        a_session_is_exported_as_its_rows,
+        only_who_has_rows_is_exported;
+    journal:
+        changes_come_back_in_order,
+        a_change_of_any_bytes_comes_back,
+        a_change_goes_on_without_its_caller,
+        the_last_writer_is_found_across_trees,
+        a_change_of_a_former_owner_is_fenced,
+        a_change_of_an_unknown_agent_is_a_conflict,
+        deletion_takes_the_journal_of_its_tree_only;
 }
 
 /// Claims the tree of a scene and writes what it holds.

@@ -22,8 +22,11 @@ use std::sync::{Arc, OnceLock};
 use futures_core::future::BoxFuture;
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
-use offshoot_types::id::{AgentId, CommandId, Pos, Timestamp, TreeId};
-use offshoot_types::store::{Append, Committed, Lease, Nudged, SessionSummary, Store, StoreError};
+use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
+use offshoot_types::journal::{self, Change, Recorded};
+use offshoot_types::store::{
+    Append, ChatExport, Committed, Lease, Nudged, SessionSummary, Store, StoreError,
+};
 use tokio::sync::oneshot;
 
 use crate::backend::Backend;
@@ -124,6 +127,22 @@ impl Handle {
         self.writer.mailbox().send(job(reply));
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(gone())) })
     }
+
+    /// Asks for a list of sessions and looks which of them are owned.
+    fn list(
+        &self,
+        list: impl FnOnce(&mut dyn Backend) -> Result<Vec<SessionSummary>, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<Vec<SessionSummary>, StoreError>> {
+        let place = Arc::clone(&self.place);
+        self.reader.ask(move |backend| {
+            let mut sessions = list(backend)?;
+            for session in &mut sessions {
+                // The rows say who took it; only the lock says whether they live.
+                session.owned = session.owned && place.is_held(&session.tree);
+            }
+            Ok(sessions)
+        })
+    }
 }
 
 /// What a handle is started from.
@@ -158,12 +177,50 @@ impl Store for Handle {
         self.send(|reply| Job::Release(lease, reply))
     }
 
+    fn delete(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.send(|reply| Job::Delete(lease, reply))
+    }
+
     fn append(
         &self,
         lease: &Lease,
         append: Append,
     ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>> {
         self.send(|reply| Job::Append(lease.tree.clone(), lease.epoch, append, reply))
+    }
+
+    fn journal(
+        &self,
+        lease: &Lease,
+        agent: &AgentId,
+        definition: &str,
+        call: &CallId,
+        change: Change,
+        at: Timestamp,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        let recorded = Recorded {
+            writer: journal::Writer {
+                agent: agent.clone(),
+                definition: definition.to_owned(),
+                at,
+            },
+            call: call.clone(),
+            change,
+        };
+        self.send(|reply| Job::Journal(lease.tree.clone(), lease.epoch, recorded, reply))
+    }
+
+    fn changes(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Recorded>, StoreError>> {
+        let tree = tree.clone();
+        self.reader.ask(move |backend| backend.changes(&tree))
+    }
+
+    fn last_writer(
+        &self,
+        path: &str,
+    ) -> BoxFuture<'_, Result<Option<journal::Writer>, StoreError>> {
+        let path = path.to_owned();
+        self.reader.ask(move |backend| backend.last_writer(&path))
     }
 
     fn entries(
@@ -202,14 +259,15 @@ impl Store for Handle {
     }
 
     fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        let place = Arc::clone(&self.place);
-        self.reader.ask(move |backend| {
-            let mut sessions = backend.sessions()?;
-            for session in &mut sessions {
-                // The rows say who took it; only the lock says whether they live.
-                session.owned = session.owned && place.is_held(&session.tree);
-            }
-            Ok(sessions)
-        })
+        self.list(|backend| backend.sessions())
+    }
+
+    fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        self.list(|backend| backend.children())
+    }
+
+    fn chat(&self, session: &AgentId) -> BoxFuture<'_, Result<Option<ChatExport>, StoreError>> {
+        let session = session.clone();
+        self.reader.ask(move |backend| backend.chat(&session))
     }
 }

@@ -11,10 +11,12 @@ use std::sync::Arc;
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
-use offshoot_types::store::{Append, SessionSummary, StoreError, StoreErrorKind};
+use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::store::{Append, ChatExport, SessionSummary, StoreError, StoreErrorKind};
 use offshoot_types::tree::{Broken, Tree};
 
 use crate::backend::{Backend, Write, Written};
+use crate::chat;
 use crate::title::first_line;
 
 /// All trees, in memory.
@@ -24,6 +26,8 @@ pub struct Memory {
     homes: HashMap<AgentId, TreeId>,
     commands: HashMap<CommandId, Row>,
     arrivals: u64,
+    /// In the order they were recorded.
+    changes: Vec<(TreeId, Recorded)>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +60,9 @@ impl Memory {
                 kept.owned = pending;
                 Ok(Written::Released(!pending))
             }
+            Write::Delete(tree, epoch) => self.delete(&tree, epoch),
             Write::Append(tree, epoch, append) => self.append(&tree, epoch, append),
+            Write::Journal(tree, epoch, recorded) => self.journal(tree, epoch, recorded),
             Write::Submit(command, _) => self.submit(command),
         }
     }
@@ -66,9 +72,39 @@ impl Memory {
             Some(kept) if kept.owned && kept.epoch == epoch => Ok(kept),
             Some(_) | None => Err(StoreError::new(
                 StoreErrorKind::Fenced,
-                format!("append to session {tree}: another process has taken it over"),
+                format!("write to session {tree}: another process has taken it over"),
             )),
         }
+    }
+
+    fn delete(&mut self, id: &TreeId, epoch: Epoch) -> Result<Written, StoreError> {
+        let kept = self.owned(id, epoch)?;
+        // The epoch stays, so that a former owner is still fenced when the id comes back.
+        *kept = Kept {
+            epoch,
+            ..Kept::default()
+        };
+        self.homes.retain(|_, tree| tree != id);
+        self.commands.retain(|_, row| row.command.tree != *id);
+        self.changes.retain(|(tree, _)| tree != id);
+        Ok(Written::Deleted)
+    }
+
+    fn journal(
+        &mut self,
+        id: TreeId,
+        epoch: Epoch,
+        recorded: Recorded,
+    ) -> Result<Written, StoreError> {
+        let kept = self.owned(&id, epoch)?;
+        let agent = &recorded.writer.agent;
+        if kept.tree.agent(agent).is_none() {
+            let message =
+                format!("record a change in session {id}: there is no agent {agent} in it");
+            return Err(conflict(message));
+        }
+        self.changes.push((id, recorded));
+        Ok(Written::Journaled)
     }
 
     fn append(&mut self, id: &TreeId, epoch: Epoch, append: Append) -> Result<Written, StoreError> {
@@ -168,38 +204,66 @@ impl Kept {
         Ok(())
     }
 
-    fn summary(&self, id: &TreeId) -> Option<SessionSummary> {
+    /// Describes an agent and what is below it.
+    fn summary(&self, id: &TreeId, agent: &AgentId) -> Option<SessionSummary> {
+        let found = self.tree.agent(agent)?;
         let root = self.tree.agent(self.tree.root()?)?;
         let workspace = match &root.spawned.origin {
             Origin::Session { workspace, .. } => workspace.clone(),
             Origin::Task(_) => String::new(),
         };
-        let mut own = self
-            .entries
-            .iter()
-            .filter(|entry| entry.agent == *id.root());
-        let title = own.find_map(|entry| {
+        let (parent, own) = match &found.spawned.origin {
+            Origin::Session { .. } => (None, None),
+            Origin::Task(parent) => (Some(parent.agent.clone()), Some(agent)),
+        };
+        let log = || self.entries.iter().filter(|entry| entry.agent == *agent);
+        let title = log().find_map(|entry| {
             if let Event::Prompted(message) = &entry.event {
                 return Some(first_line(&message.text));
             }
             None
         });
+        // A root has changed when anybody in its tree has, a child when it has itself.
+        let mut latest = self.entries.iter().rev();
+        let last = latest.find(|entry| own.is_none_or(|own| entry.agent == *own));
         let at = |entry: Option<&Arc<Entry>>| entry.map_or(Timestamp::ZERO, |entry| entry.at);
+        let below = self.tree.below(agent);
+        let open = below.iter().filter(|id| {
+            let agent = self.tree.agent(id);
+            agent.is_some_and(|agent| agent.open_run().is_some())
+        });
         Some(SessionSummary {
             tree: id.clone(),
-            definition: root.spawned.definition.clone(),
+            agent: agent.clone(),
+            parent,
+            definition: found.spawned.definition.clone(),
             workspace,
             title: title.unwrap_or_default(),
-            created_at: at(self.entries.first()),
-            updated_at: at(self.entries.last()),
-            agents: self.tree.walk().len() as u64,
-            open_runs: self.tree.open_runs() as u64,
+            created_at: at(log().next()),
+            updated_at: at(last),
+            agents: below.len() as u64,
+            open_runs: open.count() as u64,
             owned: self.owned,
-            status: root
+            status: found
                 .settlement()
                 .map(|settlement| settlement.status.word().to_owned()),
         })
     }
+
+    /// Returns the inspectable children.
+    fn children(&self) -> impl Iterator<Item = &AgentId> {
+        let all = self.tree.walk().into_iter().skip(1);
+        all.filter(|id| {
+            let agent = self.tree.agent(id);
+            agent.is_some_and(|agent| agent.spawned.inspectable)
+        })
+    }
+}
+
+/// Sorts a list as people read it: the last changed first.
+fn sorted(mut sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
+    sessions.sort_by(|a, b| (b.updated_at, &a.agent).cmp(&(a.updated_at, &b.agent)));
+    sessions
 }
 
 fn conflict(message: String) -> StoreError {
@@ -260,12 +324,38 @@ impl Backend for Memory {
     }
 
     fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
-        let mut sessions: Vec<_> = self
-            .trees
-            .iter()
-            .filter_map(|(id, kept)| kept.summary(id))
-            .collect();
-        sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then(a.tree.cmp(&b.tree)));
-        Ok(sessions)
+        let summary = |(id, kept): (&TreeId, &Kept)| kept.summary(id, id.root());
+        Ok(sorted(self.trees.iter().filter_map(summary).collect()))
+    }
+
+    fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
+        let summaries = self.trees.iter().flat_map(|(id, kept)| {
+            let children = kept.children();
+            children.filter_map(move |child| kept.summary(id, child))
+        });
+        Ok(sorted(summaries.collect()))
+    }
+
+    fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError> {
+        let own = self.changes.iter().filter(|(of, _)| of == tree);
+        Ok(own.map(|(_, recorded)| recorded.clone()).collect())
+    }
+
+    fn last_writer(&mut self, path: &str) -> Result<Option<Writer>, StoreError> {
+        let mut latest = self.changes.iter().rev();
+        let last = latest.find(|(_, recorded)| recorded.change.path == path);
+        Ok(last.map(|(_, recorded)| recorded.writer.clone()))
+    }
+
+    fn chat(&mut self, session: &AgentId) -> Result<Option<ChatExport>, StoreError> {
+        let Some(kept) = self
+            .homes
+            .get(session)
+            .and_then(|tree| self.trees.get(tree))
+        else {
+            return Ok(None);
+        };
+        let rows = chat::fold(kept.entries.iter().map(AsRef::as_ref));
+        Ok(chat::export(&rows, session))
     }
 }

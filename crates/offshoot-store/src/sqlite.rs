@@ -11,7 +11,10 @@ mod append;
 mod chat;
 mod command;
 mod counters;
+mod delete;
 mod failure;
+mod journal;
+mod list;
 mod open;
 mod read;
 mod schema;
@@ -25,7 +28,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
-use offshoot_types::store::{SessionSummary, StoreError};
+use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::store::{ChatExport, SessionSummary, StoreError};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 
@@ -125,6 +129,10 @@ impl Sqlite {
                 Write::Append(tree, epoch, append) => {
                     append::append(connection, counters, &tree, epoch, append)
                 }
+                Write::Delete(tree, epoch) => delete::delete(connection, &tree, epoch),
+                Write::Journal(tree, epoch, recorded) => {
+                    journal::record(connection, counters, &tree, epoch, &recorded)
+                }
                 Write::Submit(command, at) => command::submit(connection, &command, at),
             }?;
             connection.prepare_cached("RELEASE write")?.execute([])?;
@@ -132,7 +140,11 @@ impl Sqlite {
         };
         let failure = match run() {
             Ok(written) => {
-                if matches!(written, Written::Claimed(_) | Written::Released(true)) {
+                let over = matches!(
+                    written,
+                    Written::Claimed(_) | Written::Released(true) | Written::Deleted
+                );
+                if over {
                     self.counters.forget(&tree);
                 }
                 return Ok(written);
@@ -188,7 +200,11 @@ enum Ended {
 
 fn tree_of(write: &Write) -> &TreeId {
     match write {
-        Write::Claim(tree) | Write::Release(tree, _) | Write::Append(tree, _, _) => tree,
+        Write::Claim(tree)
+        | Write::Release(tree, _)
+        | Write::Delete(tree, _)
+        | Write::Append(tree, _, _)
+        | Write::Journal(tree, _, _) => tree,
         Write::Submit(command, _) => &command.tree,
     }
 }
@@ -198,7 +214,9 @@ fn describe(write: &Write) -> String {
     match write {
         Write::Claim(_) => format!("take over session {tree}"),
         Write::Release(_, _) => format!("release session {tree}"),
+        Write::Delete(_, _) => format!("delete session {tree}"),
         Write::Append(_, _, _) => format!("append to session {tree}"),
+        Write::Journal(_, _, _) => format!("record a change in session {tree}"),
         Write::Submit(_, _) => format!("send a command to session {tree}"),
     }
 }
@@ -270,7 +288,29 @@ impl Backend for Sqlite {
     }
 
     fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
-        self.reading("list the sessions", read::sessions)
+        self.reading("list the sessions", list::sessions)
+    }
+
+    fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
+        self.reading("list the child sessions", list::children)
+    }
+
+    fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError> {
+        self.reading("read the changes of files", |connection| {
+            journal::changes(connection, tree)
+        })
+    }
+
+    fn last_writer(&mut self, path: &str) -> Result<Option<Writer>, StoreError> {
+        self.reading("read who wrote a file", |connection| {
+            journal::last_writer(connection, path)
+        })
+    }
+
+    fn chat(&mut self, session: &AgentId) -> Result<Option<ChatExport>, StoreError> {
+        self.reading("read the chat rows of a session", |connection| {
+            chat::export(connection, session)
+        })
     }
 
     fn chat_rows(&mut self, tree: &TreeId) -> Result<Rows, StoreError> {

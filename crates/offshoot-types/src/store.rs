@@ -1,4 +1,4 @@
-//! The port to the store: the log, commands, ownership.
+//! The port to the store: the log, commands, ownership, the journal of files.
 //!
 //! Phrased in what the engine does, never in tables. One process owns a tree at
 //! a time (R7); only the owner appends. Whatever is derived from entries
@@ -9,10 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use serde::Serialize;
 
 use crate::command::{Command, Receipt};
 use crate::event::{Entry, Event};
-use crate::id::{AgentId, CommandId, Epoch, Pos, Seq, Timestamp, TreeId};
+use crate::id::{AgentId, CallId, CommandId, Epoch, Pos, Seq, Timestamp, TreeId};
+use crate::journal::{Change, Recorded, Writer};
+use crate::json::RawJson;
 
 /// Called with every committed group of one tree, in `pos` order, after the commit and before any
 /// appender is told. Must not block.
@@ -37,6 +40,14 @@ pub trait Store: Send + Sync {
     /// Judged and done in one transaction, so that no command falls between.
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
 
+    /// Removes a tree with everything that belongs to it, also commands that wait, and gives
+    /// ownership back.
+    ///
+    /// All or nothing, durable when it returns. Afterwards the tree is unknown, as if it had never
+    /// been, but for its epoch: whoever claims its id next gets a higher one, so that a former
+    /// owner stays fenced. Fails with `Fenced` if the lease is no longer good.
+    fn delete(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>>;
+
     /// Appends entries, in the order given, and returns them with their places.
     ///
     /// All or nothing, durable when it returns, and independent of the caller once called: dropping
@@ -50,6 +61,27 @@ pub trait Store: Send + Sync {
         lease: &Lease,
         append: Append,
     ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>>;
+
+    /// Records a change that a call of an agent is about to make to a file.
+    ///
+    /// Durable when it returns, and independent of the caller once called. Fails with `Fenced` if
+    /// the lease is no longer good, with `Conflict` if the tree has no such agent.
+    fn journal(
+        &self,
+        lease: &Lease,
+        agent: &AgentId,
+        definition: &str,
+        call: &CallId,
+        change: Change,
+        at: Timestamp,
+    ) -> BoxFuture<'static, Result<(), StoreError>>;
+
+    /// Returns the changes of files that agents of a tree recorded, in the order they did; none for
+    /// an unknown tree.
+    fn changes(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Recorded>, StoreError>>;
+
+    /// Returns who recorded a change of a file last, in whichever tree; `None` if nobody has.
+    fn last_writer(&self, path: &str) -> BoxFuture<'_, Result<Option<Writer>, StoreError>>;
 
     /// Returns up to `limit` entries of a tree after a position, in order; none for an unknown tree.
     fn entries(
@@ -78,6 +110,12 @@ pub trait Store: Send + Sync {
 
     /// Lists the roots, the one that changed last first.
     fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// Lists the inspectable children of all trees, the one that changed last first.
+    fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// Returns the chat rows of a root or an inspectable child; `None` for anybody else, who has none.
+    fn chat(&self, session: &AgentId) -> BoxFuture<'_, Result<Option<ChatExport>, StoreError>>;
 }
 
 /// Ownership of a tree by one store handle.
@@ -132,11 +170,15 @@ pub struct NewEntry {
     pub event: Event,
 }
 
-/// A root, as lists show it.
+/// A root or an inspectable child, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
-    /// The session.
+    /// The tree it belongs to; for a root, the session itself.
     pub tree: TreeId,
+    /// The agent itself.
+    pub agent: AgentId,
+    /// The agent that spawned it; `None` for a root.
+    pub parent: Option<AgentId>,
     /// Its manifest's name.
     pub definition: String,
     /// Its root folder.
@@ -145,16 +187,36 @@ pub struct SessionSummary {
     pub title: String,
     /// When it was opened.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When it last changed: for a root its tree, for a child its own log.
     pub updated_at: Timestamp,
-    /// How many agents it has, the root included.
+    /// How many agents it has, itself and all below it.
     pub agents: u64,
-    /// How many runs are open.
+    /// How many runs of theirs are open.
     pub open_runs: u64,
-    /// Whether a living process owns it.
+    /// Whether a living process owns its tree.
     pub owned: bool,
-    /// The word for how the root's last run ended; `None` while one is open or before the first.
+    /// The word for how its last run ended; `None` while one is open or before the first.
     pub status: Option<String>,
+}
+
+/// A session as the chat tables have it, in the canonical form (DBG-01).
+///
+/// A row is an object of its columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChatExport {
+    /// The row of the session.
+    pub session: RawJson,
+    /// Its messages, in the order they were written or, for a prompt that waited, fired.
+    pub messages: Vec<ChatMessage>,
+}
+
+/// A message with its parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChatMessage {
+    /// The row of the message.
+    pub message: RawJson,
+    /// The rows of its parts, in order.
+    pub parts: Vec<RawJson>,
 }
 
 /// A store that could not do it.

@@ -4,18 +4,17 @@
 //! history. A process that died writes nothing any more, also from `Drop`, and
 //! whoever waited in it waits for ever. Flaws of a store can be planted.
 
+mod port;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use futures_core::future::BoxFuture;
 use offshoot_store::{Backend, Write, Written};
-use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, RunNo, Timestamp, TreeId};
-use offshoot_types::store::{
-    Append, Committed, Lease, Nudged, SessionSummary, Store, StoreError, StoreErrorKind,
-};
+use offshoot_types::id::{AgentId, Epoch, Pos, RunNo, TreeId};
+use offshoot_types::store::{Append, Committed, Nudged, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, oneshot};
 
@@ -156,6 +155,14 @@ impl Disk {
         self.locks.lock().unwrap().get(tree).copied()
     }
 
+    /// Drops the lock of a tree if it is that process's.
+    fn unlock(&self, tree: &TreeId, process: u32) {
+        let mut locks = self.locks.lock().unwrap();
+        if locks.get(tree) == Some(&process) {
+            locks.remove(tree);
+        }
+    }
+
     /// Breaks a lock behind its owner's back, so that somebody else can take the tree over.
     pub(crate) fn steal(&self, tree: &TreeId) {
         self.locks.lock().unwrap().remove(tree);
@@ -196,10 +203,7 @@ impl SimStore {
             queue.drain(..some).collect()
         };
         let number = self.power.commits.fetch_add(1, Ordering::Relaxed) + 1;
-        let idle = group.iter().all(|queued| match &queued.write {
-            Write::Append(_, _, append) => append.entries.is_empty(),
-            Write::Claim(_) | Write::Release(..) | Write::Submit(..) => false,
-        });
+        let idle = group.iter().all(|queued| is_a_look(&queued.write));
         if self
             .disk
             .commits
@@ -335,6 +339,8 @@ impl SimStore {
             write @ (Write::Append(..)
             | Write::Claim(_)
             | Write::Release(..)
+            | Write::Delete(..)
+            | Write::Journal(..)
             | Write::Submit(..)) => write,
         }
     }
@@ -400,6 +406,18 @@ impl SimStore {
     }
 }
 
+/// Tells whether a write only looks whether the tree is still owned.
+fn is_a_look(write: &Write) -> bool {
+    match write {
+        Write::Append(_, _, append) => append.entries.is_empty(),
+        Write::Claim(_)
+        | Write::Release(..)
+        | Write::Delete(..)
+        | Write::Journal(..)
+        | Write::Submit(..) => false,
+    }
+}
+
 /// Returns, for each write, the agent whose run it settles.
 fn settling(writes: &[Write]) -> Vec<Option<(TreeId, AgentId)>> {
     let settled = |write: &Write| {
@@ -413,141 +431,4 @@ fn settling(writes: &[Write]) -> Vec<Option<(TreeId, AgentId)>> {
         Some((tree.clone(), entry.agent.clone()))
     };
     writes.iter().map(settled).collect()
-}
-
-/// A held lock.
-struct Lock {
-    disk: Arc<Disk>,
-    tree: TreeId,
-    process: u32,
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        let mut locks = self.disk.locks.lock().unwrap();
-        if locks.get(&self.tree) == Some(&self.process) {
-            locks.remove(&self.tree);
-        }
-    }
-}
-
-impl Store for SimStore {
-    fn listen(&self, committed: Committed, nudged: Nudged) {
-        self.sinks.get_or_init(|| committed);
-        self.disk
-            .nudges
-            .lock()
-            .unwrap()
-            .insert(self.process, nudged);
-    }
-
-    fn claim(&self, tree: &TreeId) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        let tree = tree.clone();
-        Box::pin(async move {
-            self.disk.chance.pause().await;
-            {
-                let mut locks = self.disk.locks.lock().unwrap();
-                if locks.contains_key(&tree) {
-                    return Err(StoreError::new(
-                        StoreErrorKind::Held,
-                        "claim: somebody has it",
-                    ));
-                }
-                locks.insert(tree.clone(), self.process);
-            }
-            let lock = Arc::new(Lock {
-                disk: self.disk.clone(),
-                tree: tree.clone(),
-                process: self.process,
-            });
-            let claimed = self.send(Write::Claim(tree.clone())).await?;
-            let Written::Claimed(epoch) = claimed else {
-                panic!("claim answered {claimed:?}");
-            };
-            Ok(Lease::new(tree, epoch, lock))
-        })
-    }
-
-    fn release(&self, lease: Lease) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
-        Box::pin(async move {
-            let write = Write::Release(lease.tree.clone(), lease.epoch);
-            let written = self.send(write).await?;
-            let Written::Released(released) = written else {
-                panic!("release answered {written:?}");
-            };
-            if !released {
-                return Ok(Some(lease));
-            }
-            let mut locks = self.disk.locks.lock().unwrap();
-            if locks.get(&lease.tree) == Some(&self.process) {
-                locks.remove(&lease.tree);
-            }
-            Ok(None)
-        })
-    }
-
-    fn append(
-        &self,
-        lease: &Lease,
-        append: Append,
-    ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>> {
-        let sent = self.send(Write::Append(lease.tree.clone(), lease.epoch, append));
-        Box::pin(async move {
-            let appended = sent.await?;
-            let Written::Appended(entries) = appended else {
-                panic!("append answered {appended:?}");
-            };
-            Ok(entries)
-        })
-    }
-
-    fn entries(
-        &self,
-        tree: &TreeId,
-        after: Pos,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        let tree = tree.clone();
-        self.look(move |backend| backend.entries(&tree, after, limit))
-    }
-
-    fn agent_log(&self, agent: &AgentId) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        let agent = agent.clone();
-        self.look(move |backend| backend.agent_log(&agent))
-    }
-
-    fn tree_of(&self, agent: &AgentId) -> BoxFuture<'_, Result<Option<TreeId>, StoreError>> {
-        let agent = agent.clone();
-        self.look(move |backend| backend.tree_of(&agent))
-    }
-
-    fn submit(&self, command: Command, at: Timestamp) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            let tree = command.tree.clone();
-            self.send(Write::Submit(command, at)).await?;
-            // One nudge in three is lost.
-            if !self.disk.chance.one_in(3) {
-                let owner = self.disk.locks.lock().unwrap().get(&tree).copied();
-                let nudges = self.disk.nudges.lock().unwrap();
-                if let Some(nudged) = owner.and_then(|owner| nudges.get(&owner)) {
-                    nudged(&tree);
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn pending(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {
-        let tree = tree.clone();
-        self.look(move |backend| backend.pending(&tree))
-    }
-
-    fn receipt(&self, command: &CommandId) -> BoxFuture<'_, Result<Option<Receipt>, StoreError>> {
-        let command = command.clone();
-        self.look(move |backend| backend.receipt(&command))
-    }
-
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.look(|backend| backend.sessions())
-    }
 }

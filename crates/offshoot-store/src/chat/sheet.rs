@@ -22,6 +22,15 @@ pub struct Rows {
     pub parts: BTreeMap<PartKey, PartRow>,
 }
 
+impl Rows {
+    /// Returns the parts of a message, in order.
+    pub(super) fn parts_of(&self, message: &MessageRow) -> impl Iterator<Item = &PartRow> {
+        let place = |index| (message.session_id.clone(), message.id.clone(), index);
+        let parts = self.parts.range(place(0)..=place(u32::MAX));
+        parts.map(|(_, row)| row)
+    }
+}
+
 /// The place of a part.
 pub type PartKey = (AgentId, MessageId, u32);
 

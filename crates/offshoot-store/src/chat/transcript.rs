@@ -170,16 +170,14 @@ fn messages<'a>(rows: &'a Rows, log: &'a [Entry]) -> Vec<Message<'a>> {
 }
 
 fn message<'a>(row: &'a MessageRow, rows: &Rows) -> Message<'a> {
-    let from = (row.session_id.clone(), row.id.clone(), 0);
-    let to = (row.session_id.clone(), row.id.clone(), u32::MAX);
-    let parts = rows.parts.range(from..=to);
+    let parts = rows.parts_of(row);
     Message {
         id: &row.id,
         role: row.role,
         metadata: raw(&row.metadata_json),
         created_at: row.created_at,
         updated_at: row.updated_at,
-        parts: parts.filter_map(|(_, row)| raw(&row.data_json)).collect(),
+        parts: parts.filter_map(|row| raw(&row.data_json)).collect(),
     }
 }
 

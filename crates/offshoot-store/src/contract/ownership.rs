@@ -1,11 +1,20 @@
 //! One owner of a tree at a time.
 
 use offshoot_types::command::{Command, Order, Receipt};
-use offshoot_types::id::{CommandId, Timestamp};
-use offshoot_types::store::StoreErrorKind;
+use offshoot_types::id::{AgentId, CommandId, Pos, Timestamp};
+use offshoot_types::store::{Lease, StoreErrorKind};
 
-use super::scene::Scene;
+use super::scene::{Child, Scene};
 use super::{Handle, append, kind, write};
+
+fn resume(scene: &Scene, id: &str) -> Command {
+    Command {
+        id: CommandId::new(id),
+        tree: scene.tree().clone(),
+        agent: scene.tree().root().clone(),
+        order: Order::Resume,
+    }
+}
 
 pub(super) async fn one_handle_owns_a_tree_at_a_time(a: Handle, b: Handle) {
     let tree = Scene::new("s").tree().clone();
@@ -31,8 +40,7 @@ pub(super) async fn a_former_owner_is_fenced(a: Handle, b: Handle) {
     let mut scene = Scene::opened("s");
     let lease = write(&a, &mut scene).await;
     // A process that lost its lock without noticing: it still has the epoch.
-    let former =
-        offshoot_types::store::Lease::new(lease.tree.clone(), lease.epoch, std::sync::Arc::new(()));
+    let former = Lease::new(lease.tree.clone(), lease.epoch, std::sync::Arc::new(()));
     drop(lease);
     let lease = b.claim(scene.tree()).await.expect("it was given up");
     let mut late = scene.clone();
@@ -76,12 +84,7 @@ pub(super) async fn a_dropped_lease_frees_the_tree(a: Handle, b: Handle) {
 pub(super) async fn a_release_with_a_pending_command_gives_the_lease_back(a: Handle, b: Handle) {
     let mut scene = Scene::opened("s");
     let lease = write(&a, &mut scene).await;
-    let command = Command {
-        id: CommandId::new("c"),
-        tree: scene.tree().clone(),
-        agent: scene.tree().root().clone(),
-        order: Order::Resume,
-    };
+    let command = resume(&scene, "c");
     let sent = b.submit(command.clone(), Timestamp::new(1)).await;
     sent.expect("the tree is there");
     let lease = a.release(lease).await.expect("it is ours");
@@ -121,4 +124,103 @@ pub(super) async fn lists_tell_who_is_owned(a: Handle, b: Handle) {
     drop(lease);
     assert!(!owned(&a).await, "given up as in a crash");
     assert!(!owned(&b).await, "given up as in a crash");
+}
+
+/// Writes a tree with everything a tree can have, and returns how to own it.
+async fn everything(store: &Handle, scene: &mut Scene) -> Lease {
+    scene.call("s", "m", "task", &["c", "d"]);
+    scene.spawn("s", "c", "opaque", Child::Opaque);
+    scene.spawn("s", "d", "child", Child::Inspectable);
+    scene.turn("child", Some("child-ask"));
+    write(store, scene).await
+}
+
+pub(super) async fn a_deleted_tree_is_unknown(a: Handle, b: Handle) {
+    let mut scene = Scene::opened("s");
+    let lease = everything(&a, &mut scene).await;
+    let mut append = scene.take();
+    let (done, waits) = (resume(&scene, "done"), resume(&scene, "waits"));
+    append.applied.push((done, Receipt::Resumed));
+    a.append(&lease, append).await.expect("the lease is good");
+    let sent = b.submit(waits.clone(), Timestamp::new(1)).await;
+    sent.expect("the tree is there");
+    a.delete(lease).await.expect("it is ours");
+    for store in [&a, &b] {
+        let tree = scene.tree();
+        let read = "it can be read";
+        assert_eq!(store.entries(tree, Pos::ZERO, 9).await.expect(read), []);
+        assert_eq!(store.pending(tree).await.expect(read), []);
+        assert_eq!(store.sessions().await.expect(read), []);
+        assert_eq!(store.children().await.expect(read), []);
+        assert_eq!(
+            store.receipt(&CommandId::new("done")).await.expect(read),
+            None
+        );
+        for agent in ["s", "opaque", "child"].map(AgentId::new) {
+            assert_eq!(store.tree_of(&agent).await.expect(read), None);
+            assert_eq!(store.agent_log(&agent).await.expect(read), []);
+            assert_eq!(store.chat(&agent).await.expect(read), None);
+        }
+    }
+    let sent = b.submit(waits, Timestamp::new(1)).await;
+    assert_eq!(kind(sent), Some(StoreErrorKind::Unknown));
+}
+
+pub(super) async fn a_deleted_tree_may_be_opened_anew(a: Handle, b: Handle) {
+    let mut scene = Scene::opened("s");
+    let mut anew = scene.clone();
+    let lease = everything(&a, &mut scene).await;
+    let former = Lease::new(lease.tree.clone(), lease.epoch, std::sync::Arc::new(()));
+    a.delete(lease).await.expect("it is ours");
+    let lease = everything(&b, &mut anew).await;
+    assert!(
+        lease.epoch > former.epoch,
+        "{} > {}",
+        lease.epoch,
+        former.epoch
+    );
+    assert_eq!(b.sessions().await.expect("it can be read").len(), 1);
+    scene.say("opaque", "late", "too late");
+    assert_eq!(
+        append(&a, &former, &mut scene).await,
+        Err(StoreErrorKind::Fenced)
+    );
+    assert_eq!(kind(a.delete(former).await), Some(StoreErrorKind::Fenced));
+    anew.say("child", "more", "still here");
+    assert_eq!(append(&b, &lease, &mut anew).await, Ok(()));
+}
+
+pub(super) async fn a_deletion_ends_the_ownership(a: Handle, b: Handle) {
+    let mut scene = Scene::opened("s");
+    let lease = write(&a, &mut scene).await;
+    let kept = lease.clone();
+    a.delete(lease).await.expect("it is ours");
+    scene.say("s", "late", "too late");
+    assert_eq!(
+        append(&a, &kept, &mut scene).await,
+        Err(StoreErrorKind::Fenced)
+    );
+    b.claim(scene.tree()).await.expect("nobody has it");
+}
+
+pub(super) async fn a_deletion_leaves_other_trees_alone(a: Handle, b: Handle) {
+    let mut other = Scene::opened("other");
+    other.call("other", "m", "task", &["c"]);
+    other.spawn("other", "c", "kept", Child::Inspectable);
+    let kept = write(&b, &mut other).await;
+    let mut scene = Scene::opened("s");
+    let lease = everything(&a, &mut scene).await;
+    let sent = a.submit(resume(&other, "waits"), Timestamp::new(1)).await;
+    sent.expect("the tree is there");
+    let log = a.entries(other.tree(), Pos::ZERO, 99).await;
+    let chat = a.chat(&AgentId::new("kept")).await;
+    a.delete(lease).await.expect("it is ours");
+    assert_eq!(a.sessions().await.expect("it can be read").len(), 1);
+    assert_eq!(a.children().await.expect("it can be read").len(), 1);
+    let pending = a.pending(other.tree()).await;
+    assert_eq!(pending.expect("it can be read").len(), 1);
+    assert_eq!(a.entries(other.tree(), Pos::ZERO, 99).await, log);
+    assert_eq!(a.chat(&AgentId::new("kept")).await, chat);
+    other.answer("kept", "still here");
+    assert_eq!(append(&b, &kept, &mut other).await, Ok(()));
 }

@@ -2,7 +2,9 @@
 
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, Pos, Seq, Timestamp, TreeId};
+use offshoot_types::json::RawJson;
 use offshoot_types::store::SessionSummary;
+use serde_json::Value;
 
 use super::scene::{Child, Scene};
 use super::{Handle, append, write};
@@ -89,6 +91,8 @@ pub(super) async fn lists_tell_of_roots(a: Handle, b: Handle) {
     let mut scene = family(&a).await;
     let expected = SessionSummary {
         tree: scene.tree().clone(),
+        agent: scene.tree().root().clone(),
+        parent: None,
         definition: "build".to_owned(),
         workspace: "/home/me/project".to_owned(),
         title: "go".to_owned(),
@@ -134,4 +138,115 @@ pub(super) async fn the_last_changed_comes_first(a: Handle, _: Handle) {
     let listed = a.sessions().await.expect("it can be read");
     let order: Vec<_> = listed.iter().map(|session| session.tree.as_str()).collect();
     assert_eq!(order, ["y", "x", "z"]);
+}
+
+pub(super) async fn lists_tell_of_inspectable_children(a: Handle, b: Handle) {
+    let mut scene = family(&a).await;
+    let expected = SessionSummary {
+        tree: scene.tree().clone(),
+        agent: AgentId::new("two"),
+        parent: Some(AgentId::new("s")),
+        definition: "explore".to_owned(),
+        workspace: "/home/me/project".to_owned(),
+        title: "look".to_owned(),
+        created_at: Timestamp::new(1_001),
+        updated_at: Timestamp::new(1_001),
+        agents: 1,
+        open_runs: 1,
+        owned: false,
+        status: None,
+    };
+    let listed = b.children().await.expect("it can be read");
+    assert_eq!(
+        listed,
+        std::slice::from_ref(&expected),
+        "not the opaque one"
+    );
+    let lease = a.claim(scene.tree()).await.expect("nobody has it");
+    scene.call("two", "m2", "task", &["e", "f"]);
+    scene.spawn("two", "e", "three", Child::Opaque);
+    scene.turn("three", Some("three-ask"));
+    scene.spawn("two", "f", "four", Child::Inspectable);
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    // Only the root, and so nobody in the list, changes here.
+    scene.prompt("s", "ask2", "more");
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    let listed = b.children().await.expect("it can be read");
+    let two = SessionSummary {
+        updated_at: Timestamp::new(1_002),
+        agents: 3,
+        open_runs: 2,
+        owned: true,
+        ..expected
+    };
+    let four = SessionSummary {
+        agent: AgentId::new("four"),
+        parent: Some(AgentId::new("two")),
+        created_at: Timestamp::new(1_002),
+        agents: 1,
+        open_runs: 0,
+        ..two.clone()
+    };
+    assert_eq!(listed, [four, two]);
+    scene
+        .say("three", "m3", "none")
+        .end("three")
+        .settle("three");
+    scene
+        .finish("two", "e", &[("three", 1)])
+        .finish("two", "f", &[]);
+    scene.end("two").settle("two");
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    let listed = b.children().await.expect("it can be read");
+    assert_eq!(listed[0].agent.as_str(), "two", "it changed last");
+    assert_eq!(listed[0].status.as_deref(), Some("completed"));
+    assert_eq!(listed[0].open_runs, 0);
+}
+
+/// DBG-01.
+pub(super) async fn a_session_is_exported_as_its_rows(a: Handle, b: Handle) {
+    let mut scene = family(&a).await;
+    let lease = a.claim(scene.tree()).await.expect("nobody has it");
+    // Sorts before the others by its id, and was written after them.
+    scene.prompt("s", "a-late-one", "more");
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    let export = b.chat(&AgentId::new("s")).await.expect("it can be read");
+    let export = export.expect("a root has rows");
+    let row = |json: &RawJson| json.read::<Value>().expect("a row is an object");
+    let session = row(&export.session);
+    assert_eq!(session["id"], "s");
+    assert_eq!(session["kind"], "session");
+    assert_eq!(session["title"], "go");
+    assert_eq!(session["prompt_tokens"], 100);
+    assert_eq!(session["permissions_json"], "[]");
+    assert_eq!(session["archived_at"], Value::Null);
+    assert_eq!(session.as_object().map(serde_json::Map::len), Some(20));
+    let ids: Vec<Value> = (export.messages.iter())
+        .map(|message| row(&message.message)["id"].clone())
+        .collect();
+    assert_eq!(ids, ["ask", "m", "a-late-one"], "as they were written");
+    let parts: Vec<Value> = export.messages[1].parts.iter().map(row).collect();
+    let places: Vec<(&Value, &Value)> = (parts.iter())
+        .map(|part| (&part["index"], &part["type"]))
+        .collect();
+    let expected = [(0, "text"), (1, "tool-task"), (2, "tool-task")]
+        .map(|(index, kind)| (Value::from(index), Value::from(kind)));
+    let expected: Vec<(&Value, &Value)> = expected.iter().map(|(a, b)| (a, b)).collect();
+    assert_eq!(places, expected);
+    assert_eq!(parts[1]["tool_state"], "output-available");
+    assert_eq!(parts[2]["tool_call_id"], "d");
+    assert_eq!(parts[2]["message_id"], "m");
+}
+
+pub(super) async fn only_who_has_rows_is_exported(a: Handle, b: Handle) {
+    family(&a).await;
+    for (agent, has_rows) in [
+        ("s", true),
+        ("one", false),
+        ("two", true),
+        ("nobody", false),
+    ] {
+        let export = b.chat(&AgentId::new(agent)).await.expect("it can be read");
+        assert_eq!(export.is_some(), has_rows, "{agent}");
+    }
 }

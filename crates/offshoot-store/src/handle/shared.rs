@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
-use offshoot_types::store::{SessionSummary, StoreError};
+use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::store::{ChatExport, SessionSummary, StoreError};
 
 use super::place::{Hold, Listeners, Place, call_nudged};
 use crate::backend::{Backend, Write, Written};
@@ -98,5 +99,21 @@ impl Backend for Arc<Shared> {
 
     fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
         lock(&self.memory).sessions()
+    }
+
+    fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
+        lock(&self.memory).children()
+    }
+
+    fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError> {
+        lock(&self.memory).changes(tree)
+    }
+
+    fn last_writer(&mut self, path: &str) -> Result<Option<Writer>, StoreError> {
+        lock(&self.memory).last_writer(path)
+    }
+
+    fn chat(&mut self, session: &AgentId) -> Result<Option<ChatExport>, StoreError> {
+        lock(&self.memory).chat(session)
     }
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Weak};
 use offshoot_types::command::Command;
 use offshoot_types::event::Entry;
 use offshoot_types::id::{Epoch, Timestamp, TreeId};
+use offshoot_types::journal::Recorded;
 use offshoot_types::store::{Append, Lease, StoreError, StoreErrorKind};
 use tokio::sync::oneshot;
 
@@ -29,7 +30,9 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(super) enum Job {
     Claim(TreeId, Reply<Lease>),
     Release(Lease, Reply<Option<Lease>>),
+    Delete(Lease, Reply<()>),
     Append(TreeId, Epoch, Append, Reply<Vec<Arc<Entry>>>),
+    Journal(TreeId, Epoch, Recorded, Reply<()>),
     Submit(Command, Timestamp, Reply<()>),
 }
 
@@ -37,7 +40,9 @@ pub(super) enum Job {
 enum Waiting {
     Claim(TreeId, Arc<Hold>, Reply<Lease>),
     Release(Lease, Reply<Option<Lease>>),
+    Delete(Lease, Reply<()>),
     Append(Reply<Vec<Arc<Entry>>>),
+    Journal(Reply<()>),
     Submit(TreeId, Reply<()>),
 }
 
@@ -102,9 +107,17 @@ impl Writer {
                 Write::Release(lease.tree.clone(), lease.epoch),
                 Waiting::Release(lease, reply),
             )),
+            Job::Delete(lease, reply) => Some((
+                Write::Delete(lease.tree.clone(), lease.epoch),
+                Waiting::Delete(lease, reply),
+            )),
             Job::Append(tree, epoch, append, reply) => {
                 Some((Write::Append(tree, epoch, append), Waiting::Append(reply)))
             }
+            Job::Journal(tree, epoch, recorded, reply) => Some((
+                Write::Journal(tree, epoch, recorded),
+                Waiting::Journal(reply),
+            )),
             Job::Submit(command, at, reply) => {
                 let tree = command.tree.clone();
                 Some((Write::Submit(command, at), Waiting::Submit(tree, reply)))
@@ -150,7 +163,12 @@ impl Writer {
                 }
                 answer(reply, Ok((!released).then_some(lease)));
             }
+            (Waiting::Delete(lease, reply), Ok(Written::Deleted)) => {
+                self.held.let_go(&lease.tree);
+                answer(reply, Ok(()));
+            }
             (Waiting::Append(reply), Ok(Written::Appended(entries))) => answer(reply, Ok(entries)),
+            (Waiting::Journal(reply), Ok(Written::Journaled)) => answer(reply, Ok(())),
             (Waiting::Submit(tree, reply), Ok(Written::Submitted)) => {
                 answer(reply, Ok(()));
                 return Some(tree);
@@ -171,7 +189,9 @@ impl Waiting {
             Self::Claim(_, _, reply) => answer(reply, Err(error)),
             Self::Release(_, reply) => answer(reply, Err(error)),
             Self::Append(reply) => answer(reply, Err(error)),
+            Self::Delete(_, reply) => answer(reply, Err(error)),
             Self::Submit(_, reply) => answer(reply, Err(error)),
+            Self::Journal(reply) => answer(reply, Err(error)),
         }
     }
 }

@@ -47,6 +47,16 @@ pub(super) fn append(
     Ok(Written::Appended(appended))
 }
 
+/// Returns where a tree is, if it is ours; writes nothing.
+pub(super) fn owned<'c>(
+    connection: &Connection,
+    counters: &'c mut Counters,
+    id: &TreeId,
+    epoch: Epoch,
+) -> Result<&'c mut TreeCounters, Failure> {
+    advance(connection, counters, id, epoch, (0, Timestamp::ZERO))
+}
+
 /// Looks whether a tree is where we left it and ours.
 const LOOK: &str = "SELECT 1 FROM trees WHERE key = ?1 AND epoch = ?2 AND pos = ?3 AND owned";
 

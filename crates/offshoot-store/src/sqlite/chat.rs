@@ -6,6 +6,7 @@
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp, TreeId};
 use offshoot_types::message::Usage;
+use offshoot_types::store::ChatExport;
 use rusqlite::{Connection, Row, params};
 
 use super::counters::TreeCounters;
@@ -219,25 +220,39 @@ fn spend(
 
 /// Reads the rows of a tree.
 pub(super) fn rows(connection: &Connection, tree: &TreeId) -> Result<Rows, Failure> {
+    of(connection, OF_TREE, tree.as_str())
+}
+
+/// Reads the rows of one session for whoever reads them elsewhere.
+pub(super) fn export(
+    connection: &Connection,
+    session: &AgentId,
+) -> Result<Option<ChatExport>, Failure> {
+    let rows = of(connection, OF_SESSION, session.as_str())?;
+    Ok(chat::export(&rows, session))
+}
+
+/// Reads the rows of the sessions that a set in SQL names.
+fn of(connection: &Connection, sessions: &str, id: &str) -> Result<Rows, Failure> {
     let mut rows = Rows::default();
-    let sql = format!("SELECT * FROM chat_sessions WHERE id IN {OF_TREE}");
+    let sql = format!("SELECT * FROM chat_sessions WHERE id IN {sessions}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut found = statement.query([tree.as_str()])?;
+    let mut found = statement.query([id])?;
     while let Some(row) = found.next()? {
         let row = session(row)?;
         rows.sessions.insert(row.id.clone(), row);
     }
-    let sql = format!("SELECT * FROM chat_messages WHERE session_id IN {OF_TREE}");
+    let sql = format!("SELECT * FROM chat_messages WHERE session_id IN {sessions}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut found = statement.query([tree.as_str()])?;
+    let mut found = statement.query([id])?;
     while let Some(row) = found.next()? {
         let row = message(row)?;
         let key = (row.session_id.clone(), row.id.clone());
         rows.messages.insert(key, row);
     }
-    let sql = format!("SELECT * FROM chat_parts WHERE session_id IN {OF_TREE}");
+    let sql = format!("SELECT * FROM chat_parts WHERE session_id IN {sessions}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut found = statement.query([tree.as_str()])?;
+    let mut found = statement.query([id])?;
     while let Some(row) = found.next()? {
         let row = part(row)?;
         let key = (row.session_id.clone(), row.message_id.clone(), row.index);
@@ -245,6 +260,8 @@ pub(super) fn rows(connection: &Connection, tree: &TreeId) -> Result<Rows, Failu
     }
     Ok(rows)
 }
+
+const OF_SESSION: &str = "(?1)";
 
 const OF_TREE: &str = "(SELECT agents.id FROM agents JOIN trees ON trees.key = agents.tree
     WHERE trees.id = ?1)";

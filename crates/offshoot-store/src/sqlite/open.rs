@@ -211,8 +211,10 @@ fn write_ahead(connection: &Connection) -> Result<(), Failure> {
 /// What a file says it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    New,
+    /// Of this version.
     Ours,
+    /// Of an older one; 0 for an empty file.
+    Older(i64),
 }
 
 /// Looks at a file without being able to change it.
@@ -229,8 +231,9 @@ fn judge(connection: &Connection, path: &Path) -> Result<Found, Failure> {
     let place = path.display();
     let refuse = |message| Err(Failure::Rule(StoreErrorKind::Unusable, message));
     match (pragma("application_id")?, pragma("user_version")?) {
-        (0, 0) if tables == 0 => Ok(Found::New),
+        (0, 0) if tables == 0 => Ok(Found::Older(0)),
         (schema::APPLICATION_ID, schema::VERSION) => Ok(Found::Ours),
+        (schema::APPLICATION_ID, version @ 1..schema::VERSION) => Ok(Found::Older(version)),
         (schema::APPLICATION_ID, version) if version > schema::VERSION => refuse(format!(
             "{place} was written by a newer offshoot (schema {version}, this one knows {}); \
              upgrade offshoot to use it",
@@ -240,16 +243,19 @@ fn judge(connection: &Connection, path: &Path) -> Result<Found, Failure> {
     }
 }
 
-/// Makes the tables, unless another process has.
+/// Makes the tables, or brings them to this version, unless another process has.
 fn prepare(connection: &Connection, path: &Path) -> Result<(), Failure> {
     if judge(connection, path)? == Found::Ours {
         return Ok(());
     }
+    // Has no effect inside a transaction.
+    connection.pragma_update(None, "foreign_keys", false)?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     // Whatever fails here is rolled back when the connection closes.
-    if judge(connection, path)? == Found::New {
-        schema::create(connection)?;
+    if let Found::Older(version) = judge(connection, path)? {
+        schema::upgrade(connection, version, schema::VERSION)?;
     }
     connection.execute_batch("COMMIT")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
     Ok(())
 }

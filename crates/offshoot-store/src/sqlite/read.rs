@@ -1,10 +1,9 @@
-//! Reading the log and the list of sessions.
+//! Reading the log.
 
 use std::collections::HashMap;
 
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, Pos, Seq, Timestamp, TreeId};
-use offshoot_types::store::SessionSummary;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
@@ -79,35 +78,6 @@ pub(super) fn tree_of(connection: &Connection, agent: &AgentId) -> Result<Option
         .query_row([agent.as_str()], |row| row.get(0))
         .optional()?;
     Ok(id.map(|id| TreeId::of(AgentId::new(id))))
-}
-
-/// Lists the roots, the one that changed last first.
-pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionSummary>, Failure> {
-    let sql = "SELECT trees.id, chat.agent, chat.workspace_root, chat.title, chat.created_at,
-            trees.updated_at, trees.owned,
-            (SELECT count(*) FROM agents WHERE agents.tree = trees.key),
-            (SELECT count(*) FROM runs WHERE runs.tree = trees.key AND settled_pos IS NULL),
-            (SELECT status FROM runs WHERE runs.agent = root.key ORDER BY run DESC LIMIT 1)
-        FROM trees
-            JOIN agents AS root ON root.id = trees.id
-            JOIN chat_sessions AS chat ON chat.id = trees.id
-        ORDER BY trees.updated_at DESC, trees.id";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| {
-        Ok(SessionSummary {
-            tree: TreeId::of(AgentId::new(row.get::<_, String>(0)?)),
-            definition: row.get(1)?,
-            workspace: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
-            title: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
-            created_at: Timestamp::new(number(row, 4)?),
-            updated_at: Timestamp::new(number(row, 5)?),
-            owned: row.get(6)?,
-            agents: number(row, 7)?,
-            open_runs: number(row, 8)?,
-            status: row.get(9)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// SQLite's integers are signed; ours never reach the half that is lost.

@@ -1,24 +1,34 @@
 //! The tables.
 //!
-//! `trees`, `agents`, `runs`, `entries` and `commands` are the store's own; the
-//! `chat_*` tables are the guide's (PER-02, 04, 06) and a projection. Entries
-//! are never changed: a trigger says so to whoever else opens the file. A new
-//! version adds a step to the end and raises `VERSION`; it changes no step.
+//! `trees`, `agents`, `runs`, `entries`, `commands` and the journal of files
+//! (`file_changes`, `blobs`) are the store's own; the `chat_*` tables are the
+//! guide's (PER-02, 04, 06) and a projection. Entries are never changed: a
+//! trigger says so to whoever else opens the file. A new version adds a step to
+//! the end and raises `VERSION`; it changes no step.
 
 use rusqlite::Connection;
 
 /// The version this code reads and writes.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = STEPS.len() as i64;
 
 /// `ofsh`: says that a file is ours.
 pub(super) const APPLICATION_ID: i64 = 0x6f66_7368;
 
-/// Makes all tables, within a transaction of the caller.
-pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(LOG)?;
-    connection.execute_batch(CHAT)?;
+/// What leads from one version to the next, from an empty file on.
+const STEPS: [[&str; 2]; 2] = [[LOG, CHAT], [AGENTS_FREE_TO_GO, JOURNAL]];
+
+/// Brings the tables from one version to another, within a transaction of the caller.
+///
+/// An empty file has version 0. A step may make a table anew, so foreign keys have to be off
+/// meanwhile.
+pub(super) fn upgrade(connection: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
+    for (version, step) in (1..=to).zip(STEPS) {
+        if version > from {
+            connection.execute_batch(&step.concat())?;
+        }
+    }
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-    connection.pragma_update(None, "user_version", VERSION)
+    connection.pragma_update(None, "user_version", to)
 }
 
 const LOG: &str = "
@@ -142,3 +152,49 @@ CREATE INDEX chat_parts_message ON chat_parts (message_id, "index");
 CREATE INDEX chat_parts_call ON chat_parts (tool_call_id, session_id)
     WHERE tool_call_id IS NOT NULL;
 "#;
+
+// The parent of an agent was a foreign key of its own table. Without an index of its own, which
+// every birth would pay for, that made the removal of an agent a walk through all of them. What it
+// said is kept by the append, which finds the parent before it makes the child.
+const AGENTS_FREE_TO_GO: &str = "
+CREATE TABLE agents_anew (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    tree INTEGER NOT NULL REFERENCES trees,
+    parent INTEGER,
+    definition TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    inspectable INTEGER NOT NULL
+) STRICT;
+INSERT INTO agents_anew SELECT key, id, tree, parent, definition, depth, inspectable FROM agents;
+DROP TABLE agents;
+ALTER TABLE agents_anew RENAME TO agents;
+CREATE INDEX agents_tree ON agents (tree);
+";
+
+const JOURNAL: &str = "
+-- What stood in files. A hash only finds contents; two that share one are two.
+CREATE TABLE blobs (
+    key INTEGER PRIMARY KEY,
+    hash INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+) STRICT;
+CREATE INDEX blobs_hash ON blobs (hash);
+
+-- In the order they were recorded, across all trees.
+CREATE TABLE file_changes (
+    n INTEGER PRIMARY KEY,
+    tree INTEGER NOT NULL REFERENCES trees,
+    agent INTEGER NOT NULL,
+    definition TEXT NOT NULL,
+    call TEXT NOT NULL,
+    path TEXT NOT NULL,
+    before INTEGER REFERENCES blobs,
+    after INTEGER REFERENCES blobs,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX file_changes_tree ON file_changes (tree);
+CREATE INDEX file_changes_path ON file_changes (path);
+CREATE INDEX file_changes_before ON file_changes (before);
+CREATE INDEX file_changes_after ON file_changes (after);
+";

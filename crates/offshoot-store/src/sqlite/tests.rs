@@ -1,12 +1,13 @@
-//! What only a look inside can test: full disks, groups, old counters.
+//! What only a look inside can test: full disks, groups, old counters, old files.
 
 use std::path::Path;
 
 use offshoot_types::command::{Command, Order};
-use offshoot_types::id::{CommandId, Epoch, Pos, Timestamp, TreeId};
+use offshoot_types::id::{AgentId, CallId, CommandId, Epoch, Pos, Timestamp, TreeId};
+use offshoot_types::journal::{Change, Recorded, Writer};
 use offshoot_types::store::{StoreError, StoreErrorKind};
 
-use super::Sqlite;
+use super::{Sqlite, schema};
 use crate::backend::{Backend, Write, Written};
 use crate::chat;
 use crate::contract::scene::{Child, Scene};
@@ -273,4 +274,155 @@ fn a_group_that_sqlite_rolls_back_fails_as_a_whole() {
         "CREATE TEMP TRIGGER saboteur AFTER INSERT ON entries WHEN new.tree = 2
         BEGIN SELECT RAISE(ROLLBACK, 'sabotage'); END",
     );
+}
+
+/// What the tables of a file are, as SQLite tells it.
+fn tables(sqlite: &Sqlite) -> Vec<(String, Option<String>)> {
+    let sql = "SELECT name, sql FROM sqlite_schema ORDER BY name";
+    let mut statement = sqlite.connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_file_of_the_first_version_is_brought_to_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("offshoot.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    schema::upgrade(&connection, 0, 1).unwrap();
+    // Nothing that is written here needs more than the first version has.
+    let mut old = Sqlite::over(connection, "old".to_owned());
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c"]);
+    scene.spawn("s", "c", "child", Child::Inspectable);
+    let epoch = claim(&mut old, &scene);
+    assert_eq!(kinds(&old.commit(vec![append(&mut scene, epoch)])), [None]);
+    let entries = old.entries(scene.tree(), Pos::ZERO, 99).unwrap();
+    drop(old);
+
+    let mut sqlite = reopened(&path);
+    assert_eq!(
+        sqlite.entries(scene.tree(), Pos::ZERO, 99).unwrap(),
+        entries
+    );
+    assert_eq!(
+        sqlite.chat_rows(scene.tree()).unwrap(),
+        chat::fold(&entries)
+    );
+    assert_eq!(tables(&sqlite), tables(&Sqlite::in_memory().unwrap()));
+    let keys = "SELECT count(*) FROM pragma_foreign_key_check";
+    let broken: i64 = sqlite
+        .connection
+        .query_row(keys, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(broken, 0);
+    let enforced: i64 = (sqlite.connection)
+        .pragma_query_value(None, "foreign_keys", |row| row.get(0))
+        .unwrap();
+    assert_eq!(enforced, 1, "they are on again");
+    // The owner of then is still the owner, and goes on where it was.
+    scene.answer("child", "3 files").settle("child");
+    scene.finish("s", "c", &[("child", 1)]);
+    let more = append(&mut scene, epoch);
+    let results = sqlite.commit(vec![more, change(&scene, epoch, "a", "b")]);
+    assert_eq!(kinds(&results), [None, None]);
+    let delete = Write::Delete(scene.tree().clone(), epoch);
+    assert_eq!(kinds(&sqlite.commit(vec![delete])), [None]);
+}
+
+fn change(scene: &Scene, epoch: Epoch, before: &str, after: &str) -> Write {
+    let recorded = Recorded {
+        writer: Writer {
+            agent: AgentId::new(scene.tree().as_str()),
+            definition: "build".to_owned(),
+            at: Timestamp::new(1),
+        },
+        call: CallId::new("c"),
+        change: Change {
+            path: "/file".to_owned(),
+            before: Some(before.as_bytes().to_vec()),
+            after: Some(after.as_bytes().to_vec()),
+        },
+    };
+    Write::Journal(scene.tree().clone(), epoch, recorded)
+}
+
+fn rows(sqlite: &Sqlite, table: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    let count = sqlite.connection.query_row(&sql, [], |row| row.get(0));
+    count.unwrap()
+}
+
+#[test]
+fn contents_are_stored_once_and_go_with_their_last_change() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let (mut one, mut two) = (Scene::opened("one"), Scene::opened("two"));
+    let (first, second) = (claim(&mut sqlite, &one), claim(&mut sqlite, &two));
+    let group = vec![
+        append(&mut one, first),
+        append(&mut two, second),
+        change(&one, first, "a", "b"),
+        change(&one, first, "b", "a"),
+        change(&one, first, "a", "c"),
+        change(&two, second, "c", "d"),
+    ];
+    assert_eq!(kinds(&sqlite.commit(group)), [None; 6]);
+    assert_eq!(rows(&sqlite, "blobs"), 4);
+    let delete = Write::Delete(one.tree().clone(), first);
+    assert_eq!(kinds(&sqlite.commit(vec![delete])), [None]);
+    assert_eq!(rows(&sqlite, "blobs"), 2, "what the other tree names stays");
+    let delete = Write::Delete(two.tree().clone(), second);
+    assert_eq!(kinds(&sqlite.commit(vec![delete])), [None]);
+    for table in [
+        "blobs",
+        "file_changes",
+        "entries",
+        "runs",
+        "agents",
+        "commands",
+        "chat_sessions",
+        "chat_messages",
+        "chat_parts",
+    ] {
+        assert_eq!(rows(&sqlite, table), 0, "{table}");
+    }
+}
+
+#[test]
+fn contents_that_share_a_hash_are_not_mixed_up() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let mut scene = Scene::opened("s");
+    let epoch = claim(&mut sqlite, &scene);
+    let write = change(&scene, epoch, "a", "b");
+    sqlite.commit(vec![append(&mut scene, epoch), write]);
+    // As if both had the hash of the other one, too.
+    let swap = "INSERT INTO blobs (hash, bytes)
+        SELECT one.hash, other.bytes FROM blobs AS one, blobs AS other WHERE one.key < other.key;
+        UPDATE blobs SET bytes = x'00' WHERE key = 1";
+    sqlite.connection.execute_batch(swap).unwrap();
+    sqlite.commit(vec![change(&scene, epoch, "a", "a")]);
+    let changes = sqlite.changes(scene.tree()).unwrap();
+    assert_eq!(changes[1].change.before.as_deref(), Some("a".as_bytes()));
+    assert_eq!(changes[1].change.after.as_deref(), Some("a".as_bytes()));
+    assert_eq!(changes[0].change.before.as_deref(), Some([0].as_slice()));
+}
+
+#[test]
+fn a_change_that_fails_leaves_nothing() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let (mut one, two) = (Scene::opened("one"), Scene::opened("two"));
+    let (first, second) = (claim(&mut sqlite, &one), claim(&mut sqlite, &two));
+    let group = vec![
+        append(&mut one, first),
+        change(&two, second, "a", "b"),
+        change(&one, Epoch::new(99), "c", "d"),
+        Write::Delete(one.tree().clone(), Epoch::new(99)),
+    ];
+    let (conflict, fenced) = (StoreErrorKind::Conflict, StoreErrorKind::Fenced);
+    assert_eq!(
+        kinds(&sqlite.commit(group)),
+        [None, Some(conflict), Some(fenced), Some(fenced)]
+    );
+    assert_eq!(rows(&sqlite, "blobs"), 0);
+    assert_eq!(count(&mut sqlite, one.tree()), 3);
 }
