@@ -150,6 +150,14 @@ struct Handle {
     parked: Parked,
 }
 
+/// Where a command got to.
+enum Reached {
+    /// The session that carries it out.
+    Session(Handle),
+    /// It is done.
+    Done(Receipt),
+}
+
 impl Handle {
     fn is_live(&self) -> bool {
         !self.orders.is_closed()
@@ -191,11 +199,9 @@ impl Runtime {
         let store = &self.inner.parts.store;
         let mut submitted_at = None;
         loop {
-            if let Some(receipt) = store.receipt(&command.id).await? {
-                return Ok(receipt);
-            }
-            match self.handle(&command).await {
-                Ok(handle) => {
+            match self.reach(&command).await {
+                Ok(Reached::Done(receipt)) => return Ok(receipt),
+                Ok(Reached::Session(handle)) => {
                     if let Some(receipt) = order(&handle, &command).await {
                         return refuse_second_opening(&command, receipt);
                     }
@@ -296,14 +302,18 @@ impl Runtime {
         }
     }
 
-    /// Returns the session of a command's tree, opened if need be.
-    async fn handle(&self, command: &Command) -> Result<Handle, CommandError> {
+    /// Reaches the session of a command's tree, which is opened if need be.
+    async fn reach(&self, command: &Command) -> Result<Reached, CommandError> {
         let slot = self.inner.slot(&command.tree);
         let mut held = slot.lock().await;
         if let Some(handle) = held.as_ref()
             && handle.is_live()
         {
-            return Ok(handle.clone());
+            // It looks itself whether the command was done before.
+            return Ok(Reached::Session(handle.clone()));
+        }
+        if let Some(receipt) = self.inner.parts.store.receipt(&command.id).await? {
+            return Ok(Reached::Done(receipt));
         }
         let (board, nudged) = match &command.order {
             Order::Open(opening) => self.inner.create(command, opening).await?,
@@ -328,7 +338,12 @@ impl Runtime {
         sessions.spawn(session.run());
         let handle = Handle { orders, parked };
         *held = Some(handle.clone());
-        Ok(handle)
+        Ok(match &command.order {
+            Order::Open(_) => Reached::Done(Receipt::Opened),
+            Order::Prompt(_) | Order::Cancel(_) | Order::Promote | Order::Resume => {
+                Reached::Session(handle)
+            }
+        })
     }
 }
 
@@ -413,15 +428,6 @@ impl Inner {
         opening: &Opening,
     ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
         let tree = &command.tree;
-        let lease = self.parts.store.claim(tree).await?;
-        let folded = session::load(&self.parts, &lease).await?;
-        if folded.root().is_some() {
-            self.let_go(lease).await?;
-            return Err(CommandError::Invalid(format!(
-                "session {tree} exists already"
-            )));
-        }
-        let (board, nudged) = self.boards.add(lease, &self.parts, folded);
         let event = Event::Spawned(Box::new(self.root(opening)));
         let append = Append {
             at: self.parts.env.now(),
@@ -432,12 +438,15 @@ impl Inner {
             }],
             applied: vec![(command.clone(), Receipt::Opened)],
         };
-        self.parts.store.append(&board.lease, append).await?;
+        let Some((lease, entries)) = self.parts.store.create(tree, append).await? else {
+            return Err(CommandError::Invalid(format!(
+                "session {tree} exists already"
+            )));
+        };
+        let (board, nudged) = self.boards.add(lease, &self.parts, Tree::default());
+        // The board could not be there before its lease was, so it has not heard of them.
+        board.committed(&entries);
         Ok((board, nudged))
-    }
-
-    async fn let_go(&self, lease: Lease) -> Result<(), StoreError> {
-        self.parts.store.release(lease).await.map(drop)
     }
 
     fn root(&self, opening: &Opening) -> Spawned {
@@ -500,6 +509,10 @@ impl Inner {
     /// Fails unless the command's agent is in the command's tree.
     async fn known(&self, command: &Command) -> Result<(), CommandError> {
         if matches!(command.order, Order::Open(_)) {
+            return Ok(());
+        }
+        let board = self.boards.find(&command.tree);
+        if board.is_some_and(|board| board.state().tree.agent(&command.agent).is_some()) {
             return Ok(());
         }
         match self.parts.store.tree_of(&command.agent).await? {

@@ -94,10 +94,10 @@ fn a_seed_repeats_itself_to_the_byte() {
     }
 }
 
-/// Returns how many histories it took to find a planted bug.
+/// Returns how many histories it took to find a planted bug. The rarest shows in one of a thousand.
 fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
     sabotage::plant(bug);
-    let found = (0..400).find(|&seed| {
+    let found = (0..4_000).find(|&seed| {
         world::history(Plan {
             flaw,
             ..Plan::new(seed, memory())

@@ -20,6 +20,8 @@ use crate::chat::{self, Rows};
 pub enum Write {
     /// Raise the epoch of a tree, which may be new, and mark it as owned.
     Claim(TreeId),
+    /// Raise the epoch of a tree without entries, mark it as owned, and append its first ones.
+    Create(TreeId, Append),
     /// Mark a tree as not owned, unless a command is pending or the epoch has moved on.
     Release(TreeId, Epoch),
     /// Remove a tree with everything that belongs to it, but for its epoch.
@@ -37,6 +39,10 @@ pub enum Write {
 pub enum Written {
     /// The new epoch.
     Claimed(Epoch),
+    /// The new epoch, and the entries with their places.
+    Created(Epoch, Vec<Arc<Entry>>),
+    /// The tree has entries already; nothing was written.
+    Exists,
     /// Whether the tree is released now; not if a command is pending.
     Released(bool),
     /// The tree is gone.

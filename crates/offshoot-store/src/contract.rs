@@ -39,6 +39,10 @@ checks! {
     ownership:
         one_handle_owns_a_tree_at_a_time,
         a_claim_raises_the_epoch,
+        a_tree_is_created_with_its_first_entries,
+        a_tree_that_has_entries_is_not_created,
+        a_tree_that_somebody_holds_is_not_created,
+        a_failed_creation_leaves_nothing,
         a_former_owner_is_fenced,
         a_released_lease_is_fenced,
         a_dropped_lease_frees_the_tree,

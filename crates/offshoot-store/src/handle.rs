@@ -25,7 +25,7 @@ use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{self, Change, Recorded};
 use offshoot_types::store::{
-    Append, ChatExport, Committed, Lease, Nudged, SessionSummary, Store, StoreError,
+    Append, ChatExport, Committed, Created, Lease, Nudged, SessionSummary, Store, StoreError,
 };
 use tokio::sync::oneshot;
 
@@ -171,6 +171,14 @@ impl Store for Handle {
 
     fn claim(&self, tree: &TreeId) -> BoxFuture<'_, Result<Lease, StoreError>> {
         self.send(|reply| Job::Claim(tree.clone(), reply))
+    }
+
+    fn create(
+        &self,
+        tree: &TreeId,
+        append: Append,
+    ) -> BoxFuture<'static, Result<Option<Created>, StoreError>> {
+        self.send(|reply| Job::Create(tree.clone(), append, reply))
     }
 
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {

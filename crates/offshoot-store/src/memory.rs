@@ -48,12 +48,8 @@ struct Row {
 impl Memory {
     fn write(&mut self, write: Write) -> Result<Written, StoreError> {
         match write {
-            Write::Claim(tree) => {
-                let kept = self.trees.entry(tree).or_default();
-                kept.epoch = kept.epoch.next();
-                kept.owned = true;
-                Ok(Written::Claimed(kept.epoch))
-            }
+            Write::Claim(tree) => Ok(Written::Claimed(self.claim(tree))),
+            Write::Create(tree, append) => self.create(tree, append),
             Write::Release(tree, epoch) => {
                 let pending = self.is_pending(&tree);
                 let kept = self.owned(&tree, epoch)?;
@@ -61,7 +57,10 @@ impl Memory {
                 Ok(Written::Released(!pending))
             }
             Write::Delete(tree, epoch) => self.delete(&tree, epoch),
-            Write::Append(tree, epoch, append) => self.append(&tree, epoch, append),
+            Write::Append(tree, epoch, append) => {
+                let appended = self.append(&tree, epoch, append);
+                appended.map(Written::Appended)
+            }
             Write::Journal(tree, epoch, recorded) => self.journal(tree, epoch, recorded),
             Write::Submit(command, _) => self.submit(command),
         }
@@ -75,6 +74,29 @@ impl Memory {
                 format!("write to session {tree}: another process has taken it over"),
             )),
         }
+    }
+
+    fn claim(&mut self, tree: TreeId) -> Epoch {
+        let kept = self.trees.entry(tree).or_default();
+        kept.epoch = kept.epoch.next();
+        kept.owned = true;
+        kept.epoch
+    }
+
+    fn create(&mut self, id: TreeId, append: Append) -> Result<Written, StoreError> {
+        let known = self.trees.get(&id);
+        if known.is_some_and(|kept| !kept.entries.is_empty()) {
+            return Ok(Written::Exists);
+        }
+        let before = known.map_or((Epoch::default(), false), |kept| (kept.epoch, kept.owned));
+        let epoch = self.claim(id.clone());
+        let appended = self.append(&id, epoch, append);
+        if appended.is_err()
+            && let Some(kept) = self.trees.get_mut(&id)
+        {
+            (kept.epoch, kept.owned) = before;
+        }
+        Ok(Written::Created(epoch, appended?))
     }
 
     fn delete(&mut self, id: &TreeId, epoch: Epoch) -> Result<Written, StoreError> {
@@ -107,7 +129,12 @@ impl Memory {
         Ok(Written::Journaled)
     }
 
-    fn append(&mut self, id: &TreeId, epoch: Epoch, append: Append) -> Result<Written, StoreError> {
+    fn append(
+        &mut self,
+        id: &TreeId,
+        epoch: Epoch,
+        append: Append,
+    ) -> Result<Vec<Arc<Entry>>, StoreError> {
         self.owned(id, epoch)?;
         for (command, _) in &append.applied {
             if self
@@ -158,7 +185,7 @@ impl Memory {
         for (command, receipt) in append.applied {
             self.row(command).receipt = Some(receipt);
         }
-        Ok(Written::Appended(appended))
+        Ok(appended)
     }
 
     fn row(&mut self, command: Command) -> &mut Row {

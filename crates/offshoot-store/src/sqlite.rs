@@ -124,10 +124,12 @@ impl Sqlite {
         let run = || {
             connection.prepare_cached("SAVEPOINT write")?.execute([])?;
             let written = match write {
-                Write::Claim(tree) => command::claim(connection, &tree),
+                Write::Claim(tree) => command::claim(connection, &tree).map(Written::Claimed),
+                Write::Create(tree, append) => append::create(connection, counters, &tree, append),
                 Write::Release(tree, epoch) => command::release(connection, &tree, epoch),
                 Write::Append(tree, epoch, append) => {
                     append::append(connection, counters, &tree, epoch, append)
+                        .map(Written::Appended)
                 }
                 Write::Delete(tree, epoch) => delete::delete(connection, &tree, epoch),
                 Write::Journal(tree, epoch, recorded) => {
@@ -201,6 +203,7 @@ enum Ended {
 fn tree_of(write: &Write) -> &TreeId {
     match write {
         Write::Claim(tree)
+        | Write::Create(tree, _)
         | Write::Release(tree, _)
         | Write::Delete(tree, _)
         | Write::Append(tree, _, _)
@@ -213,6 +216,7 @@ fn describe(write: &Write) -> String {
     let tree = tree_of(write);
     match write {
         Write::Claim(_) => format!("take over session {tree}"),
+        Write::Create(_, _) => format!("create session {tree}"),
         Write::Release(_, _) => format!("release session {tree}"),
         Write::Delete(_, _) => format!("delete session {tree}"),
         Write::Append(_, _, _) => format!("append to session {tree}"),

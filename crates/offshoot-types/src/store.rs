@@ -35,6 +35,16 @@ pub trait Store: Send + Sync {
     /// epoch, so that whatever a former owner still sends is refused as `Fenced`.
     fn claim(&self, tree: &TreeId) -> BoxFuture<'_, Result<Lease, StoreError>>;
 
+    /// Takes ownership of a tree that has no entry yet and appends its first ones.
+    ///
+    /// As `claim` and `append` are, but in one transaction: there is no moment in which a tree is
+    /// owned and empty. `None`, and nothing has changed, if the tree has entries. Fails as both do.
+    fn create(
+        &self,
+        tree: &TreeId,
+        append: Append,
+    ) -> BoxFuture<'static, Result<Option<Created>, StoreError>>;
+
     /// Gives ownership back, unless a command is pending: then the lease comes back.
     ///
     /// Judged and done in one transaction, so that no command falls between.
@@ -147,6 +157,9 @@ impl fmt::Debug for Lease {
         write!(f, "Lease({}, epoch {})", self.tree, self.epoch)
     }
 }
+
+/// A tree that was just created: its ownership and its first entries, with their places.
+pub type Created = (Lease, Vec<Arc<Entry>>);
 
 /// Entries to append, and commands they carry out.
 #[derive(Clone, Debug, Default)]

@@ -268,7 +268,11 @@ impl SimStore {
         }
         for (result, settling) in results.iter().zip(settling) {
             match result {
-                Ok(Written::Appended(entries)) if premature.is_none() => self.publish(entries),
+                Ok(Written::Appended(entries) | Written::Created(_, entries))
+                    if premature.is_none() =>
+                {
+                    self.publish(entries);
+                }
                 Ok(_) => {}
                 // Behind an append that failed, the next one of the same agent has a gap before it.
                 Err(error)
@@ -338,6 +342,7 @@ impl SimStore {
             }
             write @ (Write::Append(..)
             | Write::Claim(_)
+            | Write::Create(..)
             | Write::Release(..)
             | Write::Delete(..)
             | Write::Journal(..)
@@ -411,6 +416,7 @@ fn is_a_look(write: &Write) -> bool {
     match write {
         Write::Append(_, _, append) => append.entries.is_empty(),
         Write::Claim(_)
+        | Write::Create(..)
         | Write::Release(..)
         | Write::Delete(..)
         | Write::Journal(..)

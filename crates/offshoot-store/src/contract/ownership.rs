@@ -1,7 +1,10 @@
 //! One owner of a tree at a time.
 
+use std::sync::{Arc, Mutex};
+
 use offshoot_types::command::{Command, Order, Receipt};
-use offshoot_types::id::{AgentId, CommandId, Pos, Timestamp};
+use offshoot_types::event::Entry;
+use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp};
 use offshoot_types::store::{Lease, StoreErrorKind};
 
 use super::scene::{Child, Scene};
@@ -36,11 +39,89 @@ pub(super) async fn a_claim_raises_the_epoch(a: Handle, b: Handle) {
     assert!(second.epoch > epoch, "{} > {epoch}", second.epoch);
 }
 
+pub(super) async fn a_tree_is_created_with_its_first_entries(a: Handle, b: Handle) {
+    let heard: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let sink = Arc::clone(&heard);
+    a.listen(
+        Arc::new(move |entries| {
+            let places = entries.iter().map(|entry| entry.pos.get());
+            sink.lock().expect("no panic").extend(places);
+        }),
+        Arc::new(|_| {}),
+    );
+    let mut scene = Scene::opened("s");
+    let mut append = scene.take();
+    append.applied.push((resume(&scene, "c"), Receipt::Opened));
+    let created = a.create(scene.tree(), append).await.expect("nobody has it");
+    let (lease, entries) = created.expect("it is new");
+    let log = b.entries(scene.tree(), Pos::ZERO, 99).await;
+    let created: Vec<Entry> = entries.iter().map(|entry| entry.as_ref().clone()).collect();
+    assert_eq!(log.expect("it can be read"), created);
+    assert_eq!(
+        *heard.lock().expect("no panic"),
+        [1, 2, 3],
+        "before the reply"
+    );
+    let receipt = b.receipt(&CommandId::new("c")).await;
+    assert_eq!(receipt.expect("it can be read"), Some(Receipt::Opened));
+    let claimed = b.claim(scene.tree()).await;
+    assert_eq!(kind(claimed), Some(StoreErrorKind::Held));
+    scene.say("s", "m", "well");
+    assert_eq!(self::append(&a, &lease, &mut scene).await, Ok(()));
+}
+
+pub(super) async fn a_tree_that_has_entries_is_not_created(a: Handle, b: Handle) {
+    let mut scene = Scene::opened("s");
+    let lease = write(&a, &mut scene).await;
+    let epoch = lease.epoch;
+    drop(lease);
+    let again = Scene::opened("s").take();
+    let created = b
+        .create(scene.tree(), again)
+        .await
+        .expect("it was given up");
+    assert!(created.is_none(), "it has entries");
+    let log = b.entries(scene.tree(), Pos::ZERO, 99).await;
+    assert_eq!(log.expect("it can be read").len(), 3);
+    let lease = a.claim(scene.tree()).await.expect("nobody has it");
+    assert_eq!(lease.epoch, epoch.next(), "nothing has changed");
+}
+
+pub(super) async fn a_tree_that_somebody_holds_is_not_created(a: Handle, b: Handle) {
+    let mut scene = Scene::opened("s");
+    let append = scene.take();
+    let lease = a.claim(scene.tree()).await.expect("nobody has it");
+    let created = b.create(scene.tree(), append.clone()).await;
+    assert_eq!(kind(created), Some(StoreErrorKind::Held));
+    // Whoever only claimed it left nothing behind but an epoch.
+    let epoch = lease.epoch;
+    drop(lease);
+    let created = b
+        .create(scene.tree(), append)
+        .await
+        .expect("it was given up");
+    let (lease, _) = created.expect("it has no entries");
+    assert!(lease.epoch > epoch, "{} > {epoch}", lease.epoch);
+}
+
+pub(super) async fn a_failed_creation_leaves_nothing(a: Handle, b: Handle) {
+    let mut scene = Scene::opened("s");
+    let good = scene.clone().take();
+    let bad = scene.settle("s").settle("s").take();
+    let created = a.create(scene.tree(), bad).await;
+    assert_eq!(kind(created), Some(StoreErrorKind::Conflict));
+    let log = a.entries(scene.tree(), Pos::ZERO, 99).await;
+    assert_eq!(log.expect("it can be read"), []);
+    let created = b.create(scene.tree(), good).await.expect("nobody has it");
+    let (lease, _) = created.expect("it is new");
+    assert_eq!(lease.epoch, Epoch::new(1));
+}
+
 pub(super) async fn a_former_owner_is_fenced(a: Handle, b: Handle) {
     let mut scene = Scene::opened("s");
     let lease = write(&a, &mut scene).await;
     // A process that lost its lock without noticing: it still has the epoch.
-    let former = Lease::new(lease.tree.clone(), lease.epoch, std::sync::Arc::new(()));
+    let former = Lease::new(lease.tree.clone(), lease.epoch, Arc::new(()));
     drop(lease);
     let lease = b.claim(scene.tree()).await.expect("it was given up");
     let mut late = scene.clone();
@@ -170,7 +251,7 @@ pub(super) async fn a_deleted_tree_may_be_opened_anew(a: Handle, b: Handle) {
     let mut scene = Scene::opened("s");
     let mut anew = scene.clone();
     let lease = everything(&a, &mut scene).await;
-    let former = Lease::new(lease.tree.clone(), lease.epoch, std::sync::Arc::new(()));
+    let former = Lease::new(lease.tree.clone(), lease.epoch, Arc::new(()));
     a.delete(lease).await.expect("it is ours");
     let lease = everything(&b, &mut anew).await;
     assert!(

@@ -13,7 +13,7 @@ use offshoot_types::command::Command;
 use offshoot_types::event::Entry;
 use offshoot_types::id::{Epoch, Timestamp, TreeId};
 use offshoot_types::journal::Recorded;
-use offshoot_types::store::{Append, Lease, StoreError, StoreErrorKind};
+use offshoot_types::store::{Append, Created, Lease, StoreError, StoreErrorKind};
 use tokio::sync::oneshot;
 
 use super::mailbox::Mailbox;
@@ -29,6 +29,7 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 /// What is asked of the writer.
 pub(super) enum Job {
     Claim(TreeId, Reply<Lease>),
+    Create(TreeId, Append, Reply<Option<Created>>),
     Release(Lease, Reply<Option<Lease>>),
     Delete(Lease, Reply<()>),
     Append(TreeId, Epoch, Append, Reply<Vec<Arc<Entry>>>),
@@ -39,6 +40,7 @@ pub(super) enum Job {
 /// Who waits for a write, and with what.
 enum Waiting {
     Claim(TreeId, Arc<Hold>, Reply<Lease>),
+    Create(TreeId, Arc<Hold>, Reply<Option<Created>>),
     Release(Lease, Reply<Option<Lease>>),
     Delete(Lease, Reply<()>),
     Append(Reply<Vec<Arc<Entry>>>),
@@ -88,16 +90,21 @@ impl Writer {
     /// Turns a job into a write, or answers it at once.
     fn admit(&mut self, job: Job) -> Option<(Write, Waiting)> {
         match job {
-            Job::Claim(tree, reply) => match self.place.hold(&tree) {
-                Ok(Some(hold)) => Some((
+            Job::Claim(tree, reply) => match self.hold(&tree) {
+                Ok(hold) => Some((
                     Write::Claim(tree.clone()),
                     Waiting::Claim(tree, hold, reply),
                 )),
-                Ok(None) => {
-                    let message = format!("take over session {tree}: another process has it");
-                    answer(reply, Err(StoreError::new(StoreErrorKind::Held, message)));
+                Err(error) => {
+                    answer(reply, Err(error));
                     None
                 }
+            },
+            Job::Create(tree, append, reply) => match self.hold(&tree) {
+                Ok(hold) => Some((
+                    Write::Create(tree.clone(), append),
+                    Waiting::Create(tree, hold, reply),
+                )),
                 Err(error) => {
                     answer(reply, Err(error));
                     None
@@ -125,6 +132,14 @@ impl Writer {
         }
     }
 
+    /// Takes hold of a tree.
+    fn hold(&self, tree: &TreeId) -> Result<Arc<Hold>, StoreError> {
+        self.place.hold(tree)?.ok_or_else(|| {
+            let message = format!("take over session {tree}: another process has it");
+            StoreError::new(StoreErrorKind::Held, message)
+        })
+    }
+
     /// Tells the subscriber what was committed, each tree's entries at once.
     fn publish(&self, results: &[Result<Written, StoreError>]) {
         let Some((committed, _)) = self.listeners.get() else {
@@ -133,7 +148,7 @@ impl Writer {
         let mut trees: Vec<Vec<Arc<Entry>>> = Vec::new();
         let mut places: HashMap<&TreeId, usize> = HashMap::new();
         for result in results {
-            let Ok(Written::Appended(entries)) = result else {
+            let Ok(Written::Appended(entries) | Written::Created(_, entries)) = result else {
                 continue;
             };
             let Some(first) = entries.first() else {
@@ -157,6 +172,11 @@ impl Writer {
                 self.held.keep(&tree, &hold);
                 answer(reply, Ok(Lease::new(tree, epoch, hold)));
             }
+            (Waiting::Create(tree, hold, reply), Ok(Written::Created(epoch, entries))) => {
+                self.held.keep(&tree, &hold);
+                answer(reply, Ok(Some((Lease::new(tree, epoch, hold), entries))));
+            }
+            (Waiting::Create(_, _, reply), Ok(Written::Exists)) => answer(reply, Ok(None)),
             (Waiting::Release(lease, reply), Ok(Written::Released(released))) => {
                 if released {
                     self.held.let_go(&lease.tree);
@@ -187,6 +207,7 @@ impl Waiting {
     fn fail(self, error: StoreError) {
         match self {
             Self::Claim(_, _, reply) => answer(reply, Err(error)),
+            Self::Create(_, _, reply) => answer(reply, Err(error)),
             Self::Release(_, reply) => answer(reply, Err(error)),
             Self::Append(reply) => answer(reply, Err(error)),
             Self::Delete(_, reply) => answer(reply, Err(error)),

@@ -21,6 +21,23 @@ use super::read::signed;
 use crate::backend::Written;
 use crate::chat::has_rows;
 
+/// Makes a tree with its first entries, unless it has some.
+pub(super) fn create(
+    connection: &Connection,
+    counters: &mut Counters,
+    id: &TreeId,
+    append: Append,
+) -> Result<Written, Failure> {
+    let sql = "SELECT 1 FROM trees WHERE id = ?1 AND pos > 0";
+    if connection.prepare_cached(sql)?.exists([id.as_str()])? {
+        return Ok(Written::Exists);
+    }
+    let epoch = command::claim(connection, id)?;
+    counters.forget(id);
+    let entries = self::append(connection, counters, id, epoch, append)?;
+    Ok(Written::Created(epoch, entries))
+}
+
 /// Appends entries to a tree, and marks the commands they carry out as done.
 pub(super) fn append(
     connection: &Connection,
@@ -28,7 +45,7 @@ pub(super) fn append(
     id: &TreeId,
     epoch: Epoch,
     append: Append,
-) -> Result<Written, Failure> {
+) -> Result<Vec<Arc<Entry>>, Failure> {
     let count = append.entries.len() as u64;
     let tree = advance(connection, counters, id, epoch, (count, append.at))?;
     for (command, receipt) in &append.applied {
@@ -44,7 +61,7 @@ pub(super) fn append(
     for new in append.entries {
         appended.push(place.entry(new)?);
     }
-    Ok(Written::Appended(appended))
+    Ok(appended)
 }
 
 /// Returns where a tree is, if it is ours; writes nothing.

@@ -14,13 +14,13 @@ use super::read::{number, signed, text};
 use crate::backend::Written;
 
 /// Raises the epoch of a tree, which may be new.
-pub(super) fn claim(connection: &Connection, tree: &TreeId) -> Result<Written, Failure> {
+pub(super) fn claim(connection: &Connection, tree: &TreeId) -> Result<Epoch, Failure> {
     let sql = "INSERT INTO trees (id, epoch, owned) VALUES (?1, 1, 1)
         ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, owned = 1
         RETURNING epoch";
     let mut statement = connection.prepare_cached(sql)?;
     let epoch = statement.query_row([tree.as_str()], |row| number(row, 0))?;
-    Ok(Written::Claimed(Epoch::new(epoch)))
+    Ok(Epoch::new(epoch))
 }
 
 /// Gives a tree up, unless a command is pending.

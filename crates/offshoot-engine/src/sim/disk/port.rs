@@ -12,7 +12,8 @@ use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Change, Recorded, Writer};
 use offshoot_types::store::{
-    Append, ChatExport, Committed, Lease, Nudged, SessionSummary, Store, StoreError, StoreErrorKind,
+    Append, ChatExport, Committed, Created, Lease, Nudged, SessionSummary, Store, StoreError,
+    StoreErrorKind,
 };
 
 use super::{Disk, SimStore};
@@ -22,6 +23,25 @@ struct Lock {
     disk: Arc<Disk>,
     tree: TreeId,
     process: u32,
+}
+
+impl Disk {
+    /// Takes the lock of a tree, until it is dropped.
+    fn lock(self: &Arc<Self>, tree: &TreeId, process: u32) -> Result<Arc<Lock>, StoreError> {
+        let mut locks = self.locks.lock().unwrap();
+        if locks.contains_key(tree) {
+            return Err(StoreError::new(
+                StoreErrorKind::Held,
+                "claim: somebody has it",
+            ));
+        }
+        locks.insert(tree.clone(), process);
+        Ok(Arc::new(Lock {
+            disk: self.clone(),
+            tree: tree.clone(),
+            process,
+        }))
+    }
 }
 
 impl Drop for Lock {
@@ -44,26 +64,39 @@ impl Store for SimStore {
         let tree = tree.clone();
         Box::pin(async move {
             self.disk.chance.pause().await;
-            {
-                let mut locks = self.disk.locks.lock().unwrap();
-                if locks.contains_key(&tree) {
-                    return Err(StoreError::new(
-                        StoreErrorKind::Held,
-                        "claim: somebody has it",
-                    ));
-                }
-                locks.insert(tree.clone(), self.process);
-            }
-            let lock = Arc::new(Lock {
-                disk: self.disk.clone(),
-                tree: tree.clone(),
-                process: self.process,
-            });
+            let lock = self.disk.lock(&tree, self.process)?;
             let claimed = self.send(Write::Claim(tree.clone())).await?;
             let Written::Claimed(epoch) = claimed else {
                 panic!("claim answered {claimed:?}");
             };
             Ok(Lease::new(tree, epoch, lock))
+        })
+    }
+
+    fn create(
+        &self,
+        tree: &TreeId,
+        append: Append,
+    ) -> BoxFuture<'static, Result<Option<Created>, StoreError>> {
+        let tree = tree.clone();
+        let lock = match self.disk.lock(&tree, self.process) {
+            Ok(lock) => lock,
+            Err(error) => return Box::pin(async move { Err(error) }),
+        };
+        let sent = self.send(Write::Create(tree.clone(), append));
+        Box::pin(async move {
+            match sent.await? {
+                Written::Created(epoch, entries) => {
+                    Ok(Some((Lease::new(tree, epoch, lock), entries)))
+                }
+                Written::Exists => Ok(None),
+                written @ (Written::Claimed(_)
+                | Written::Released(_)
+                | Written::Deleted
+                | Written::Appended(_)
+                | Written::Journaled
+                | Written::Submitted) => panic!("create answered {written:?}"),
+            }
         })
     }
 
