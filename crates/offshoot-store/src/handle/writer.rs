@@ -176,7 +176,10 @@ impl Writer {
                 self.held.keep(&tree, &hold);
                 answer(reply, Ok(Some((Lease::new(tree, epoch, hold), entries))));
             }
-            (Waiting::Create(_, _, reply), Ok(Written::Exists)) => answer(reply, Ok(None)),
+            (Waiting::Create(_, hold, reply), Ok(Written::Exists)) => {
+                drop(hold);
+                answer(reply, Ok(None));
+            }
             (Waiting::Release(lease, reply), Ok(Written::Released(released))) => {
                 if released {
                     self.held.let_go(&lease.tree);
@@ -204,10 +207,17 @@ impl Writer {
 }
 
 impl Waiting {
+    /// Answers with an error, after what was held for it has been let go.
     fn fail(self, error: StoreError) {
         match self {
-            Self::Claim(_, _, reply) => answer(reply, Err(error)),
-            Self::Create(_, _, reply) => answer(reply, Err(error)),
+            Self::Claim(_, hold, reply) => {
+                drop(hold);
+                answer(reply, Err(error));
+            }
+            Self::Create(_, hold, reply) => {
+                drop(hold);
+                answer(reply, Err(error));
+            }
             Self::Release(_, reply) => answer(reply, Err(error)),
             Self::Append(reply) => answer(reply, Err(error)),
             Self::Delete(_, reply) => answer(reply, Err(error)),
