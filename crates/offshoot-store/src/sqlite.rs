@@ -115,50 +115,58 @@ impl Sqlite {
         read().map_err(|failure: Failure| failure.explain(&self.place, what))
     }
 
-    /// Carries out one write, alone: what it did is undone if it fails.
-    fn write(&mut self, write: Write) -> Result<Written, Ended> {
+    /// Carries out one write; what it has done so far stays if it fails.
+    fn carry_out(&mut self, write: Write) -> Result<Written, StoreError> {
         let what = describe(&write);
-        let tree = tree_of(&write).clone();
         let connection = &self.connection;
         let counters = &mut self.counters;
-        let run = || {
-            connection.prepare_cached("SAVEPOINT write")?.execute([])?;
-            let written = match write {
-                Write::Claim(tree) => command::claim(connection, &tree).map(Written::Claimed),
-                Write::Create(tree, append) => append::create(connection, counters, &tree, append),
-                Write::Release(tree, epoch) => command::release(connection, &tree, epoch),
-                Write::Append(tree, epoch, append) => {
-                    append::append(connection, counters, &tree, epoch, append)
-                        .map(Written::Appended)
-                }
-                Write::Delete(tree, epoch) => delete::delete(connection, &tree, epoch),
-                Write::Journal(tree, epoch, recorded) => {
-                    journal::record(connection, counters, &tree, epoch, &recorded)
-                }
-                Write::Submit(command, at) => command::submit(connection, &command, at),
-            }?;
-            connection.prepare_cached("RELEASE write")?.execute([])?;
-            Ok(written)
-        };
-        let failure = match run() {
-            Ok(written) => {
-                let over = matches!(
-                    written,
-                    Written::Claimed(_) | Written::Released(true) | Written::Deleted
-                );
-                if over {
-                    self.counters.forget(&tree);
-                }
-                return Ok(written);
+        let written = match write {
+            Write::Claim(tree) => {
+                counters.forget(&tree);
+                command::claim(connection, &tree).map(Written::Claimed)
             }
-            Err(failure) => failure,
+            Write::Create(tree, append) => append::create(connection, counters, &tree, append),
+            Write::Release(tree, epoch) => {
+                counters.forget(&tree);
+                command::release(connection, &tree, epoch)
+            }
+            Write::Delete(tree, epoch) => {
+                counters.forget(&tree);
+                delete::delete(connection, &tree, epoch)
+            }
+            Write::Append(tree, epoch, append) => {
+                append::append(connection, counters, &tree, epoch, append).map(Written::Appended)
+            }
+            Write::Journal(tree, epoch, recorded) => {
+                journal::record(connection, counters, &tree, epoch, &recorded)
+            }
+            Write::Submit(command, at) => command::submit(connection, &command, at),
         };
-        let error = Failure::explain(failure, &self.place, &what);
-        self.counters.forget(&tree);
-        if self.connection.is_autocommit() || self.undo().is_err() {
-            return Err(Ended::Group(error));
-        }
-        Err(Ended::Write(error))
+        written.map_err(|failure| failure.explain(&self.place, &what))
+    }
+
+    /// Carries out one write, alone: what it did is undone if it fails.
+    fn write(&mut self, write: Write) -> Result<Written, Ended> {
+        let tree = tree_of(&write).clone();
+        let begun = execute(&self.connection, "SAVEPOINT write");
+        let begun = begun.map_err(|failure| self.explain(failure, "begin to write"));
+        let written = begun.and_then(|()| self.carry_out(write));
+        let written = written.and_then(|written| {
+            let kept = execute(&self.connection, "RELEASE write");
+            kept.map_err(|failure| self.explain(failure, "write"))?;
+            Ok(written)
+        });
+        written.map_err(|error| {
+            self.counters.forget(&tree);
+            if self.connection.is_autocommit() || self.undo().is_err() {
+                return Ended::Group(error);
+            }
+            Ended::Write(error)
+        })
+    }
+
+    fn explain(&self, failure: rusqlite::Error, what: &str) -> StoreError {
+        Failure::from(failure).explain(&self.place, what)
     }
 
     fn undo(&self) -> rusqlite::Result<()> {
@@ -166,19 +174,67 @@ impl Sqlite {
             .execute_batch("ROLLBACK TO write; RELEASE write")
     }
 
-    /// Fails a whole group. The counters have moved with it, so they are read again.
+    fn begin(&self) -> Result<(), StoreError> {
+        let begun = execute(&self.connection, "BEGIN IMMEDIATE");
+        begun.map_err(|failure| self.explain(failure, "begin to write"))
+    }
+
+    /// Commits a group that has begun; if any of it fails, the caller rolls all of it back.
+    ///
+    /// Almost every group is good, and a savepoint around each write is dear: a copy of every page
+    /// that the write changes.
+    fn together(&mut self, group: Vec<Write>) -> Result<Vec<Written>, StoreError> {
+        let mut done = Vec::with_capacity(group.len());
+        for write in group {
+            done.push(self.carry_out(write)?);
+        }
+        let committed = execute(&self.connection, "COMMIT");
+        committed.map_err(|failure| self.explain(failure, "commit"))?;
+        Ok(done)
+    }
+
+    /// Commits what is good of a group: each write is a savepoint and fails alone (R6).
+    fn one_by_one(&mut self, group: Vec<Write>) -> Vec<Result<Written, StoreError>> {
+        let of = group.len();
+        let mut results = Vec::with_capacity(of);
+        if let Err(error) = self.begin() {
+            return self.abandon(results, of, &error);
+        }
+        for write in group {
+            match self.write(write) {
+                Ok(written) => results.push(Ok(written)),
+                Err(Ended::Write(error)) => results.push(Err(error)),
+                Err(Ended::Group(error)) => return self.abandon(results, of, &error),
+            }
+        }
+        match execute(&self.connection, "COMMIT") {
+            Ok(()) => results,
+            Err(failure) => {
+                let error = self.explain(failure, "commit");
+                self.abandon(results, of, &error)
+            }
+        }
+    }
+
+    /// Leaves a transaction. The counters have moved with it, so they are read again.
+    fn roll_back(&mut self) -> Result<(), StoreError> {
+        self.counters.clear();
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        let rolled_back = self.connection.execute_batch("ROLLBACK");
+        rolled_back.map_err(|failure| self.explain(failure, "roll back"))
+    }
+
+    /// Fails a whole group.
     fn abandon(
         &mut self,
         done: Vec<Result<Written, StoreError>>,
         of: usize,
         error: &StoreError,
     ) -> Vec<Result<Written, StoreError>> {
-        self.counters.clear();
-        if !self.connection.is_autocommit()
-            && let Err(failure) = self.connection.execute_batch("ROLLBACK")
-        {
-            let failure = Failure::from(failure).explain(&self.place, "roll back");
-            return vec![Err(failure); of].into_iter().collect();
+        if let Err(failure) = self.roll_back() {
+            return vec![Err(failure); of];
         }
         let mut results: Vec<_> = done
             .into_iter()
@@ -190,6 +246,12 @@ impl Sqlite {
         results.resize(of, Err(error.clone()));
         results
     }
+}
+
+/// Executes a statement that has no parameters.
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
 }
 
 /// What a failing write took with it.
@@ -228,31 +290,21 @@ fn describe(write: &Write) -> String {
 impl Backend for Sqlite {
     fn commit(&mut self, group: Vec<Write>) -> Vec<Result<Written, StoreError>> {
         let of = group.len();
-        let mut results = Vec::with_capacity(of);
         if of == 0 {
-            return results;
+            return Vec::new();
         }
-        let execute = |connection: &Connection, sql| {
-            let mut statement = connection.prepare_cached(sql)?;
-            statement.execute([])
-        };
-        if let Err(failure) = execute(&self.connection, "BEGIN IMMEDIATE") {
-            let error = Failure::from(failure).explain(&self.place, "begin to write");
-            return self.abandon(results, of, &error);
+        if let Err(error) = self.begin() {
+            return self.abandon(Vec::new(), of, &error);
         }
-        for write in group {
-            match self.write(write) {
-                Ok(written) => results.push(Ok(written)),
-                Err(Ended::Write(error)) => results.push(Err(error)),
-                Err(Ended::Group(error)) => return self.abandon(results, of, &error),
-            }
-        }
-        match execute(&self.connection, "COMMIT") {
-            Ok(_) => results,
-            Err(failure) => {
-                let error = Failure::from(failure).explain(&self.place, "commit");
-                self.abandon(results, of, &error)
-            }
+        // A single write has nobody that its failure could take along.
+        let again = (of > 1).then(|| group.clone());
+        match self.together(group) {
+            Ok(done) => done.into_iter().map(Ok).collect(),
+            Err(error) => match (self.roll_back(), again) {
+                (Ok(()), Some(group)) => self.one_by_one(group),
+                (Ok(()), None) => vec![Err(error); of],
+                (Err(failure), _) => vec![Err(failure); of],
+            },
         }
     }
 
