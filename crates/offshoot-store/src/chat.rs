@@ -16,6 +16,7 @@ mod transcript;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, Origin, Spawned};
 use offshoot_types::id::AgentId;
@@ -87,8 +88,9 @@ impl Source for Logs<'_> {
         Ok(self.workspace.map(str::to_owned))
     }
 
-    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Entry>>, Infallible> {
+    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Arc<Entry>>>, Infallible> {
         let log = self.opaque.get(agent);
-        Ok(log.map(|log| log.iter().copied().cloned().collect()))
+        let own = |log: &Vec<&Entry>| log.iter().map(|&entry| Arc::new(entry.clone())).collect();
+        Ok(log.map(own))
     }
 }

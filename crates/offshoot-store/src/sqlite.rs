@@ -20,6 +20,7 @@ mod read;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod young;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -4,6 +4,8 @@
 //! opaque child at the moment its run is told. It is called only for agents
 //! whose rows are kept somewhere: in the tables, or nested in a parent's part.
 
+use std::sync::Arc;
+
 use offshoot_types::event::{Entry, Event, Origin, Spawned};
 use offshoot_types::id::{AgentId, CallId, MessageId, RunId, Timestamp};
 use offshoot_types::json::RawJson;
@@ -24,7 +26,7 @@ pub(crate) trait Source {
     fn workspace(&mut self) -> Result<Option<String>, Self::Error>;
 
     /// Returns the log of an agent so far; `None` if it has rows of its own.
-    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Entry>>, Self::Error>;
+    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Arc<Entry>>>, Self::Error>;
 }
 
 /// Returns what an entry does to the rows of its agent.

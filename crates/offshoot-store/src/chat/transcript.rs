@@ -5,6 +5,8 @@
 //! its own parts first. What grows over the cap is replaced by a reference: the
 //! log keeps the whole.
 
+use std::sync::Arc;
+
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, Timestamp};
 use offshoot_types::json::RawJson;
@@ -22,7 +24,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// Returns the transcript of a run of an agent, given that agent's log.
 pub(super) fn nest<E>(
     run: &RunId,
-    log: &[Entry],
+    log: &[Arc<Entry>],
     source: &mut dyn Source<Error = E>,
 ) -> Result<RawJson, E> {
     let mut sheet = Sheet::default();
@@ -107,7 +109,7 @@ struct Reference<'a> {
     truncated: bool,
 }
 
-fn render(run: &RunId, rows: &Rows, log: &[Entry]) -> RawJson {
+fn render(run: &RunId, rows: &Rows, log: &[Arc<Entry>]) -> RawJson {
     let reference = || {
         RawJson::of(&Reference {
             session_id: &run.agent,
@@ -146,7 +148,7 @@ fn session(row: &SessionRow) -> Session<'_> {
 }
 
 /// Returns the messages in the order of the log, where a prompt stands when its turn began.
-fn messages<'a>(rows: &'a Rows, log: &'a [Entry]) -> Vec<Message<'a>> {
+fn messages<'a>(rows: &'a Rows, log: &'a [Arc<Entry>]) -> Vec<Message<'a>> {
     let order = log.iter().filter_map(|entry| {
         let id = match &entry.event {
             Event::TurnStarted { prompt, .. } => prompt.as_ref()?,

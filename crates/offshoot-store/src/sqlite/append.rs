@@ -150,7 +150,8 @@ impl Place<'_> {
             self.born(&entry, spawned)?;
         }
         let agent = self.follow(&entry)?;
-        self.store(&entry, agent.key)?;
+        let bytes = self.store(&entry, agent.key)?;
+        self.tree.young.keep(&entry, bytes);
         self.take_effect(&entry, &agent)?;
         if agent.has_rows {
             chat::project(self.connection, self.tree, &entry)?;
@@ -191,6 +192,9 @@ impl Place<'_> {
             run: RunNo::ZERO,
             open: false,
         };
+        if !agent.has_rows {
+            self.tree.young.born(&entry.agent);
+        }
         self.tree.born(&entry.agent, agent);
         Ok(())
     }
@@ -243,7 +247,9 @@ impl Place<'_> {
         Ok(before)
     }
 
-    fn store(&self, entry: &Entry, agent: i64) -> Result<(), Failure> {
+    /// Stores an entry; returns how long it is.
+    fn store(&self, entry: &Entry, agent: i64) -> Result<usize, Failure> {
+        let event = serde_json::to_string(&entry.event)?;
         let sql = "INSERT INTO entries (tree, pos, agent, seq, at, event)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.connection.prepare_cached(sql)?.execute(params![
@@ -252,9 +258,9 @@ impl Place<'_> {
             agent,
             signed(entry.seq.get()),
             signed(entry.at.get()),
-            serde_json::to_string(&entry.event)?,
+            event,
         ])?;
-        Ok(())
+        Ok(event.len())
     }
 
     /// Opens, settles and delivers runs. `agent` is as it was before the entry.

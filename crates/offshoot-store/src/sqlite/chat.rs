@@ -3,6 +3,8 @@
 //! Carries out row operations in the transaction of their entry, and looks up
 //! what the derivation needs. Nothing else writes these tables.
 
+use std::sync::Arc;
+
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp, TreeId};
 use offshoot_types::message::Usage;
@@ -48,13 +50,16 @@ impl Source for Log<'_> {
         self.tree.workspace(self.connection)
     }
 
-    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Entry>>, Failure> {
-        match self.tree.agent(self.connection, agent)? {
-            Some(found) if !found.has_rows => {
-                read::log(self.connection, self.id, agent, found.key).map(Some)
-            }
-            Some(_) | None => Ok(None),
+    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Arc<Entry>>>, Failure> {
+        let key = match self.tree.agent(self.connection, agent)? {
+            Some(found) if !found.has_rows => found.key,
+            Some(_) | None => return Ok(None),
+        };
+        if let Some(log) = self.tree.young.take(agent) {
+            return Ok(Some(log));
         }
+        let log = read::log(self.connection, self.id, agent, key)?;
+        Ok(Some(log.into_iter().map(Arc::new).collect()))
     }
 }
 

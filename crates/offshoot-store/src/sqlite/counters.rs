@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
 use super::read::number;
+use super::young::Young;
 
 /// Trees that are remembered before all are forgotten; how many agents each has is capped elsewhere.
 const MOST_TREES: usize = 16_384;
@@ -27,6 +28,8 @@ pub(super) struct TreeCounters {
     pub(super) key: i64,
     pub(super) pos: Pos,
     agents: HashMap<AgentId, AgentCounters>,
+    /// Logs that are about to be nested.
+    pub(super) young: Young,
     /// The root folder, once somebody has asked; it never changes.
     workspace: Option<String>,
 }
@@ -115,6 +118,7 @@ fn load_tree(connection: &Connection, id: &TreeId) -> Result<Option<TreeCounters
             key: row.get(0)?,
             pos: Pos::new(number(row, 1)?),
             agents: HashMap::new(),
+            young: Young::default(),
             workspace: None,
         })
     };

@@ -426,3 +426,35 @@ fn a_change_that_fails_leaves_nothing() {
     assert_eq!(rows(&sqlite, "blobs"), 0);
     assert_eq!(count(&mut sqlite, one.tree()), 3);
 }
+
+/// Nests a child's log in its parent's part, across another connection, and compares with the fold.
+fn check_nested(text: &str, reopen: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("offshoot.db");
+    let mut sqlite = reopened(&path);
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c"]);
+    scene.spawn("s", "c", "child", Child::Opaque);
+    scene.answer("child", text);
+    let mut epoch = claim(&mut sqlite, &scene);
+    sqlite.commit(vec![append(&mut scene, epoch)]);
+    if reopen {
+        sqlite = reopened(&path);
+        epoch = claim(&mut sqlite, &scene);
+    }
+    scene.settle("child").finish("s", "c", &[("child", 1)]);
+    let results = sqlite.commit(vec![append(&mut scene, epoch)]);
+    assert_eq!(kinds(&results), [None]);
+    let entries = sqlite.entries(scene.tree(), Pos::ZERO, 99).unwrap();
+    let rows = sqlite.chat_rows(scene.tree()).unwrap();
+    assert_eq!(rows, chat::fold(&entries));
+    let part = rows.parts.values().find(|part| part.tool.is_some());
+    assert!(part.unwrap().data_json.contains(text), "it is nested");
+}
+
+#[test]
+fn a_log_is_nested_whether_or_not_it_is_remembered() {
+    check_nested("3 files", false);
+    check_nested("3 files", true);
+    check_nested(&"3 files ".repeat(2_000), false);
+}
