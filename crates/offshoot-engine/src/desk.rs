@@ -212,8 +212,10 @@ impl Agent {
 
     /// Returns what a tool is handed for a call.
     fn work(&self, call: &CallId, arguments: RawJson, cancel: &CancellationToken) -> Work {
+        let journal = self.journal(call);
         let (board, agent, call) = (self.board.clone(), self.id.clone(), call.clone());
         Work {
+            journal,
             cancel: Cancel::new(Token(cancel.clone())),
             output: Output::new(move |text| board.output(&agent, &call, text)),
             ..Work::new(arguments, self.place())

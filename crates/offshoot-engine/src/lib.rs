@@ -10,6 +10,7 @@ mod ask;
 mod board;
 mod context;
 mod desk;
+mod journal;
 mod limits;
 mod log;
 mod next;

@@ -340,9 +340,11 @@ impl Runtime {
         *held = Some(handle.clone());
         Ok(match &command.order {
             Order::Open(_) => Reached::Done(Receipt::Opened),
-            Order::Prompt(_) | Order::Cancel(_) | Order::Promote | Order::Resume => {
-                Reached::Session(handle)
-            }
+            Order::Prompt(_)
+            | Order::Cancel(_)
+            | Order::Promote
+            | Order::Answer(_)
+            | Order::Resume => Reached::Session(handle),
         })
     }
 }

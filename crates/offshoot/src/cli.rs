@@ -108,6 +108,15 @@ pub(crate) enum Shell {
     Fish,
 }
 
+/// How a session is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One object a line.
+    Jsonl,
+    /// One object.
+    Json,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// What to ask; `-` reads it from stdin. May be left out with --session and --continue, to go
@@ -180,6 +189,9 @@ pub(crate) struct Sessions {
 pub(crate) enum SessionsCommand {
     /// Lists the sessions, the one that changed last first
     List {
+        /// Lists agents of sessions that can be looked into as well
+        #[arg(long)]
+        children: bool,
         /// Prints one JSON object a line
         #[arg(long)]
         json: bool,
@@ -244,6 +256,43 @@ pub(crate) enum SessionsCommand {
         /// Prints one JSON object
         #[arg(long)]
         json: bool,
+    },
+    /// Prints a session as JSON: its row, its messages and their parts
+    Export {
+        /// The id of a session, or of an agent that can be looked into
+        id: String,
+        /// One JSON object a line, or one in all
+        #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+        format: Format,
+    },
+    /// Shows what a session, or one agent and those below it, changed in files
+    ///
+    /// As a unified diff. Knows what agents wrote and edited; what a command of a shell did to files
+    /// it does not.
+    Diff {
+        /// The id of a session or of an agent
+        id: String,
+    },
+    /// Puts back what a session, or one agent and those below it, changed in files
+    ///
+    /// A file that somebody edited later is kept as it is. The exit code is 3 if some were kept and
+    /// 1 if all were.
+    Revert {
+        /// The id of a session or of an agent
+        id: String,
+        /// Says what would be done, and does nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Removes sessions for good
+    ///
+    /// What their agents did to files stays. A session that another process runs is refused.
+    Rm {
+        /// The ids of sessions
+        #[arg(required = true)]
+        ids: Vec<String>,
+        #[command(flatten)]
+        consent: Consent,
     },
     /// Sends an agent that is waited for to the background
     ///

@@ -4,8 +4,11 @@
 //! whoever runs the session; if nobody does, it is run here.
 
 mod attach;
+mod export;
+mod files;
 mod list;
 mod order;
+mod remove;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -29,7 +32,7 @@ use crate::{prompt, render, run, terminal, tree_view};
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
     match args.command {
-        SessionsCommand::List { json } => list::list(settings, json).await?,
+        SessionsCommand::List { children, json } => list::list(settings, children, json).await?,
         SessionsCommand::Show { id, full, json } => {
             let length = if full { Length::Full } else { Length::Cut };
             show(settings, &id, length, json).await?;
@@ -56,6 +59,14 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
         SessionsCommand::Cancel { id, turn, json } => {
             let scope = if turn { Scope::Turn } else { Scope::Run };
             order::cancel(settings, &id, scope, json).await?;
+        }
+        SessionsCommand::Export { id, format } => export::export(settings, &id, format).await?,
+        SessionsCommand::Diff { id } => files::diff(settings, &id).await?,
+        SessionsCommand::Revert { id, dry_run } => {
+            return files::revert(settings, &id, dry_run).await;
+        }
+        SessionsCommand::Rm { ids, consent } => {
+            return remove::remove(settings, &ids, consent).await;
         }
         SessionsCommand::Promote { id, json } => order::promote(settings, &id, json).await?,
     }

@@ -109,7 +109,7 @@ pub(super) fn untouched(path: &Path) -> Result<Option<(Connection, i64)>, StoreE
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
             connect(Path::new(&alone(path)), flags)?
         };
-        if judge(&connection, path)? == Found::New {
+        if judge(&connection, path)? == Found::Older(0) {
             return Ok(None);
         }
         let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

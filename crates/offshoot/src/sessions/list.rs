@@ -22,10 +22,13 @@ const HEAD: [&str; 5] = ["ID", "AGENT", "STATUS", "AGE", "TITLE"];
 const LEAST_TITLE: usize = 16;
 
 /// Lists the sessions, the one that changed last first.
-pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
-    let sessions = assemble::store(&settings.data_dir.value)?
-        .sessions()
-        .await?;
+pub(super) async fn list(settings: &Settings, children: bool, json: bool) -> Result<(), Stop> {
+    let store = assemble::store(&settings.data_dir.value)?;
+    let mut sessions = store.sessions().await?;
+    if children {
+        sessions.extend(store.children().await?);
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
+    }
     let mut stdout = Stdout::default();
     if json {
         for session in &sessions {
@@ -47,7 +50,7 @@ fn lines(sessions: &[SessionSummary], now: Timestamp, width: Option<usize>) -> V
     let mut rows: Vec<[String; 5]> = sessions.iter().map(|session| row(session, now)).collect();
     if width.is_some_and(|width| !table::fits(HEAD, &rows, LEAST_TITLE, width)) {
         for (row, session) in rows.iter_mut().zip(sessions) {
-            row[0] = render::short(session.tree.root());
+            row[0] = render::short(&session.agent);
         }
     }
     table::lines(HEAD, &rows, width)
@@ -55,7 +58,7 @@ fn lines(sessions: &[SessionSummary], now: Timestamp, width: Option<usize>) -> V
 
 fn row(session: &SessionSummary, now: Timestamp) -> [String; 5] {
     [
-        session.tree.to_string(),
+        session.agent.to_string(),
         session.definition.clone(),
         status(session).to_owned(),
         clock::age(session.updated_at, now),
@@ -66,7 +69,8 @@ fn row(session: &SessionSummary, now: Timestamp) -> [String; 5] {
 
 fn session_json(session: &SessionSummary) -> serde_json::Value {
     json!({
-        "sessionId": session.tree,
+        "sessionId": session.agent,
+        "parentId": session.parent,
         "agent": session.definition,
         "status": status(session),
         "title": session.title,

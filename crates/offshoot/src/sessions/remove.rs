@@ -1,0 +1,89 @@
+//! `sessions rm`: removes whole sessions, for good (R8).
+//!
+//! Only what nobody runs: whoever holds a session is named by the refusal. What
+//! agents changed in the workspace stays as it is; what can put it back goes.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use offshoot_engine::scratch;
+use offshoot_types::id::TreeId;
+use offshoot_types::store::{Store, StoreErrorKind};
+
+use crate::assemble;
+use crate::cli::Consent;
+use crate::config::Settings;
+use crate::exit::{Code, Stop};
+use crate::lookup::{self, Found};
+use crate::output::{self, Stdout};
+
+/// Removes sessions.
+pub(super) async fn remove(
+    settings: &Settings,
+    ids: &[String],
+    consent: Consent,
+) -> Result<Code, Stop> {
+    let store = assemble::store(&settings.data_dir.value)?;
+    let mut sessions = Vec::new();
+    for id in ids {
+        let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+        if agent != *session.id.root() {
+            return Err(Stop::usage(format!(
+                "{agent} is an agent of session {}; only whole sessions are removed",
+                session.id
+            )));
+        }
+        if !sessions.contains(&session.id) {
+            sessions.push(session.id);
+        }
+    }
+    if !consent.yes && !agreed(sessions.len())? {
+        output::remark("nothing was removed");
+        return Ok(Code::Completed);
+    }
+    let mut stdout = Stdout::default();
+    let mut code = Code::Completed;
+    for session in sessions {
+        match remove_one(store.as_ref(), &session, &settings.data_dir.value).await {
+            Ok(()) => stdout.line(&format!("removed {session}"))?,
+            Err(stop) => {
+                output::complain(&stop.to_string());
+                code = Code::Failed;
+            }
+        }
+    }
+    Ok(code)
+}
+
+async fn remove_one(store: &dyn Store, session: &TreeId, data_dir: &Path) -> Result<(), Stop> {
+    let lease = store.claim(session).await.map_err(|error| {
+        if error.kind == StoreErrorKind::Held {
+            let text = format!("session {session} is run by another process; stop that first");
+            return Stop::usage(text);
+        }
+        error.into()
+    })?;
+    store.delete(lease).await?;
+    if let Some(base) = data_dir.join("scratch").to_str() {
+        match std::fs::remove_dir_all(scratch::of_session(base, session)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Asks whether that is meant.
+fn agreed(count: usize) -> Result<bool, Stop> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        let text = "removing cannot be undone; give --yes where nobody can be asked";
+        return Err(Stop::usage(text));
+    }
+    let what = if count == 1 { "session" } else { "sessions" };
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "remove {count} {what} for good? [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
