@@ -125,11 +125,8 @@ impl Console {
     }
 
     fn fold(&mut self, tree: &Tree, entry: &Entry) {
-        let about = match &entry.event {
-            Event::Asked { call, .. } => self.live.call(&entry.agent, call).map(str::to_owned),
-            _ => None,
-        };
-        self.asks.entry(tree, entry, about.as_deref());
+        let about = |call: &CallId| self.live.call(&entry.agent, call);
+        self.asks.entry(tree, entry, about);
         self.live.entry(tree, entry);
         if self.answers.is_of(&entry.agent) && matches!(entry.event, Event::Replied(_)) {
             self.preview.clear();

@@ -14,12 +14,13 @@ use futures_util::StreamExt;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::env::Env;
 use offshoot_types::id::Timestamp;
+use offshoot_types::journal::Change;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, StopReason, Usage};
 use offshoot_types::model::{
     Chunk, Model, ModelError, ModelErrorKind, Models, Request, RequestMessage, ToolChoice,
 };
-use offshoot_types::outcome::Outcome;
+use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
@@ -253,6 +254,30 @@ impl SimTool {
     }
 }
 
+/// Returns an outcome of the kinds that real tools have.
+fn outcome(chance: &Chance) -> Outcome {
+    match chance.below(7) {
+        0 => Outcome::error(ErrorKind::Failed, "read `x`: there is no such file"),
+        1 => Outcome::error(ErrorKind::Conflict, "edit `a`: worker wrote it meanwhile"),
+        2 => Outcome::error(ErrorKind::TooLarge, "edit `a`: it has 11 MB"),
+        3 => {
+            let mut long = Outcome::output(RawJson::of(&"head\n[truncated]"));
+            long.metadata.truncated = Some(true);
+            long.metadata.output_path = Some("/s/root/outputs/1-bash.txt".to_owned());
+            long
+        }
+        4 => {
+            let mut failed = Outcome::output(RawJson::of(&"no\n[exit code 1]"));
+            failed
+                .metadata
+                .extra
+                .insert("exit_code".to_owned(), 1.into());
+            failed
+        }
+        _ => Outcome::output(RawJson::of(&"done")),
+    }
+}
+
 impl Tool for SimTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -279,17 +304,32 @@ impl Tool for SimTool {
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
-        let cancel = work.cancel;
         let (chance, calm) = (self.chance.clone(), self.witness.is_calm());
+        let effect = self.spec.effect;
         Box::pin(async move {
+            work.output.say("beginning");
             chance.pause().await;
             if !calm && chance.one_in(10) {
-                cancel.cancelled().await;
+                work.cancel.cancelled().await;
                 if chance.one_in(2) {
                     std::future::pending::<()>().await;
                 }
+                work.output.say("stopping");
+                return Outcome::error(ErrorKind::Cancelled, "cancelled; output so far: beginning");
             }
-            Outcome::output(RawJson::of(&"done"))
+            if effect == Effect::Write {
+                let change = Change {
+                    path: "/w/a".to_owned(),
+                    before: None,
+                    after: Some(b"after".to_vec()),
+                };
+                // As with a real file: what cannot be recorded is not done.
+                if let Err(why) = work.journal.record(change).await {
+                    return Outcome::error(ErrorKind::Failed, why);
+                }
+                chance.pause().await;
+            }
+            outcome(&chance)
         })
     }
 }

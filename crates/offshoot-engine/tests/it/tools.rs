@@ -121,7 +121,7 @@ async fn a_child_that_settles_is_ended_and_its_root_only_with_the_session() {
     stage.ask("go").await;
     let worker = stage.born("worker").await.to_string();
     let root = stage.root().to_string();
-    assert_eq!(*scene.ended.lock().unwrap(), [worker.clone()]);
+    assert_eq!(*scene.ended.lock().unwrap(), [worker]);
     stage.shut_down().await;
     assert!(scene.ended.lock().unwrap().contains(&root));
 }

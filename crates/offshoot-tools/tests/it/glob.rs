@@ -267,7 +267,7 @@ fn rules_about_what_is_in_a_folder_hold_for_searching_it() {
         Rule::new("fs.read", "**/secrets/**", Action::Deny),
     ];
     let permissions = Permissions::empty()
-        .narrow(Layer::root_grant(&workspace))
+        .narrow(Layer::root_grant(&workspace, None))
         .narrow(Layer::of_agent("reader", Some(&rules)));
     let check = |path: &str, expected: Action| {
         for tool in ["glob", "grep"] {

@@ -34,14 +34,19 @@ pub(crate) struct Ask {
 
 impl Open {
     /// Takes an entry; `tree` is as it was before it, `about` says what a call is about.
-    pub(crate) fn entry(&mut self, tree: &Tree, entry: &Entry, about: Option<&str>) {
+    pub(crate) fn entry<'a>(
+        &mut self,
+        tree: &Tree,
+        entry: &Entry,
+        about: impl Fn(&CallId) -> Option<&'a str>,
+    ) {
         let agent = &entry.agent;
         match &entry.event {
             Event::Asked { call, needs, .. } => self.0.push_back(Ask {
                 agent: agent.clone(),
                 call: call.clone(),
                 path: path(tree, agent),
-                tool: about.unwrap_or("a call").to_owned(),
+                tool: about(call).unwrap_or("a call").to_owned(),
                 needs: needs.clone(),
             }),
             Event::Decided { call, .. } | Event::CallFinished { call, .. } => {
