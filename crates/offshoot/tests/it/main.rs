@@ -24,3 +24,4 @@ mod sessions;
 mod signals;
 mod spawning;
 mod stage;
+mod working;
