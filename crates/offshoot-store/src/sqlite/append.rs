@@ -297,10 +297,9 @@ impl Place<'_> {
         run: RunNo,
         settlement: &Settlement,
     ) -> Result<(), Failure> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE parent = ?1 AND settled_pos IS NULL)";
+        let sql = "SELECT 1 FROM runs WHERE tree = ?1 AND parent = ?2 AND settled_pos IS NULL";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let waits: bool = statement.query_row([agent.key], |row| row.get(0))?;
-        if waits {
+        if statement.exists([self.tree.key, agent.key])? {
             return Err(Failure::Rule(
                 StoreErrorKind::Refused,
                 format!(

@@ -15,7 +15,7 @@ pub(super) const VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x6f66_7368;
 
 /// What leads from one version to the next, from an empty file on.
-const STEPS: [[&str; 2]; 2] = [[LOG, CHAT], [AGENTS_FREE_TO_GO, JOURNAL]];
+const STEPS: [&[&str]; 3] = [&[LOG, CHAT], &[AGENTS_FREE_TO_GO, JOURNAL], &[UNSETTLED]];
 
 /// Brings the tables from one version to another, within a transaction of the caller.
 ///
@@ -197,4 +197,11 @@ CREATE INDEX file_changes_tree ON file_changes (tree);
 CREATE INDEX file_changes_path ON file_changes (path);
 CREATE INDEX file_changes_before ON file_changes (before);
 CREATE INDEX file_changes_after ON file_changes (after);
+";
+
+// One index in the place of two: every run enters it when it opens and leaves it when it settles.
+const UNSETTLED: &str = "
+DROP INDEX runs_unsettled_parent;
+DROP INDEX runs_unsettled_tree;
+CREATE INDEX runs_unsettled ON runs (tree, parent) WHERE settled_pos IS NULL;
 ";
