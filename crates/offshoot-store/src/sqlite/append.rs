@@ -191,6 +191,7 @@ impl Place<'_> {
             seq: Seq::ZERO,
             run: RunNo::ZERO,
             open: false,
+            touched: None,
         };
         if !agent.has_rows {
             self.tree.young.born(&entry.agent);

@@ -30,10 +30,33 @@ pub(super) fn project(
         id: &entry.tree,
         tree,
     };
-    for op in chat::derive(entry, &mut log)? {
+    let ops = chat::derive(entry, &mut log)?;
+    let Some(agent) = tree.agent(connection, &entry.agent)? else {
+        return Ok(());
+    };
+    for op in ops {
+        if touches(&op) {
+            if agent.touched == Some(entry.at) && matches!(op, RowOp::Touch { .. }) {
+                // It says so already: many entries of one session come in one millisecond.
+                continue;
+            }
+            agent.touched = Some(entry.at);
+        }
         execute(connection, op)?;
     }
     Ok(())
+}
+
+/// Tells whether an operation leaves the time of its entry in the row of the session.
+fn touches(op: &RowOp) -> bool {
+    match op {
+        RowOp::Session(_) | RowOp::Spend { .. } | RowOp::Touch { .. } => true,
+        RowOp::Message(_)
+        | RowOp::Part(_)
+        | RowOp::Title { .. }
+        | RowOp::Finish { .. }
+        | RowOp::Fire { .. } => false,
+    }
 }
 
 /// The log of a tree, as far as the transaction has it.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::id::{AgentId, Pos, RunNo, Seq, TreeId};
+use offshoot_types::id::{AgentId, Pos, RunNo, Seq, Timestamp, TreeId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
@@ -45,6 +45,8 @@ pub(super) struct AgentCounters {
     pub(super) run: RunNo,
     /// Whether that run is open.
     pub(super) open: bool,
+    /// When its session row last changed, if that is remembered.
+    pub(super) touched: Option<Timestamp>,
 }
 
 impl Counters {
@@ -146,6 +148,7 @@ fn load_agent(
             seq: Seq::new(number(row, 3)?),
             run: RunNo::new(row.get(4)?),
             open: row.get(5)?,
+            touched: None,
         })
     };
     let mut statement = connection.prepare_cached(sql)?;
