@@ -242,7 +242,8 @@ pub(crate) fn fired(metadata_json: &str) -> String {
 
 /// Tells whether this is the metadata of a prompt that waits.
 pub(super) fn is_queued(metadata_json: &str) -> bool {
-    keys(metadata_json).contains_key(QUEUED_AT)
+    // Most are not: what does not have the word in it has no such key.
+    metadata_json.contains(QUEUED_AT) && keys(metadata_json).contains_key(QUEUED_AT)
 }
 
 /// Reads an object; whatever else a host attached has no keys to keep.

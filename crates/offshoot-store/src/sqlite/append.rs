@@ -11,7 +11,7 @@ use offshoot_types::event::{Entry, Event, Origin, Spawned};
 use offshoot_types::id::{Epoch, Pos, RunId, RunNo, Seq, Timestamp, TreeId};
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Append, NewEntry, StoreErrorKind};
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 
 use super::chat;
 use super::command;
@@ -53,6 +53,7 @@ pub(super) fn append(
     }
     let mut place = Place {
         connection,
+        insert: connection.prepare_cached(INSERT)?,
         id,
         tree,
         at: append.at,
@@ -130,10 +131,15 @@ fn advance<'c>(
 /// The end of a tree, where entries go.
 struct Place<'a> {
     connection: &'a Connection,
+    /// Held, because every entry needs it, and to look it up each time is not free.
+    insert: CachedStatement<'a>,
     id: &'a TreeId,
     tree: &'a mut TreeCounters,
     at: Timestamp,
 }
+
+const INSERT: &str = "INSERT INTO entries (tree, pos, agent, seq, at, event)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 impl Place<'_> {
     fn entry(&mut self, new: NewEntry) -> Result<Arc<Entry>, Failure> {
@@ -249,11 +255,9 @@ impl Place<'_> {
     }
 
     /// Stores an entry; returns how long it is.
-    fn store(&self, entry: &Entry, agent: i64) -> Result<usize, Failure> {
+    fn store(&mut self, entry: &Entry, agent: i64) -> Result<usize, Failure> {
         let event = serde_json::to_string(&entry.event)?;
-        let sql = "INSERT INTO entries (tree, pos, agent, seq, at, event)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        self.connection.prepare_cached(sql)?.execute(params![
+        self.insert.execute(params![
             self.tree.key,
             signed(entry.pos.get()),
             agent,
