@@ -20,6 +20,7 @@ mod kill9;
 mod processes;
 mod refused;
 mod running;
+mod screens;
 mod sessions;
 mod signals;
 mod spawning;
