@@ -214,6 +214,10 @@ fn a_killed_process_takes_its_commands_with_it() {
 }
 
 /// Waits for something that comes soon or never.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what never comes is given up, by the clock of those who wait"
+)]
 fn until(mut come: impl FnMut() -> bool) {
     let began = Instant::now();
     while !come() {
