@@ -32,7 +32,6 @@ use crate::next::{self, Next};
 use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
-use crate::schema::Schema;
 use crate::task::{self, TASK};
 use crate::todo::{self, TODO};
 use crate::update::Activity;
@@ -436,7 +435,7 @@ impl Agent {
             (task, Callable::Engine(EngineCall::Task)),
         ];
         let offer = |(spec, callable)| {
-            let schema = Schema::default();
+            let schema = self.parts.tools.schema(&spec);
             (spec, Offer { callable, schema })
         };
         let all = tools.chain(own).filter(|(spec, _)| wants(&spec.id));

@@ -36,7 +36,7 @@ pub(crate) struct Prefix {
 /// What stands behind a name that a model may call.
 pub(crate) struct Offer {
     pub(crate) callable: Callable,
-    pub(crate) schema: Schema,
+    pub(crate) schema: Arc<Schema>,
 }
 
 /// What a model may call (R10). Tools never see an agent; engine calls are the engine's own.

@@ -1,7 +1,7 @@
 //! Checks arguments against the schema of their tool, before anything runs (TLS-02).
 //!
-//! The one place that knows the validator. A schema is compiled when its tool is
-//! first called; one that cannot be compiled refuses every call, since nothing
+//! The one place that knows the validator. A schema is compiled when a call is
+//! first held against it; one that cannot be compiled refuses every call, since nothing
 //! says what the tool would take. Remote references are never fetched.
 
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use serde_json::Value;
 /// Most complaints that a model is told of at once.
 const MOST: usize = 5;
 
-/// The schema of one tool.
+/// A schema, which tools may share.
 #[derive(Default)]
 pub(crate) struct Schema(OnceLock<Result<Validator, String>>);
 
@@ -23,8 +23,13 @@ impl Schema {
     /// Checks the arguments of a call, or says what is wrong with them.
     pub(crate) fn check(&self, spec: &ToolSpec, arguments: &RawJson) -> Result<(), Outcome> {
         let invalid = |text: String| Outcome::error(ErrorKind::InvalidInput, text);
-        let validator = self.0.get_or_init(|| compile(spec)).as_ref();
-        let validator = validator.map_err(|why| invalid(why.clone()))?;
+        let validator = self.0.get_or_init(|| compile(&spec.parameters)).as_ref();
+        let validator = validator.map_err(|why| {
+            let id = &spec.id;
+            invalid(format!(
+                "{id} cannot be called: its schema is broken: {why}"
+            ))
+        })?;
         let value: Value = arguments
             .read()
             .map_err(|error| invalid(format!("the arguments of {}: {error}", spec.id)))?;
@@ -47,11 +52,7 @@ impl Schema {
     }
 }
 
-fn compile(spec: &ToolSpec) -> Result<Validator, String> {
-    let broken = |why: String| format!("{} cannot be called: its schema is broken: {why}", spec.id);
-    let schema: Value = spec
-        .parameters
-        .read()
-        .map_err(|error| broken(error.to_string()))?;
-    jsonschema::validator_for(&schema).map_err(|error| broken(error.to_string()))
+fn compile(parameters: &RawJson) -> Result<Validator, String> {
+    let schema: Value = parameters.read().map_err(|error| error.to_string())?;
+    jsonschema::validator_for(&schema).map_err(|error| error.to_string())
 }

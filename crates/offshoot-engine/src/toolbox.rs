@@ -6,7 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use offshoot_types::tool::Tool;
+use offshoot_types::tool::{Tool, ToolSpec};
+
+use crate::schema::Schema;
+
+/// Schemas that are kept at most.
+const MOST_SCHEMAS: usize = 1024;
 
 /// The tools of a runtime. Cloning shares them.
 #[derive(Clone, Default)]
@@ -18,6 +23,8 @@ struct Inner {
     version: u64,
     /// By who brought them: the host first, then in the order they came.
     sets: BTreeMap<u64, Vec<Arc<dyn Tool>>>,
+    /// Schemas by their text: compiling one takes longer than all else a session needs to begin.
+    schemas: BTreeMap<String, Arc<Schema>>,
 }
 
 /// Tools that somebody brought; dropping it takes them away.
@@ -32,6 +39,7 @@ impl From<Vec<Arc<dyn Tool>>> for Toolbox {
         let inner = Inner {
             version: 0,
             sets: BTreeMap::from([(0, tools)]),
+            schemas: BTreeMap::new(),
         };
         Self(Arc::new(Mutex::new(inner)))
     }
@@ -46,6 +54,17 @@ impl Toolbox {
         inner.sets.insert(set, tools);
         let toolbox = self.clone();
         Attachment { toolbox, set }
+    }
+
+    /// Returns the schema of a tool; the same text gives the same one.
+    pub(crate) fn schema(&self, spec: &ToolSpec) -> Arc<Schema> {
+        let mut inner = self.lock();
+        // Clients come and go, each with tools of their own.
+        if inner.schemas.len() >= MOST_SCHEMAS {
+            inner.schemas.clear();
+        }
+        let text = spec.parameters.as_str().to_owned();
+        inner.schemas.entry(text).or_default().clone()
     }
 
     /// Returns which state of the toolbox this is.
