@@ -134,11 +134,10 @@ fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
 async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
     let id = AgentId::new(Clock.new_id());
     let tree = TreeId::of(id.clone());
-    let command = |order| Command {
-        id: CommandId::new(Clock.new_id()),
-        tree: tree.clone(),
-        agent: id.clone(),
-        order,
+    let prompt = Prompt {
+        message: MessageId::new(Clock.new_id()),
+        text: wanted.to_owned(),
+        metadata: None,
     };
     let opening = Opening {
         definition: "lead".to_owned(),
@@ -146,20 +145,15 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
         workspace: "/w".to_owned(),
         date: "2026-11-15".to_owned(),
         metadata: None,
+        prompt: Some(prompt),
     };
-    runtime
-        .command(command(Order::Open(opening)))
-        .await
-        .expect("open");
-    let prompt = Prompt {
-        message: MessageId::new(Clock.new_id()),
-        text: wanted.to_owned(),
-        metadata: None,
+    let command = Command {
+        id: CommandId::new(Clock.new_id()),
+        tree: tree.clone(),
+        agent: id.clone(),
+        order: Order::Open(opening),
     };
-    runtime
-        .command(command(Order::Prompt(prompt)))
-        .await
-        .expect("prompt");
+    runtime.command(command).await.expect("open");
     let mut updates = runtime.subscribe(&tree, Pos::ZERO).await;
     let mut settled = false;
     loop {

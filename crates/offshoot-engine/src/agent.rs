@@ -360,7 +360,18 @@ impl Actor {
     }
 }
 
-fn user_message(prompt: Prompt) -> UserMessage {
+/// Returns what is asked of a new agent and the turn that takes it up: nothing is left to commit
+/// before it works.
+pub(crate) fn first_turn(message: UserMessage) -> [Event; 2] {
+    let started = Event::TurnStarted {
+        run: RunNo::new(1),
+        turn: TurnNo::new(1),
+        prompt: Some(message.id.clone()),
+    };
+    [Event::Prompted(message), started]
+}
+
+pub(crate) fn user_message(prompt: Prompt) -> UserMessage {
     let Prompt {
         message,
         text,

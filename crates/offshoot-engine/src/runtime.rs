@@ -23,6 +23,7 @@ use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::agent;
 use crate::ask::Asks;
 use crate::board::Board;
 use crate::limits::Limits;
@@ -333,6 +334,15 @@ impl Runtime {
             self.inner.departure.clone(),
             parked.clone(),
         );
+        let session = match &command.order {
+            Order::Open(opening) if opening.prompt.is_some() => session.at_work(),
+            Order::Open(_)
+            | Order::Prompt(_)
+            | Order::Cancel(_)
+            | Order::Promote
+            | Order::Answer(_)
+            | Order::Resume => session,
+        };
         let mut sessions = lock(&self.sessions);
         while sessions.try_join_next().is_some() {}
         sessions.spawn(session.run());
@@ -423,21 +433,25 @@ impl Inner {
         Ok((board, nudged))
     }
 
-    /// Creates a session: its root's birth and the command, in one transaction.
+    /// Creates a session: its root's birth, its first prompt and the command, in one transaction.
     async fn create(
         &self,
         command: &Command,
         opening: &Opening,
     ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
         let tree = &command.tree;
-        let event = Event::Spawned(Box::new(self.root(opening)));
+        let mut events = vec![Event::Spawned(Box::new(self.root(opening)))];
+        if let Some(prompt) = opening.prompt.clone() {
+            events.extend(agent::first_turn(agent::user_message(prompt)));
+        }
+        let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
+            agent: command.agent.clone(),
+            seq: Seq::new(seq),
+            event,
+        });
         let append = Append {
             at: self.parts.env.now(),
-            entries: vec![NewEntry {
-                agent: command.agent.clone(),
-                seq: Seq::new(1),
-                event,
-            }],
+            entries: entries.collect(),
             applied: vec![(command.clone(), Receipt::Opened)],
         };
         let Some((lease, entries)) = self.parts.store.create(tree, append).await? else {
@@ -501,6 +515,7 @@ impl Inner {
                 "a session is opened by its root".to_owned(),
             ));
         }
+        opening.prompt.as_ref().map_or(Ok(()), check_prompt)?;
         self.parts
             .models
             .find(&opening.model)

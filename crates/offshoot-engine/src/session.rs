@@ -133,6 +133,12 @@ impl Session {
         }
     }
 
+    /// Lets agents start turns from the first: the session was opened with a prompt.
+    pub(crate) fn at_work(mut self) -> Self {
+        self.working = true;
+        self
+    }
+
     /// Runs the tree until it is let go: given back when it is quiet, or dropped as it is when the
     /// log cannot be written (R6).
     pub(crate) async fn run(mut self) {

@@ -7,7 +7,7 @@
 //! starts it from there. Nothing here knows how a turn works.
 
 use offshoot_types::event::{Event, Origin, Parent, Spawned};
-use offshoot_types::id::{AgentId, MessageId, RunNo, TurnNo};
+use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, names};
 use offshoot_types::message::{Author, Call, MAX_METADATA_BYTES, MAX_PROMPT_BYTES, UserMessage};
@@ -16,7 +16,7 @@ use offshoot_types::permission::Layer;
 use offshoot_types::tool::{Effect, ToolSpec};
 use serde::Deserialize;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, first_turn};
 use crate::log::Batch;
 use crate::settle;
 
@@ -168,7 +168,7 @@ fn resolve(agent: &Agent, name: &str) -> Result<std::sync::Arc<Manifest>, Outcom
     }
 }
 
-/// Returns the first entries of a child, its first turn included: nothing is left to commit before it works.
+/// Returns the first entries of a child, its first turn included.
 fn birth(
     agent: &Agent,
     manifest: &Manifest,
@@ -176,7 +176,6 @@ fn birth(
     message: &MessageId,
     wanted: &Arguments,
 ) -> Vec<Event> {
-    let prompt = MessageId::new(agent.parts.env.new_id());
     let spawned = Spawned {
         definition: manifest.name.clone(),
         origin: Origin::Task(Parent {
@@ -194,18 +193,13 @@ fn birth(
         inspectable: manifest.inspectable,
         metadata: wanted.metadata.clone(),
     };
-    vec![
-        Event::Spawned(Box::new(spawned)),
-        Event::Prompted(UserMessage {
-            id: prompt.clone(),
-            text: wanted.prompt.clone(),
-            from: Author::Parent,
-            metadata: None,
-        }),
-        Event::TurnStarted {
-            run: RunNo::new(1),
-            turn: TurnNo::new(1),
-            prompt: Some(prompt),
-        },
-    ]
+    let asked = UserMessage {
+        id: MessageId::new(agent.parts.env.new_id()),
+        text: wanted.prompt.clone(),
+        from: Author::Parent,
+        metadata: None,
+    };
+    let mut events = vec![Event::Spawned(Box::new(spawned))];
+    events.extend(first_turn(asked));
+    events
 }

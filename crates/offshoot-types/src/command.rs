@@ -55,6 +55,9 @@ pub struct Opening {
     /// What the host attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
+    /// The first question, asked in the commit that makes the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Prompt>,
 }
 
 /// A question to an agent.
@@ -107,7 +110,7 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Receipt {
-    /// The session is there.
+    /// The session is there, and its first prompt with it.
     Opened,
     /// The message is in the agent's queue.
     Prompted,

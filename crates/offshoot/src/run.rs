@@ -255,6 +255,7 @@ impl New {
             workspace: config::workspace(self.cwd.as_deref())?,
             date: clock::date(System.now()),
             metadata: None,
+            prompt: None,
         };
         let command = Command {
             id: CommandId::new(System.new_id()),

@@ -76,12 +76,17 @@ impl World {
 
     /// Returns a prompt of its own.
     pub(super) fn prompt(&mut self, text: &str) -> Order {
+        Order::Prompt(self.words(text))
+    }
+
+    /// Returns words of its own.
+    pub(super) fn words(&mut self, text: &str) -> Prompt {
         self.commands += 1;
-        Order::Prompt(Prompt {
+        Prompt {
             message: MessageId::new(format!("prompt-{}", self.commands)),
             text: text.to_owned(),
             metadata: None,
-        })
+        }
     }
 
     /// Returns an answer to something that is asked, or that nobody asks.

@@ -176,12 +176,14 @@ impl World {
             self.processes.push(process);
         }
         self.follow(0).await;
+        let prompt = self.chance.one_in(2).then(|| self.words("go"));
         let opening = Order::Open(Opening {
             definition: "lead".to_owned(),
             model: "sim".to_owned(),
             workspace: "/w".to_owned(),
             date: "2026-11-15".to_owned(),
             metadata: None,
+            prompt,
         });
         self.send(vec![(self.tree.root().clone(), opening)]).await?;
         let acts = 3 + self.chance.below(6);

@@ -563,6 +563,7 @@ pub(crate) fn opening(definition: &str) -> Opening {
         workspace: "/w".to_owned(),
         date: "2026-11-15".to_owned(),
         metadata: None,
+        prompt: None,
     }
 }
 

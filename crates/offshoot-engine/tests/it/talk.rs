@@ -1,9 +1,9 @@
 //! Prompts, queues, messages to children, and who follows along.
 
-use offshoot_engine::{CommandError, DeltaKind, Update};
-use offshoot_types::command::{Command, Order, Prompt};
+use offshoot_engine::{Answer, CommandError, DeltaKind, Query, Update};
+use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt};
 use offshoot_types::event::Event;
-use offshoot_types::id::{AgentId, CommandId, MessageId, Pos};
+use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::model::ModelErrorKind;
 
 use crate::stage::{Gate, Script, Stage, fail, say, task, user_texts};
@@ -151,6 +151,58 @@ async fn commands_that_make_no_sense_are_refused_in_one_sentence() {
         matches!(nobody, Err(CommandError::Unknown(_))),
         "{nobody:?}"
     );
+}
+
+#[tokio::test]
+async fn r15_a_session_opened_with_a_prompt_is_born_asked_and_at_work_in_one_commit() {
+    let stage = Stage::new(Script::default().part("lead", [say("four")])).await;
+    let agent = AgentId::new("second");
+    let tree = TreeId::of(agent.clone());
+    let open = |text: String| {
+        let prompt = Prompt {
+            message: MessageId::new("first"),
+            text,
+            metadata: None,
+        };
+        let opening = Opening {
+            prompt: Some(prompt),
+            ..crate::stage::opening("lead")
+        };
+        stage.runtime.command(Command {
+            id: CommandId::new("open"),
+            tree: tree.clone(),
+            agent: agent.clone(),
+            order: Order::Open(opening),
+        })
+    };
+    let long = open("x".repeat(1024 * 1024 + 1)).await;
+    assert!(matches!(long, Err(CommandError::Invalid(_))), "{long:?}");
+
+    assert_eq!(open("2 + 2?".to_owned()).await.unwrap(), Receipt::Opened);
+    let mut updates = stage.runtime.subscribe(&tree, Pos::ZERO).await;
+    let mut entries = Vec::new();
+    loop {
+        match updates.next().await.unwrap() {
+            Update::Entry(entry) => entries.push(entry),
+            Update::Idle if entries.len() > 3 => break,
+            _ => {}
+        }
+    }
+    let begun: Vec<_> = entries.iter().take(3).map(|entry| entry.at).collect();
+    assert!(begun.iter().all(|at| *at == begun[0]), "{begun:?}");
+    assert!(matches!(entries[1].event, Event::Prompted(_)));
+    assert!(matches!(entries[2].event, Event::TurnStarted { .. }));
+    let Event::Settled { settlement, .. } = &entries.last().unwrap().event else {
+        panic!("it did not settle: {entries:?}");
+    };
+    assert_eq!(settlement.output.as_deref(), Some("four"));
+    // Sent again it is the same command: nothing is asked twice.
+    assert_eq!(open("2 + 2?".to_owned()).await.unwrap(), Receipt::Opened);
+    let last = entries.last().unwrap().pos;
+    let Answer::Log(more) = stage.runtime.query(Query::Log(tree, last)).await.unwrap() else {
+        panic!("no log");
+    };
+    assert_eq!(more, []);
 }
 
 #[tokio::test]
