@@ -34,6 +34,21 @@ pub enum Write {
     Submit(Command, Timestamp),
 }
 
+impl Write {
+    /// Tells whether it writes nothing: an append of nothing is how an owner looks whether it is one.
+    pub(crate) fn only_looks(&self) -> bool {
+        match self {
+            Self::Append(_, _, append) => append.entries.is_empty() && append.applied.is_empty(),
+            Self::Claim(_)
+            | Self::Create(_, _)
+            | Self::Release(_, _)
+            | Self::Delete(_, _)
+            | Self::Journal(_, _, _)
+            | Self::Submit(_, _) => false,
+        }
+    }
+}
+
 /// What a write came to.
 #[derive(Clone, Debug)]
 pub enum Written {

@@ -175,8 +175,11 @@ impl Sqlite {
             .execute_batch("ROLLBACK TO write; RELEASE write")
     }
 
-    fn begin(&self) -> Result<(), StoreError> {
-        let begun = execute(&self.connection, "BEGIN IMMEDIATE");
+    /// Begins a transaction; one that only looks waits for nobody.
+    fn begin(&self, group: &[Write]) -> Result<(), StoreError> {
+        let looks = group.iter().all(Write::only_looks);
+        let sql = if looks { "BEGIN" } else { "BEGIN IMMEDIATE" };
+        let begun = execute(&self.connection, sql);
         begun.map_err(|failure| self.explain(failure, "begin to write"))
     }
 
@@ -198,7 +201,7 @@ impl Sqlite {
     fn one_by_one(&mut self, group: Vec<Write>) -> Vec<Result<Written, StoreError>> {
         let of = group.len();
         let mut results = Vec::with_capacity(of);
-        if let Err(error) = self.begin() {
+        if let Err(error) = self.begin(&group) {
             return self.abandon(results, of, &error);
         }
         for write in group {
@@ -294,7 +297,7 @@ impl Backend for Sqlite {
         if of == 0 {
             return Vec::new();
         }
-        if let Err(error) = self.begin() {
+        if let Err(error) = self.begin(&group) {
             return self.abandon(Vec::new(), of, &error);
         }
         // A single write has nobody that its failure could take along.

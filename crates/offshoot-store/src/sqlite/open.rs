@@ -2,8 +2,9 @@
 //!
 //! What is there is looked at through a connection that cannot write before one
 //! is opened that can, so that a file which is damaged, newer or not ours stays
-//! as it is, byte for byte. A new file is readable to its owner only; SQLite
-//! gives its two companions (`-wal`, `-shm`) the same mode.
+//! as it is, byte for byte. A small file is looked through; damage in the depths
+//! of a large one is reported when it is met. A new file is readable to its owner
+//! only; SQLite gives its two companions (`-wal`, `-shm`) the same mode.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -36,6 +37,13 @@ const CACHE_KIB: i64 = 16 * 1024;
 /// How often a lock is tried again, and so how long: 55 ms, then in steps of 25 ms up to 5 s.
 const TRIES: i32 = 208;
 
+/// How often the writer tries: a minute. Whoever is stopped or slow in the middle of a write holds up
+/// every other process, and none of them should lose its trees for that.
+const WRITER_TRIES: i32 = 2_400;
+
+/// Largest file that is looked through before it is written to, in bytes: some 4 ms.
+const LOOKED_THROUGH: u64 = 2 * 1024 * 1024;
+
 /// Opens the file for reading and writing, and makes it if it is not there.
 pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,13 +55,14 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     })?;
     look(path).map_err(|failure| failure.explain(&place, what))?;
     let open = || {
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         patiently(|| write_ahead(&connection))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         // What a savepoint needs to undo is kept in memory rather than in a file of its own.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         prepare(&connection, path)?;
+        connection.busy_handler(Some(wait_for_a_turn))?;
         Ok(connection)
     };
     open().map_err(|failure: Failure| failure.explain(&place, what))
@@ -171,9 +180,16 @@ fn settle(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Waits for a lock of another process a little longer each time, and not for ever.
 fn wait(tries: i32) -> bool {
-    if tries >= TRIES {
-        return false;
-    }
+    tries < TRIES && pause(tries)
+}
+
+/// Waits as the writer does.
+fn wait_for_a_turn(tries: i32) -> bool {
+    tries < WRITER_TRIES && pause(tries)
+}
+
+/// Lets a moment pass; always worth another try.
+fn pause(tries: i32) -> bool {
     let pause = if tries < 10 {
         tries.unsigned_abs() + 1
     } else {
@@ -221,7 +237,17 @@ enum Found {
 fn look(path: &Path) -> Result<(), Failure> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     judge(&connection, path)?;
-    Ok(())
+    let size = path.metadata().map_or(0, |file| file.len());
+    if size > LOOKED_THROUGH {
+        return Ok(());
+    }
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found == "ok" {
+        return Ok(());
+    }
+    let first = found.lines().next_back().unwrap_or_default();
+    let message = format!("{} is damaged: {first}", path.display());
+    Err(Failure::Rule(StoreErrorKind::Unusable, message))
 }
 
 fn judge(connection: &Connection, path: &Path) -> Result<Found, Failure> {

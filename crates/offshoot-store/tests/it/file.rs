@@ -134,6 +134,43 @@ fn a_damaged_page_is_reported_with_the_path() {
     check_unusable(&path, "malformed");
 }
 
+#[tokio::test]
+async fn damage_in_the_depths_of_a_small_file_is_found_before_anything_is_written() {
+    let data = folder();
+    let path = data.path().join("offshoot.db");
+    let store = Handle::open(data.path()).unwrap();
+    let mut scene = Scene::opened("s");
+    let lease = write(&store, &mut scene).await;
+    for n in 0..40 {
+        let text = "word ".repeat(200);
+        let more = scene.prompt("s", &format!("m{n}"), &text).take();
+        store.append(&lease, more).await.unwrap();
+    }
+    drop((lease, store));
+    let mut bytes = fs::read(&path).unwrap();
+    // The last pages are leaves; their heads say what kind of page they are.
+    let last = bytes.len() / 4096 - 2;
+    bytes[last * 4096..last * 4096 + 64].fill(0xee);
+    fs::write(&path, &bytes).unwrap();
+    check_unusable(&path, "is damaged");
+}
+
+#[tokio::test]
+async fn r7_who_only_looks_whether_it_is_the_owner_waits_for_no_writer() {
+    let data = folder();
+    let store = Handle::open(data.path()).unwrap();
+    let mut scene = Scene::opened("s");
+    let lease = write(&store, &mut scene).await;
+    let other = rusqlite::Connection::open(data.path().join("offshoot.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let look = store.append(&lease, offshoot_types::store::Append::default());
+    assert_eq!(look.await.unwrap(), []);
+    // Whoever has something to write waits for its turn, and gets it.
+    let written = store.append(&lease, scene.prompt("s", "m", "more").take());
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(written.await.unwrap().len(), 1);
+}
+
 #[test]
 fn a_database_of_somebody_else_is_left_alone() {
     let data = folder();
