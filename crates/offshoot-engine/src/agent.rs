@@ -74,6 +74,7 @@ pub(crate) async fn act(
         appends: FuturesUnordered::new(),
         cancels: Vec::new(),
         sent: BTreeSet::new(),
+        opening: None,
         turn: None,
     };
     let result = actor.run().await;
@@ -102,6 +103,8 @@ struct Actor {
     cancels: Vec<(RunNo, Ordered)>,
     /// Prompts on their way to the log.
     sent: BTreeSet<MessageId>,
+    /// The run that opens with what is on its way to the log.
+    opening: Option<RunNo>,
     /// Stops the turn that runs.
     turn: Option<CancellationToken>,
 }
@@ -112,6 +115,7 @@ impl Actor {
             while let Some(entries) = self.appends.next().await {
                 turn::follow(&mut self.transcript, entries?)?;
             }
+            self.opening = None;
             while let Ok(order) = self.inputs.try_recv() {
                 self.take(order);
             }
@@ -160,7 +164,7 @@ impl Actor {
             }
             Order::Cancel(Scope::Run) => {
                 self.agent.board.cancel(&self.agent.id, CancelledBy::User);
-                match self.agent.open_run() {
+                match self.agent.open_run().or(self.opening) {
                     Some(run) => self.cancels.push((run, order)),
                     None => {
                         let receipt = self.agent.how_it_ended(None);
@@ -175,8 +179,15 @@ impl Actor {
                 }
                 None => self.record(order, Batch::default(), nothing("no turn is running")),
             },
+            Order::Resume => {
+                let mut batch = Batch::default();
+                if let Some(prompt) = self.held_back() {
+                    self.begin(&mut batch, Some(prompt));
+                }
+                self.record(order, batch, Receipt::Resumed);
+            }
             // The session keeps these to itself.
-            Order::Open(_) | Order::Promote | Order::Answer(_) | Order::Resume => {
+            Order::Open(_) | Order::Promote | Order::Answer(_) => {
                 self.record(
                     order,
                     Batch::default(),
@@ -212,16 +223,32 @@ impl Actor {
 
     /// Tells whether a prompt that comes now would be the next thing to do.
     fn is_free(&self) -> bool {
+        let waits = {
+            let state = self.agent.board.state();
+            let agent = state.tree.agent(&self.agent.id);
+            agent.is_some_and(|agent| !agent.queue.is_empty())
+        };
+        self.may_begin() && !waits
+    }
+
+    /// Tells whether a turn may begin with what is sent to the log next.
+    fn may_begin(&self) -> bool {
+        let idle = self.turn.is_none() && self.appends.is_empty();
+        idle && self.agent.board.state().may_begin(&self.agent.id)
+    }
+
+    /// Returns the prompt that waits because the turn before it failed (QUE-05).
+    fn held_back(&self) -> Option<MessageId> {
+        if !self.may_begin() {
+            return None;
+        }
         let state = self.agent.board.state();
-        let waits = state
-            .tree
-            .agent(&self.agent.id)
-            .is_some_and(|agent| !agent.queue.is_empty());
-        self.turn.is_none() && self.appends.is_empty() && !waits && state.may_begin(&self.agent.id)
+        let agent = state.tree.agent(&self.agent.id)?;
+        agent.queue.front().filter(|_| agent.paused).cloned()
     }
 
     /// Adds the beginning of a turn: all mail, then the turn, which opens a run if none is open.
-    fn begin(&self, batch: &mut Batch, prompt: Option<MessageId>) {
+    fn begin(&mut self, batch: &mut Batch, prompt: Option<MessageId>) {
         let mut state = self.agent.board.state();
         let Some(agent) = state.tree.agent(&self.agent.id) else {
             return;
@@ -233,6 +260,7 @@ impl Actor {
             state.renew_token(&self.agent.id);
         }
         drop(state);
+        self.opening = Some(run);
         if !planted(Bug::WakeWithoutMail) {
             self.tell(batch, &mail);
         }

@@ -395,11 +395,7 @@ impl State {
         let Some(agent) = self.tree.agent(id) else {
             return false;
         };
-        let stopping = agent.open_run().is_some()
-            && self
-                .nodes
-                .get(id)
-                .is_some_and(|node| node.stopped().is_some());
+        let stopping = agent.open_run().is_some() && self.is_stopped(id);
         agent.turn.is_none() && !stopping && !self.leaving && !self.is_stopping_above(id)
     }
 
@@ -413,12 +409,7 @@ impl State {
                 .tree
                 .agent(&id)
                 .is_some_and(|agent| agent.open_run().is_some());
-            if open
-                && self
-                    .nodes
-                    .get(&id)
-                    .is_some_and(|node| node.stopped().is_some())
-            {
+            if open && self.is_stopped(&id) {
                 return true;
             }
             above = parent_of(&id);
@@ -572,9 +563,9 @@ impl State {
             self.stirred.insert(parent);
         }
         if let Event::Settled { settlement, .. } = &entry.event
-            && matches!(settlement.status, Status::Cancelled(_))
+            && (matches!(settlement.status, Status::Cancelled(_)) || self.is_stopped(id))
         {
-            // What was held below may begin now.
+            // What was held below may begin now, also where the stop came too late to count.
             let below: Vec<AgentId> = self.tree.below(id).into_iter().cloned().collect();
             for id in below {
                 self.judge(&id, limits);
@@ -584,6 +575,13 @@ impl State {
         if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
             self.stirred.insert(id.clone());
         }
+    }
+
+    /// Tells whether the run of an agent was told to stop.
+    fn is_stopped(&self, id: &AgentId) -> bool {
+        self.nodes
+            .get(id)
+            .is_some_and(|node| node.stopped().is_some())
     }
 
     /// Keeps the set of agents that want to work although no run of theirs is open.

@@ -12,7 +12,7 @@ use futures_util::future::FutureExt;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::command::Receipt;
 use offshoot_types::event::Event;
-use offshoot_types::id::CallId;
+use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
@@ -25,6 +25,7 @@ use crate::agent::Agent;
 use crate::ask::{self, Answered};
 use crate::log::Batch;
 use crate::reply::Token;
+use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::scheduler::Finished;
 use crate::slots::{Rank, Slot};
@@ -230,8 +231,16 @@ impl Agent {
         if self.depth == 0 && !self.is_stopped() {
             return;
         }
-        for tool in self.parts.tools.tools() {
-            tool.end(self.id.as_str()).await;
-        }
+        end_all(&self.parts, &self.id).await;
+    }
+}
+
+/// Has every tool end what an agent's calls have left running. One that panics or does not come to
+/// an end is left alone: nobody waits for it.
+pub(crate) async fn end_all(parts: &Parts, owner: &AgentId) {
+    for tool in parts.tools.tools() {
+        let end = async { tool.end(owner.as_str()).await };
+        let end = AssertUnwindSafe(end).catch_unwind();
+        drop(tokio::time::timeout(parts.limits.grace, end).await);
     }
 }

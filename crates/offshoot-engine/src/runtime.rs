@@ -408,7 +408,11 @@ impl Inner {
             return;
         };
         for session in sessions {
-            if session.open_runs == 0 || session.owned || self.departure.now.is_cancelled() {
+            if self.departure.is_near() {
+                // Whoever comes next goes on with it: nobody waits at the door for a neighbour.
+                return;
+            }
+            if session.open_runs == 0 || session.owned {
                 continue;
             }
             let slot = self.slot(&session.tree);

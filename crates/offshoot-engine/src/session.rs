@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{self, Agent, Ended, nothing};
 use crate::board::Board;
+use crate::desk;
 use crate::log::{AgentLog, Batch};
 use crate::next::Next;
 use crate::node::Ordered;
@@ -67,6 +68,13 @@ pub(crate) struct Departure {
     pub(crate) now: CancellationToken,
     /// Leave as soon as there is nothing left to do.
     pub(crate) when_quiet: CancellationToken,
+}
+
+impl Departure {
+    /// Tells whether the process is leaving, one way or the other.
+    pub(crate) fn is_near(&self) -> bool {
+        self.now.is_cancelled() || self.when_quiet.is_cancelled()
+    }
 }
 
 /// Reads a tree's whole log and folds it.
@@ -154,15 +162,12 @@ impl Session {
 
     /// Ends what calls of any agent have left running: it dies with the session at the latest.
     async fn end_leftovers(&self) {
-        let tools = self.parts.tools.tools();
         let agents: Vec<AgentId> = {
             let state = self.board.state();
             state.tree.walk().into_iter().cloned().collect()
         };
         for agent in agents {
-            for tool in &tools {
-                tool.end(agent.as_str()).await;
-            }
+            desk::end_all(&self.parts, &agent).await;
         }
     }
 
@@ -396,6 +401,9 @@ impl Session {
             Order::Open(_) => self.note(order, nothing("the session is open")).await,
             Order::Resume => {
                 self.work();
+                if self.is_held_back(&order.command.agent) {
+                    return self.hand_to_actor(order).await;
+                }
                 self.note(order, Receipt::Resumed).await
             }
             Order::Prompt(_) => {
@@ -423,6 +431,13 @@ impl Session {
             self.board.state().stir_all();
             self.board.stirred.notify_one();
         }
+    }
+
+    /// Tells whether prompts of an agent wait because a turn failed.
+    fn is_held_back(&self, id: &AgentId) -> bool {
+        let state = self.board.state();
+        let agent = state.tree.agent(id);
+        agent.is_some_and(|agent| agent.paused && !agent.queue.is_empty())
     }
 
     async fn hand_to_actor(&mut self, order: Ordered) -> Result<(), StoreError> {

@@ -84,22 +84,25 @@ impl Model for SimModel {
         let shows = acts
             .iter()
             .any(|act| matches!(act, Act::Give(Chunk::Text(_))));
-        let fails = acts.iter().any(|act| matches!(act, Act::Fail(_)));
+        let fails = acts
+            .iter()
+            .any(|act| matches!(act, Act::Fail(_) | Act::Hang));
         if shows && fails {
             self.witness.will_cut(&request);
         }
-        let chance = self.chance.clone();
+        let (chance, witness) = (self.chance.clone(), self.witness.clone());
         let stream = futures_util::stream::iter(acts).then(move |act| {
-            let (chance, cancel) = (chance.clone(), cancel.clone());
+            let (chance, cancel, hang) = (chance.clone(), cancel.clone(), witness.hang());
             async move {
                 chance.pause().await;
                 match act {
                     Act::Give(chunk) => Ok(chunk),
                     Act::Fail(kind) => Err(ModelError::new(kind, "the model failed")),
-                    Act::Hang => {
-                        cancel.cancelled().await;
-                        std::future::pending().await
-                    }
+                    Act::Hang => tokio::select! {
+                        biased;
+                        () = cancel.cancelled() => std::future::pending().await,
+                        () = hang => Err(ModelError::new(ModelErrorKind::Unavailable, "it hung")),
+                    },
                 }
             }
         });
@@ -305,12 +308,17 @@ impl Tool for SimTool {
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
         let (chance, calm) = (self.chance.clone(), self.witness.is_calm());
+        let hang = self.witness.hang();
         let effect = self.spec.effect;
         Box::pin(async move {
             work.output.say("beginning");
             chance.pause().await;
             if !calm && chance.one_in(10) {
-                work.cancel.cancelled().await;
+                tokio::select! {
+                    biased;
+                    () = work.cancel.cancelled() => {}
+                    () = hang => return outcome(&chance),
+                }
                 if chance.one_in(2) {
                     std::future::pending::<()>().await;
                 }

@@ -17,6 +17,7 @@ use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::permission::Action;
 use offshoot_types::settlement::Status;
 use offshoot_types::tree::Tree;
+use tokio::sync::watch;
 
 use super::disk::Disk;
 use crate::limits::Limits;
@@ -48,6 +49,7 @@ pub(crate) struct Witness {
     words: AtomicU64,
     spawnable: AtomicUsize,
     calm: AtomicBool,
+    let_go: watch::Sender<bool>,
     requests: Mutex<BTreeMap<AgentId, BTreeMap<u32, Vec<String>>>>,
     /// Whether a process has lost a tree without knowing: until it writes it may ask on.
     pub(crate) stolen: AtomicBool,
@@ -65,6 +67,7 @@ impl Witness {
             words: AtomicU64::new(0),
             spawnable: AtomicUsize::new(14),
             calm: AtomicBool::new(false),
+            let_go: watch::Sender::new(false),
             requests: Mutex::default(),
             stolen: AtomicBool::new(false),
             cut: Mutex::default(),
@@ -80,6 +83,17 @@ impl Witness {
 
     pub(crate) fn is_calm(&self) -> bool {
         self.calm.load(Ordering::Relaxed)
+    }
+
+    /// Ends whatever hangs.
+    pub(crate) fn let_go(&self) {
+        self.let_go.send_replace(true);
+    }
+
+    /// Hangs until it is let go.
+    pub(crate) fn hang(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut let_go = self.let_go.subscribe();
+        async move { drop(let_go.wait_for(|go| *go).await) }
     }
 
     /// Returns a text that nobody has said before.

@@ -209,8 +209,14 @@ impl World {
             process.power.spare();
         }
         let root = self.tree.root().clone();
-        self.send(vec![(root.clone(), Order::Cancel(Scope::Run))])
-            .await?;
+        // A stop has to end what hangs. It would also dissolve what waits for a wake that was lost, so
+        // half of the trees come to rest without one.
+        if self.chance.one_in(2) {
+            let stop = Order::Cancel(Scope::Run);
+            self.send(vec![(root.clone(), stop)]).await?;
+        } else {
+            self.witness.let_go();
+        }
         let last = self.prompt(FINAL);
         self.send(vec![(root, last)]).await?;
         let until = tokio::time::Instant::now() + PATIENCE;

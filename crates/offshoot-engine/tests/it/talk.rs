@@ -45,6 +45,32 @@ async fn que_05_a_failed_turn_pauses_the_queue_until_somebody_asks_again() {
 }
 
 #[tokio::test]
+async fn que_05_resuming_a_session_takes_up_what_a_failed_turn_left_waiting() {
+    let gate = Gate::shut();
+    let script = Script::default().part(
+        "lead",
+        [
+            fail(ModelErrorKind::Invalid).behind(&gate),
+            say("two"),
+            say("three"),
+        ],
+    );
+    let stage = Stage::new(script).await;
+    for text in ["1", "2", "3"] {
+        stage.prompt(stage.root(), text).await;
+    }
+    gate.open();
+    stage.quiet().await;
+    assert_eq!(stage.script.sent("lead").len(), 1);
+
+    let resumed = stage.order(stage.root(), Order::Resume).await;
+    assert_eq!(resumed, Receipt::Resumed);
+    stage.quiet().await;
+    assert_eq!(stage.script.sent("lead").len(), 3);
+    assert_eq!(stage.tree().await.agent(&stage.root()).unwrap().queue, []);
+}
+
+#[tokio::test]
 async fn que_08_the_same_command_twice_has_one_effect_and_one_receipt() {
     let stage = Stage::new(Script::default().part("lead", [say("once")])).await;
     let prompt = Prompt {

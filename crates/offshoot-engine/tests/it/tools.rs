@@ -126,6 +126,57 @@ async fn a_child_that_settles_is_ended_and_its_root_only_with_the_session() {
     assert!(scene.ended.lock().unwrap().contains(&root));
 }
 
+/// A tool that does not end as it should.
+struct Clumsy {
+    spec: ToolSpec,
+    /// Whether it panics; else it never comes to an end.
+    panics: bool,
+}
+
+impl Tool for Clumsy {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn needs(&self, _arguments: &RawJson, _place: &Place) -> Result<Vec<Need>, String> {
+        Ok(Vec::new())
+    }
+
+    fn run(&self, _work: Work) -> BoxFuture<'static, Outcome> {
+        Box::pin(std::future::ready(Outcome::output(RawJson::of(&"ran"))))
+    }
+
+    fn end(&self, _owner: &str) -> BoxFuture<'static, ()> {
+        assert!(!self.panics, "clumsy");
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_end_keeps_no_run_from_settling() {
+    for panics in [true, false] {
+        let script = Script::default()
+            .part("lead", [task("worker", "go"), say("done")])
+            .part("worker", [call(&[("clumsy", json!({}))]), say("worked")]);
+        let limits = Limits {
+            grace: std::time::Duration::from_millis(10),
+            ..Limits::default()
+        };
+        let stage = Stage::asking(script, limits, Asks::Nobody).await;
+        let spec = ToolSpec {
+            id: "clumsy".to_owned(),
+            description: "Breaks at the end.".to_owned(),
+            parameters: RawJson::of(&json!({ "type": "object" })),
+            effect: Effect::Read,
+        };
+        let _attachment = stage
+            .runtime
+            .attach(vec![Arc::new(Clumsy { spec, panics })]);
+        stage.ask("go").await;
+        assert_eq!(data(&stage.outcomes("lead").await[0])["output"], "worked");
+    }
+}
+
 #[tokio::test]
 async fn a_root_that_is_stopped_is_ended_at_once() {
     let script = Script::default().part("lead", [call(&[("speak", json!({}))]), say("done")]);
