@@ -115,8 +115,8 @@ impl Plan {
         let Some((spec, offer)) = prefix.find(&call.tool) else {
             return Err(unknown_tool(prefix, &call.tool));
         };
-        offer.schema.check(spec, arguments)?;
         match &offer.callable {
+            // Those of the engine read their arguments strictly themselves.
             Callable::Engine(EngineCall::Todo) => Err(todo::take(arguments)),
             Callable::Engine(EngineCall::Task) => {
                 let child = task::plan(agent, call, arguments, processed, batch)?;
@@ -125,7 +125,10 @@ impl Plan {
                 }
                 Ok(())
             }
-            Callable::Tool(tool) => self.admit_tool(agent, call, tool, arguments, batch),
+            Callable::Tool(tool) => {
+                offer.schema.check(spec, arguments)?;
+                self.admit_tool(agent, call, tool, arguments, batch)
+            }
         }
     }
 
