@@ -51,7 +51,9 @@ fn tests(root: &Path) -> Result<()> {
     if has_nextest(root) {
         cargo(root, &["nextest", "run", "--workspace"])?;
     } else {
-        cargo(root, &["test", "--workspace", "--all-targets"])?;
+        // Benchmarks are compiled by clippy and run by `cargo xtask bench`.
+        let targets = ["--lib", "--bins", "--tests", "--examples"];
+        cargo(root, &[&["test", "--workspace"], &targets[..]].concat())?;
     }
     // Doc tests link one binary each and nextest skips them: worth the time only where there are any.
     if Tree::load(root)?.has_doc_tests() {

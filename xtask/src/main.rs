@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask ci` and `cargo xtask tidy`.
+//! The project's own commands: `cargo xtask ci`, `tidy` and `bench`.
 //!
 //! Needs Rust and nothing else, so that what CI runs can be run by anyone. It is
 //! not part of the product: no other crate depends on it, and it on none.
@@ -8,6 +8,7 @@
     reason = "a command for people; stdout is its interface"
 )]
 
+mod bench;
 mod ci;
 mod tidy;
 
@@ -16,10 +17,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | tidy
+const USAGE: &str = "usage: cargo xtask ci | tidy | bench [PART]
 
-  ci    format, clippy, tests, tidy; stops at the first stage that fails
-  tidy  the house rules that no compiler checks, and the gauges";
+  ci     format, clippy, tests, tidy; stops at the first stage that fails
+  tidy   the house rules that no compiler checks, and the gauges
+  bench  what Offshoot costs, in one table of medians; PART is http, criterion or instructions";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
@@ -33,6 +35,9 @@ fn main() -> ExitCode {
 
 fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let command = arguments.next();
+    if command.as_deref() == Some("bench") {
+        return bench::run(root()?, arguments);
+    }
     if let Some(extra) = arguments.next() {
         bail!("read arguments: nothing may follow the command, got `{extra}`\n{USAGE}");
     }

@@ -1,0 +1,121 @@
+//! How many instructions the heart takes, which no busy machine changes.
+//!
+//! Counted by valgrind's callgrind through gungraun: a child's life in SQL, the
+//! fold of a log, a decision of the permission chain. Run by `cargo xtask bench`,
+//! which installs the runner; without valgrind it is left out.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
+
+use std::hint::black_box;
+
+use gungraun::{library_benchmark, library_benchmark_group, main};
+use offshoot_store::contract::scene::{Child, Scene};
+use offshoot_store::{Backend, Sqlite, Write, Written};
+use offshoot_types::event::Entry;
+use offshoot_types::id::{Epoch, Pos};
+use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule};
+use offshoot_types::store::Append;
+use offshoot_types::tree::Tree;
+
+const ROOT: &str = "root";
+
+/// A database with an open tree, and what is to be appended to it, commit by commit.
+struct Stage {
+    backend: Sqlite,
+    epoch: Epoch,
+    scene: Scene,
+    commits: Vec<Append>,
+}
+
+/// Sets up a root that fans out to so many children, up to their outcomes.
+fn fan_out(children: usize) -> Stage {
+    let mut backend = Sqlite::in_memory().unwrap();
+    let calls: Vec<String> = (0..children).map(|n| format!("c{n}")).collect();
+    let names: Vec<&str> = calls.iter().map(String::as_str).collect();
+    let mut scene = Scene::opened(ROOT);
+    let claim = backend.commit(vec![Write::Claim(scene.tree().clone())]);
+    let Some(Ok(Written::Claimed(epoch))) = claim.into_iter().next() else {
+        panic!("claim the tree");
+    };
+    scene.call(ROOT, "m", "task", &names);
+    for call in &names {
+        let child = format!("child-{call}");
+        scene.spawn(ROOT, call, &child, Child::Opaque);
+        scene.turn(&child, Some(&format!("{child}-ask")));
+    }
+    let mut commits = vec![scene.take()];
+    for call in &names {
+        let child = format!("child-{call}");
+        scene.say(&child, &format!("{child}-says"), "3 files");
+        scene.end(&child).settle(&child);
+    }
+    commits.push(scene.take());
+    for call in &names {
+        scene.finish(ROOT, call, &[(&format!("child-{call}"), 1)]);
+    }
+    commits.push(scene.take());
+    Stage {
+        backend,
+        epoch,
+        scene,
+        commits,
+    }
+}
+
+impl Stage {
+    fn play(mut self) -> Self {
+        for append in std::mem::take(&mut self.commits) {
+            let write = Write::Append(self.scene.tree().clone(), self.epoch, append);
+            for result in self.backend.commit(vec![write]) {
+                result.unwrap();
+            }
+        }
+        self
+    }
+}
+
+#[library_benchmark]
+#[bench::one_child(args = (1), setup = fan_out)]
+#[bench::fifty_children(args = (50), setup = fan_out)]
+fn store(stage: Stage) -> Stage {
+    black_box(stage.play())
+}
+
+/// Returns the log of a fan-out.
+fn log(children: usize) -> Vec<Entry> {
+    let mut stage = fan_out(children).play();
+    let tree = stage.scene.tree().clone();
+    stage.backend.entries(&tree, Pos::ZERO, usize::MAX).unwrap()
+}
+
+#[library_benchmark]
+#[bench::fifty_children(args = (50), setup = log)]
+fn fold(entries: Vec<Entry>) -> Tree {
+    black_box(Tree::fold(&entries).unwrap())
+}
+
+/// Returns a chain of five layers with forty rules each, and something that none of them names.
+fn chain() -> (Permissions, Need) {
+    let mut chain = Permissions::empty().narrow(Layer::root_grant("/work/project", None));
+    for layer in 0..4 {
+        let rules: Vec<Rule> = (0..40)
+            .map(|n| Rule::new("fs.write", format!("/work/{layer}/{n}/**"), Action::Allow))
+            .chain([Rule::new("fs.read", "/work/project/**", Action::Allow)])
+            .collect();
+        chain = chain.narrow(Layer::of_agent(&format!("agent{layer}"), Some(&rules)));
+    }
+    let need = Need {
+        capability: "fs.read".to_owned(),
+        target: "/work/project/src/main.rs".to_owned(),
+    };
+    (chain, need)
+}
+
+#[library_benchmark]
+#[bench::five_layers(setup = chain)]
+fn decide((chain, need): (Permissions, Need)) -> Action {
+    black_box(chain.decide("read", &need).action)
+}
+
+library_benchmark_group!(name = heart, benchmarks = [store, fold, decide]);
+main!(library_benchmark_groups = heart);
