@@ -194,7 +194,9 @@ impl Grant {
     pub fn like(agent: AgentId, needs: &[Need], workspace: &str) -> Self {
         let root = workspace.trim_end_matches('/');
         let rule = |need: &Need| {
-            let below = need.target.strip_prefix(root);
+            // Only a file's target is a path. A command may begin like one and do anything.
+            let is_path = need.capability.starts_with("fs.");
+            let below = need.target.strip_prefix(root).filter(|_| is_path);
             let pattern = match below.is_some_and(|rest| rest.starts_with('/')) {
                 true => inside(root),
                 false => glob_escape(&need.target),

@@ -157,6 +157,23 @@ fn r22_a_grant_for_the_session_covers_the_like_and_no_more() {
     );
 }
 
+#[test]
+fn a_grant_for_a_command_is_for_that_command_also_where_it_begins_with_the_workspace() {
+    let root = AgentId::new("root");
+    for (workspace, command) in [("/w", "/w/run.sh --help"), ("/", "/bin/ls *")] {
+        let asked = need("shell.run", command);
+        let grant = Grant::like(root.clone(), std::slice::from_ref(&asked), workspace);
+        assert!(grant.allows("bash", &asked).is_some(), "{command}");
+        for other in ["/w/run.sh --all", "/w/x; rm -rf /", "/bin/rm", "/bin/ls x"] {
+            let other = need("shell.run", other);
+            assert!(
+                grant.allows("bash", &other).is_none(),
+                "{command}: {other:?}"
+            );
+        }
+    }
+}
+
 fn need(capability: &str, target: &str) -> Need {
     Need {
         capability: capability.into(),
