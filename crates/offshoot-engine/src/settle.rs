@@ -11,7 +11,7 @@ use offshoot_types::message::StopReason;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::{CancelledBy, PartialReason, Settlement, Status};
 use offshoot_types::tree::{Agent, Tally};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::context;
 
@@ -90,15 +90,10 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
         ),
     }
     .took(settlement.duration_ms);
-    let facts: [(&str, Value); 3] = [
-        ("settlement", json!(settlement.status.word())),
-        ("usage", json!(settlement.usage)),
-        ("turns", json!(settlement.steps)),
-    ];
-    outcome
-        .metadata
-        .extra
-        .extend(facts.map(|(key, value)| (key.to_owned(), value)));
+    let extra = &mut outcome.metadata.extra;
+    extra.insert("settlement", &settlement.status.word());
+    extra.insert("usage", &settlement.usage);
+    extra.insert("turns", &settlement.steps);
     outcome
 }
 

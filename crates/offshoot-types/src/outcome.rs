@@ -2,14 +2,16 @@
 //!
 //! A failing tool is an answer, so there is no `Err` here. The stored and wire
 //! form is `{type, data|error_text, metadata{duration_ms, truncated?, output_path?, …}}`;
-//! metadata keys of others are kept.
+//! metadata keys of others are kept. Nothing on an envelope is dropped: a key that
+//! is not known is refused.
 
-use std::collections::BTreeMap;
+mod metadata;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::json::RawJson;
+
+pub use self::metadata::{Extra, Metadata};
 
 /// What a call came to, with how it went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,22 +35,6 @@ pub enum Body {
         /// For the model and for people.
         text: String,
     },
-}
-
-/// How a call went.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Metadata {
-    /// From start to end.
-    pub duration_ms: u64,
-    /// Set when `data` holds only the head.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub truncated: Option<bool>,
-    /// Where the whole lies, when truncated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_path: Option<String>,
-    /// Everything else, kept.
-    #[serde(flatten)]
-    pub extra: BTreeMap<String, Value>,
 }
 
 /// Why a call failed, for code that branches on it.
@@ -130,6 +116,7 @@ impl Outcome {
 
 /// The stored and wire form.
 #[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Envelope {
     #[serde(rename = "type")]
     kind: EnvelopeType,
@@ -182,17 +169,19 @@ impl TryFrom<Envelope> for Outcome {
             error_kind,
             metadata,
         } = envelope;
-        let body = match (kind, data, error_text) {
+        let body = match (kind, data, error_text, error_kind) {
             // JSON null and an absent field look alike to serde.
-            (EnvelopeType::Output, data, None) => Body::Output(data.unwrap_or_else(RawJson::null)),
-            (EnvelopeType::Error, None, Some(text)) => Body::Error {
-                kind: error_kind.unwrap_or(ErrorKind::Failed),
+            (EnvelopeType::Output, data, None, None) => {
+                Body::Output(data.unwrap_or_else(RawJson::null))
+            }
+            (EnvelopeType::Error, None, Some(text), kind) => Body::Error {
+                kind: kind.unwrap_or(ErrorKind::Failed),
                 text,
             },
-            (EnvelopeType::Output, _, Some(_)) => {
-                return Err("an output envelope has no error_text");
+            (EnvelopeType::Output, _, _, _) => {
+                return Err("an output envelope has neither error_text nor error_kind");
             }
-            (EnvelopeType::Error, _, _) => {
+            (EnvelopeType::Error, _, _, _) => {
                 return Err("an error envelope has error_text and no data");
             }
         };

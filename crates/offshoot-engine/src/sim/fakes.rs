@@ -271,10 +271,7 @@ fn outcome(chance: &Chance) -> Outcome {
         }
         4 => {
             let mut failed = Outcome::output(RawJson::of(&"no\n[exit code 1]"));
-            failed
-                .metadata
-                .extra
-                .insert("exit_code".to_owned(), 1.into());
+            failed.metadata.extra.insert("exit_code", &1);
             failed
         }
         _ => Outcome::output(RawJson::of(&"done")),

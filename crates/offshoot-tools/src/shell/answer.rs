@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use serde_json::Value;
 
 use super::call::Stop;
 use super::capture::Capture;
@@ -29,13 +28,12 @@ pub(super) fn reported(report: Report, stop: Option<Stop>) -> Outcome {
     };
     let metadata = &mut outcome.metadata;
     match report.end {
-        Some(End::Exit(code)) => metadata.extra.insert("exit_code".into(), Value::from(code)),
-        Some(End::Signal(signal)) => metadata.extra.insert("signal".into(), Value::from(signal)),
-        None => None,
-    };
+        Some(End::Exit(code)) => metadata.extra.insert("exit_code", &code),
+        Some(End::Signal(signal)) => metadata.extra.insert("signal", &signal),
+        None => {}
+    }
     if report.truncated {
-        let bytes = Value::from(report.bytes);
-        metadata.extra.insert("output_bytes".into(), bytes);
+        metadata.extra.insert("output_bytes", &report.bytes);
     }
     metadata.truncated = report.truncated.then_some(true);
     metadata.output_path = report.output_path;

@@ -41,12 +41,18 @@ async fn a_command_that_fails_is_an_answer_with_its_exit_code() {
         let outcome = shell.outcome(&format!("echo why >&2; exit {code}")).await;
         assert_eq!(outcome.for_model(), format!("why\n[exit code {code}]"));
         assert_eq!(kind(&outcome), None);
-        assert_eq!(outcome.metadata.extra["exit_code"], json!(code));
+        assert_eq!(
+            outcome.metadata.extra.get("exit_code"),
+            Some(&RawJson::of(&code))
+        );
     }
     let outcome = shell.outcome("false").await;
     assert_eq!(outcome.for_model(), "[exit code 1]");
     let outcome = shell.outcome("true").await;
-    assert_eq!(outcome.metadata.extra["exit_code"], json!(0));
+    assert_eq!(
+        outcome.metadata.extra.get("exit_code"),
+        Some(&RawJson::of(&0))
+    );
     assert_eq!(outcome.metadata.truncated, None);
     assert_eq!(outcome.metadata.output_path, None);
 }
@@ -55,7 +61,7 @@ async fn a_command_that_fails_is_an_answer_with_its_exit_code() {
 async fn a_command_that_a_signal_killed_says_which() {
     let outcome = Shell::new().outcome("echo so far; kill -9 $$").await;
     assert_eq!(outcome.for_model(), "so far\n[killed by signal 9]");
-    assert_eq!(outcome.metadata.extra["signal"], json!(9));
+    assert_eq!(outcome.metadata.extra.get("signal"), Some(&RawJson::of(&9)));
 }
 
 #[tokio::test]

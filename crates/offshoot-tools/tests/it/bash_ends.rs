@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use offshoot_tools::shell::adopt_orphans;
+use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::tool::{Tool as _, Work};
 use serde_json::json;
@@ -70,7 +71,10 @@ async fn a_command_may_clean_up_when_it_is_asked_to_end() {
     // The shell itself may say that a `sleep` was terminated.
     let text = outcome.for_model();
     assert!(text.ends_with("cleaned\n"), "{text}");
-    assert_eq!(outcome.metadata.extra["exit_code"], json!(3));
+    assert_eq!(
+        outcome.metadata.extra.get("exit_code"),
+        Some(&RawJson::of(&3))
+    );
 }
 
 #[tokio::test]
