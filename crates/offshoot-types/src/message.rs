@@ -150,19 +150,40 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns the sum of all kinds.
+    /// Returns the sum of all kinds. It stops at the largest number, like every sum here: providers
+    /// may report anything, and nothing ends because of what they report.
     pub fn total(&self) -> u64 {
-        self.input + self.output + self.reasoning + self.cache_read + self.cache_write
+        let Self {
+            input,
+            output,
+            reasoning,
+            cache_read,
+            cache_write,
+        } = *self;
+        let kinds = [output, reasoning, cache_read, cache_write];
+        kinds.into_iter().fold(input, u64::saturating_add)
+    }
+
+    /// Returns the same with no kind above `most`.
+    #[must_use]
+    pub fn at_most(self, most: u64) -> Self {
+        Self {
+            input: self.input.min(most),
+            output: self.output.min(most),
+            reasoning: self.reasoning.min(most),
+            cache_read: self.cache_read.min(most),
+            cache_write: self.cache_write.min(most),
+        }
     }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.reasoning += other.reasoning;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
     }
 }
 

@@ -126,9 +126,9 @@ fn state(agent: &Agent, owned: bool) -> State {
 
 fn tokens(agent: &Agent) -> u64 {
     let settled = agent.runs.iter().filter_map(|run| run.settled.as_ref());
-    let settled: u64 = settled.map(|(_, end)| end.usage.total()).sum();
-    let open = agent.open_run().map_or(0, |_| agent.tally.usage.total());
-    settled + open
+    let open = agent.open_run().map(|_| agent.tally.usage);
+    let all = settled.map(|(_, end)| end.usage).chain(open);
+    all.map(|usage| usage.total()).fold(0, u64::saturating_add)
 }
 
 type Tools<'a> = HashMap<(&'a AgentId, &'a CallId), &'a str>;

@@ -19,6 +19,9 @@ use super::error::ScriptError;
 /// Most calls that `count` may make of one entry.
 const MOST_CALLS: u32 = 10_000;
 
+/// Most tokens of a kind that `usage` may report.
+const MOST_TOKENS: u64 = 1_000_000_000_000;
+
 /// A script that can work.
 #[derive(Debug)]
 pub(super) struct Script {
@@ -313,6 +316,12 @@ fn useless(rule: &Rule) -> Option<String> {
     if rule.call.iter().any(|call| call.count.get() > MOST_CALLS) {
         return Some(format!(
             "makes too many calls; `count` is at most {MOST_CALLS}"
+        ));
+    }
+    let usage = rule.usage.map(Usage::from).unwrap_or_default();
+    if usage.at_most(MOST_TOKENS) != usage {
+        return Some(format!(
+            "reports too many tokens; a count in `usage` is at most {MOST_TOKENS}"
         ));
     }
     let unconditional = |result: &ResultRule| {

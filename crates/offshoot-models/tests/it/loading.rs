@@ -148,6 +148,11 @@ fn a_rule_that_cannot_work_is_refused() {
         "replies: [{call: [{tool: task, count: 10001}]}]",
         "load script demo.yaml:1:11: rule 1 makes too many calls; `count` is at most 10000",
     );
+    check(
+        "replies: [{say: hi, usage: {cache_read: 18446744073709551615}}]",
+        "load script demo.yaml:1:11: rule 1 reports too many tokens; a count in `usage` is at \
+         most 1000000000000",
+    );
 }
 
 #[test]

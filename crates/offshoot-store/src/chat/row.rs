@@ -38,6 +38,17 @@ pub struct SessionRow {
     pub updated_at: Timestamp,
 }
 
+/// Most tokens of a kind that a row counts: SQL has no larger number.
+const MOST_TOKENS: u64 = i64::MAX.unsigned_abs();
+
+impl SessionRow {
+    /// Adds to its sums.
+    pub(crate) fn spend(&mut self, usage: Usage) {
+        self.usage += usage;
+        self.usage = self.usage.at_most(MOST_TOKENS);
+    }
+}
+
 /// A row of `chat_messages`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRow {

@@ -84,7 +84,7 @@ impl Sheet {
             }
             RowOp::Spend { session, usage, at } => {
                 if let Some(row) = rows.sessions.get_mut(&session) {
-                    row.usage += usage;
+                    row.spend(usage);
                     row.updated_at = at;
                 }
             }

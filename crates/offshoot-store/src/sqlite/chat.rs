@@ -224,13 +224,15 @@ fn spend(
     usage: &Usage,
     at: Timestamp,
 ) -> Result<(), Failure> {
+    // A sum beyond the largest INTEGER would be a REAL, which the table refuses, and the session
+    // with it. So it stops there.
     let sql = "UPDATE chat_sessions SET
-            prompt_tokens = prompt_tokens + ?2,
-            completion_tokens = completion_tokens + ?3,
-            reasoning_tokens = reasoning_tokens + ?4,
-            cache_read = cache_read + ?5,
-            cache_write = cache_write + ?6,
-            total_tokens = total_tokens + ?7,
+            prompt_tokens = prompt_tokens + min(?2, ?9 - prompt_tokens),
+            completion_tokens = completion_tokens + min(?3, ?9 - completion_tokens),
+            reasoning_tokens = reasoning_tokens + min(?4, ?9 - reasoning_tokens),
+            cache_read = cache_read + min(?5, ?9 - cache_read),
+            cache_write = cache_write + min(?6, ?9 - cache_write),
+            total_tokens = total_tokens + min(?7, ?9 - total_tokens),
             updated_at = ?8
         WHERE id = ?1";
     connection.prepare_cached(sql)?.execute(params![
@@ -242,6 +244,7 @@ fn spend(
         signed(usage.cache_write),
         signed(usage.total()),
         signed(at.get()),
+        i64::MAX,
     ])?;
     Ok(())
 }

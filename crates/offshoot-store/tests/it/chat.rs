@@ -176,6 +176,37 @@ fn a_reply_has_a_part_for_every_block() {
 }
 
 #[test]
+fn a_session_that_spent_more_than_can_be_counted_goes_on() {
+    let spent = |message: &str| {
+        Event::Replied(AssistantMessage {
+            id: MessageId::new(message),
+            parts: Vec::new(),
+            model: "echo-1".to_owned(),
+            usage: Usage {
+                input: u64::MAX,
+                output: i64::MAX.unsigned_abs() - 1,
+                reasoning: 3,
+                ..Usage::default()
+            },
+            stop: StopReason::End,
+        })
+    };
+    let mut scene = Scene::opened("s");
+    for message in ["m1", "m2", "m3"] {
+        scene.event("s", spent(message));
+    }
+    let rows = check(scene, &[]);
+    let most = i64::MAX.unsigned_abs();
+    let expected = Usage {
+        input: most,
+        output: most,
+        reasoning: 9,
+        ..Usage::default()
+    };
+    assert_eq!(rows.sessions[&AgentId::new("s")].usage, expected);
+}
+
+#[test]
 fn sa_37_x_03_an_opaque_child_is_nested_in_the_call_that_waited_for_it() {
     let mut scene = Scene::opened("s");
     scene.call("s", "m", "task", &["c"]);

@@ -7,4 +7,5 @@ mod outcome;
 mod stored;
 mod transcript;
 mod tree;
+mod usage;
 mod write;
