@@ -213,7 +213,9 @@ fn is_survey(prompt: &str) -> bool {
 fn named_file(object: &str) -> Option<&str> {
     object
         .split_whitespace()
-        .map(|part| unquoted(part.trim_end_matches([',', '?', '!', ':'])))
+        .map(|part| part.trim_end_matches([',', '?', '!', ':']))
+        // One word: its quotes may open before it or close behind it.
+        .map(|part| part.trim_matches(['`', '"', '\'', '“', '”']))
         .map(|part| part.strip_suffix('.').unwrap_or(part))
         .find(|part| {
             let name = part.rsplit('/').next().unwrap_or(part);
@@ -244,9 +246,20 @@ fn term(object: &str) -> Option<String> {
     (!left.is_empty()).then(|| left.join(" "))
 }
 
+/// Returns what stands between quotes if one pair is around the whole, and else all of it: other
+/// quotes are the command's own.
 fn unquoted(text: &str) -> &str {
-    text.trim()
-        .trim_matches(|c: char| matches!(c, '`' | '"' | '\'' | '“' | '”'))
+    let text = text.trim();
+    for (open, close) in [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”')] {
+        if let Some(rest) = text.strip_prefix(open)
+            && let Some(inner) = rest.strip_suffix(close)
+            && !inner.contains([open, close])
+            && !inner.trim().is_empty()
+        {
+            return inner.trim();
+        }
+    }
+    text
 }
 
 fn todo(object: &str) -> Intent {

@@ -52,10 +52,26 @@ fn commands() {
     let run = |command: &str| Intent::Run(command.to_owned());
     check("run cargo test -p x", run("cargo test -p x"));
     check("execute `ls -l`", run("ls -l"));
+    check("run “cargo build”", run("cargo build"));
     check("run the tests", Intent::Test);
     check("test", Intent::Test);
     check("please test this project", Intent::Test);
     check("test drive the car", Intent::Unknown);
+}
+
+#[test]
+fn a_command_keeps_the_quotes_that_are_its_own() {
+    for command in [
+        r#"git commit -m "msg""#,
+        r#""my tool" --name "x""#,
+        "echo 'a",
+        "'a' 'b'",
+        "echo `date`",
+        r#""echo `"#,
+        r#""""#,
+    ] {
+        check(&format!("run {command}"), Intent::Run(command.to_owned()));
+    }
 }
 
 #[test]
