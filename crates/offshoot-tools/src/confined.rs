@@ -23,6 +23,9 @@ pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFl
 /// How a folder is opened to be passed through.
 pub(crate) const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
+/// How often a path is opened that the kernel says to open again.
+const MOST_TRIES: usize = 100;
+
 /// Opens a root; `None` where a scratch folder has not been made yet.
 pub(crate) fn root(root: &Root) -> Result<Option<OwnedFd>, String> {
     match open_root(root) {
@@ -100,13 +103,20 @@ pub(crate) fn create(
 ) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     let flags = flags | OFlags::CLOEXEC;
-    loop {
-        match rustix::fs::openat2(&folder, path, flags, mode, resolve) {
-            // Somebody renamed something while the kernel was looking.
-            Err(Errno::AGAIN | Errno::INTR) => {}
+    persistently(|| rustix::fs::openat2(&folder, path, flags, mode, resolve))
+}
+
+/// Opens again where somebody renamed something while the kernel was looking, or a signal came.
+///
+/// Not for ever: whoever holds a lease on the file makes the kernel say the same.
+fn persistently(mut open: impl FnMut() -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
+    for _ in 1..MOST_TRIES {
+        match open() {
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
             result => return result,
         }
     }
+    open()
 }
 
 /// Refuses what is not a regular file.
@@ -131,6 +141,9 @@ pub(crate) fn explain(target: &Target, errno: Errno) -> String {
         Errno::NXIO => "it is a socket or a device, not a file".to_owned(),
         Errno::LOOP | Errno::XDEV => explain_link(target),
         Errno::ACCESS | Errno::PERM => "the operating system does not permit it".to_owned(),
+        Errno::AGAIN | Errno::INTR => {
+            "another program holds it, or moves things around it; try again later".to_owned()
+        }
         Errno::NAMETOOLONG => "the path is too long".to_owned(),
         other => other.to_string(),
     }
@@ -162,4 +175,38 @@ fn own_name(target: &Target) -> Option<String> {
     // A link that leads nowhere would be named as its own replacement.
     let relative = real.strip_prefix(&root).ok()?.to_str()?;
     (relative != target.below_root()).then(|| target.root().name(relative))
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_types::tool::Place;
+
+    use super::*;
+
+    #[test]
+    fn what_is_held_for_good_is_given_up_with_a_reason() {
+        let mut tries = 0;
+        let held = persistently(|| {
+            tries += 1;
+            Err(Errno::AGAIN)
+        });
+        assert_eq!(held.unwrap_err(), Errno::AGAIN);
+        assert_eq!(tries, MOST_TRIES);
+        let target = Target::new("a", &Place::new("/w")).unwrap();
+        let said = explain(&target, Errno::AGAIN);
+        assert_eq!(
+            said,
+            "another program holds it, or moves things around it; try again later"
+        );
+    }
+
+    #[test]
+    fn what_was_only_renamed_meanwhile_is_opened() {
+        let mut refusals = [Errno::AGAIN, Errno::INTR].into_iter();
+        let opened = persistently(|| match refusals.next() {
+            Some(errno) => Err(errno),
+            None => rustix::fs::open("/", FOLDER, Mode::empty()),
+        });
+        assert!(opened.is_ok());
+    }
 }
