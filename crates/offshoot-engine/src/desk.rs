@@ -207,6 +207,7 @@ impl Agent {
         Place {
             workspace: self.workspace.clone(),
             scratch: self.scratch.clone(),
+            off_limits: None,
             owner: self.id.to_string(),
         }
     }

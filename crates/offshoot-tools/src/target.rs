@@ -4,7 +4,10 @@
 //! It lies beneath one of two roots, the workspace or the scratch folder, and
 //! only an absolute path means the latter. Its relative path has neither `.` nor
 //! `..` nor empty parts, so the absolute one that permissions are asked about is
-//! the only spelling of that file.
+//! the only spelling of that file. What the host keeps for itself is no target,
+//! also where it lies in the workspace.
+
+use std::path::Path;
 
 use offshoot_types::tool::Place;
 
@@ -14,6 +17,8 @@ pub(crate) struct Root {
     /// Absolute, without a final slash; empty for `/`.
     path: String,
     kind: RootKind,
+    /// What lies below it and is off limits; empty for all of it.
+    hidden: Option<String>,
 }
 
 /// Which of the roots it is.
@@ -36,7 +41,16 @@ pub(crate) struct Target {
 impl Root {
     /// Returns the workspace of a place.
     pub(crate) fn workspace(place: &Place) -> Self {
-        Self::new(&place.workspace, RootKind::Workspace)
+        let mut root = Self::new(&place.workspace, RootKind::Workspace);
+        let off_limits = place.off_limits.as_deref().map(parts);
+        root.hidden = off_limits.and_then(|off_limits| {
+            let own = parts(&root.path);
+            match off_limits.strip_prefix(own.as_slice()) {
+                Some(below) => Some(below.join("/")),
+                None => own.starts_with(&off_limits).then(String::new),
+            }
+        });
+        root
     }
 
     /// Returns the scratch folder of a place, if it has one.
@@ -47,7 +61,17 @@ impl Root {
 
     fn new(path: &str, kind: RootKind) -> Self {
         let path = parts(path).iter().map(|part| format!("/{part}")).collect();
-        Self { path, kind }
+        Self {
+            path,
+            kind,
+            hidden: None,
+        }
+    }
+
+    /// Tells whether what lies at `relative` below it is off limits, or in what is.
+    pub(crate) fn hides(&self, relative: &Path) -> bool {
+        let hidden = self.hidden.as_deref();
+        hidden.is_some_and(|hidden| relative.starts_with(hidden))
     }
 
     /// Returns the absolute path.
@@ -99,20 +123,17 @@ impl Target {
                 "{shown} goes through `..`; give the path from the workspace"
             ));
         }
-        if !path.starts_with('/') {
-            return Ok(Self {
+        let target = match path.starts_with('/') {
+            true => beneath(&given, place).ok_or_else(|| outside(path, place))?,
+            false => Self {
                 root: Root::workspace(place),
                 relative: given.join("/"),
-            });
+            },
+        };
+        match target.root.hides(Path::new(&target.relative)) {
+            true => Err(off_limits(path, place)),
+            false => Ok(target),
         }
-        beneath(&given, place).ok_or_else(|| {
-            let workspace = &place.workspace;
-            let scratch = place.scratch.as_ref().map_or(String::new(), |scratch| {
-                format!(" and the scratch folder {scratch}")
-            });
-            let shown = quoted(path);
-            format!("{shown} is outside the workspace {workspace}{scratch}")
-        })
     }
 
     /// Returns the root that it lies beneath.
@@ -181,6 +202,24 @@ fn beneath(given: &[&str], place: &Place) -> Option<Target> {
             Some(Target { root, relative })
         })
         .min_by_key(|target| target.relative.len())
+}
+
+fn outside(path: &str, place: &Place) -> String {
+    let workspace = &place.workspace;
+    let scratch = place.scratch.as_ref().map_or(String::new(), |scratch| {
+        format!(" and the scratch folder {scratch}")
+    });
+    let shown = quoted(path);
+    format!("{shown} is outside the workspace {workspace}{scratch}")
+}
+
+fn off_limits(path: &str, place: &Place) -> String {
+    let folder = place.off_limits.as_deref().unwrap_or_default();
+    let scratch = place.scratch.as_ref().map_or(String::new(), |scratch| {
+        format!("; in it there is only your scratch folder {scratch} for you")
+    });
+    let shown = quoted(path);
+    format!("{shown} is in the data folder {folder}, which is off limits{scratch}")
 }
 
 fn parts(path: &str) -> Vec<&str> {

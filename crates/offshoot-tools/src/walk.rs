@@ -3,8 +3,8 @@
 //! Every folder is opened anew beneath its root and no link is followed, so a
 //! folder that is swapped for a link during the walk leads nowhere. Only regular
 //! files are seen: nothing is opened that could block. Ignore files count, hidden
-//! names must be asked for, `.git` is never entered. What is held in memory is
-//! bounded, whatever the size of the tree.
+//! names must be asked for, `.git` and what is off limits are never entered. What
+//! is held in memory is bounded, whatever the size of the tree.
 
 mod rules;
 
@@ -77,6 +77,7 @@ struct Level {
 
 struct Walk<'a> {
     root: OwnedFd,
+    target: &'a Target,
     /// From the root to where the walk starts.
     start: &'a Path,
     pattern: &'a Pattern,
@@ -115,6 +116,7 @@ fn walk_holding(
     let stat = rustix::fs::fstat(&start).map_err(explain)?;
     let mut walk = Walk {
         root,
+        target,
         start: Path::new(target.below_root()),
         pattern,
         patience,
@@ -233,7 +235,7 @@ impl Walk<'_> {
                 continue;
             };
             let is_wanted = if is_folder {
-                self.pattern.enters(depth, name)
+                self.pattern.enters(depth, name) && !self.target.root().hides(&path.join(name))
             } else {
                 self.pattern.fits(&from_start.join(name))
             };

@@ -118,6 +118,25 @@ impl Layer {
         }
     }
 
+    /// What the host keeps for itself: no file of `folder`, except in the agent's own scratch folder.
+    ///
+    /// It narrows, so no answer of a person and no grant of a session lifts it.
+    pub fn off_limits(folder: &str, scratch: &str) -> Self {
+        let mut rules = Vec::new();
+        for capability in ["fs.read", "fs.write"] {
+            for (folder, action) in [(folder, Action::Deny), (scratch, Action::Allow)] {
+                rules.push(Rule::new(capability, glob_escape(bare(folder)), action));
+                rules.push(Rule::new(capability, inside(folder), action));
+            }
+        }
+        Self {
+            name: "the data folder, which is not for agents".to_owned(),
+            rules,
+            closed: false,
+            standing: Standing::Narrows,
+        }
+    }
+
     fn decide(&self, tool: &str, need: &Need) -> Option<Decision> {
         let best = self
             .rules
@@ -160,7 +179,11 @@ impl Rule {
             Some(at) if at + 1 == pattern.len() && pattern.ends_with('*') => {
                 (2, at, need.target.starts_with(&pattern[..at]))
             }
-            Some(at) => (1, at, glob(pattern.as_bytes(), need.target.as_bytes())),
+            Some(_) => (
+                1,
+                literal(pattern.as_bytes()),
+                glob(pattern.as_bytes(), need.target.as_bytes()),
+            ),
         };
         matches.then_some((kind, literal, named))
     }
@@ -332,7 +355,22 @@ fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     }
 }
 
-/// Returns the pattern of a folder and everything in it.
+/// Counts the bytes of text that a pattern begins with; what is escaped is text.
+fn literal(pattern: &[u8]) -> usize {
+    let (mut count, mut rest) = (0, pattern);
+    while let [first, ..] = rest {
+        let width = match first {
+            b'*' | b'?' => break,
+            b'\\' => 2,
+            _ => 1,
+        };
+        count += 1;
+        rest = rest.get(width..).unwrap_or_default();
+    }
+    count
+}
+
+/// Returns the pattern of everything in a folder.
 fn inside(folder: &str) -> String {
     format!("{}/**", glob_escape(folder.trim_end_matches('/')))
 }

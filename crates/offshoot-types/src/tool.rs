@@ -64,6 +64,9 @@ pub struct Place {
     /// A folder for what is not the user's, absolute; made on first use. What the owner's children
     /// keep lies below it.
     pub scratch: Option<String>,
+    /// A folder, absolute and without links, that the host keeps for itself: to tools it is not
+    /// there, wherever it lies, except for `scratch`.
+    pub off_limits: Option<String>,
     /// A key for whatever outlives the call: see `Tool::end`.
     pub owner: String,
 }
@@ -74,6 +77,7 @@ impl Place {
         Self {
             workspace: workspace.into(),
             scratch: None,
+            off_limits: None,
             owner: String::new(),
         }
     }

@@ -88,6 +88,45 @@ fn the_deeper_root_takes_what_lies_in_both() {
 }
 
 #[test]
+fn what_the_host_keeps_for_itself_is_no_target_except_for_the_scratch_folder() {
+    let place = |workspace: &str, off_limits: &str, scratch: &str| Place {
+        off_limits: Some(off_limits.to_owned()),
+        ..place(workspace, Some(scratch))
+    };
+    let inside = place("/w", "/w/.data/", "/w/.data/s/1/2");
+    for path in [
+        ".data",
+        "/w/.data",
+        ".data/db",
+        "/w/.data/db",
+        "./.data//s/1/plan",
+        "/w/.data/s/1/3/answer",
+        "/w/.data/s/1/20",
+    ] {
+        let refused = format!(
+            "`{path}` is in the data folder /w/.data/, which is off limits; in it there is only \
+             your scratch folder /w/.data/s/1/2 for you"
+        );
+        check_at(&inside, path, Err(&refused));
+    }
+    for path in ["/w/.data/s/1/2", "/w/.data/s/1/2/x", "/w/.data/s/1/2/3/x"] {
+        check_at(&inside, path, Ok(path));
+    }
+    check_at(&inside, ".database", Ok("/w/.database"));
+    check_at(&inside, ".", Ok("/w"));
+
+    let whole = place("/w/a", "/w", "/w/s/1");
+    for path in [".", "x", "/w/a/x"] {
+        assert!(Target::new(path, &whole).is_err(), "{path}");
+    }
+    check_at(&whole, "/w/s/1/x", Ok("/w/s/1/x"));
+    let beside = place("/w", "/wx", "/wx/s");
+    check_at(&beside, "x", Ok("/w/x"));
+    check_at(&place("/", "/d", "/d/s/1"), "/dx", Ok("/dx"));
+    assert!(Target::new("d/db", &place("/", "/d", "/d/s/1")).is_err());
+}
+
+#[test]
 fn the_folder_comes_before_the_name() {
     let place = Place::new("/w".to_owned());
     let split = |path: &str| {

@@ -61,9 +61,9 @@ impl Shell {
     pub(crate) fn place(&self, owner: &str) -> Place {
         let text = |name| self.path(name).into_os_string().into_string().unwrap();
         Place {
-            workspace: text("w"),
             scratch: Some(text("s")),
             owner: owner.to_owned(),
+            ..Place::new(text("w"))
         }
     }
 

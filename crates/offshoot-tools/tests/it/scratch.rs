@@ -129,3 +129,65 @@ fn tls_05_a_call_needs_its_absolute_path() {
     let write = json!({"path": path, "content": ""});
     assert_eq!(bench.needs("write", &write), Ok(vec![need("fs.write")]));
 }
+
+#[tokio::test]
+async fn scr_02_a_data_folder_in_the_workspace_is_not_there_for_a_child() {
+    let bench = Bench::new();
+    let theirs = [
+        "data/db",
+        "data/scratch/other/secret",
+        "data/scratch/parent/plan",
+        "data/scratch/parent/sibling/answer",
+    ];
+    for file in theirs {
+        bench.file(file, "secret of somebody else");
+    }
+    bench.file("data/scratch/parent/child/notes", "secret of my own");
+    bench.file("src/main.rs", "secret of the project");
+    let place = Place {
+        scratch: Some(bench.absolute("data/scratch/parent/child")),
+        off_limits: Some(bench.absolute("data")),
+        ..bench.place()
+    };
+    let call = async |tool: &str, arguments: Value| {
+        let work = Work::new(RawJson::of(&arguments), place.clone());
+        find(tool).run(work).await.for_model()
+    };
+
+    for file in theirs {
+        for path in [file.to_owned(), bench.absolute(file)] {
+            let edit = json!({"path": path, "old_string": "secret", "new_string": "x"});
+            for (tool, arguments) in [
+                ("read", json!({"path": path})),
+                ("write", json!({"path": path, "content": "x"})),
+                ("edit", edit),
+                ("grep", json!({"pattern": "secret", "path": path})),
+                ("glob", json!({"pattern": "*", "path": path})),
+            ] {
+                let needs = find(tool).needs(&RawJson::of(&arguments), &place);
+                assert!(needs.is_err(), "{tool} {path}: {needs:?}");
+                let answer = call(tool, arguments).await;
+                assert!(answer.contains("is off limits"), "{tool} {path}: {answer}");
+            }
+        }
+        assert_eq!(bench.content(file), "secret of somebody else");
+    }
+
+    let found = call("grep", json!({"pattern": "secret"})).await;
+    assert_eq!(
+        found,
+        "src/main.rs:1:secret of the project\n[1 match in 1 file]"
+    );
+    for pattern in ["**/*", "data/**", "data/scratch/*/plan"] {
+        let found = call("glob", json!({"pattern": pattern})).await;
+        assert!(!found.contains("data"), "{pattern}: {found}");
+        let absolute = json!({"pattern": bench.absolute(pattern)});
+        let found = call("glob", absolute).await;
+        assert!(!found.contains("data"), "{pattern}: {found}");
+    }
+    let own = json!({"path": bench.absolute("data/scratch/parent/child/notes")});
+    assert_eq!(call("read", own).await, "secret of my own");
+    let own = json!({"pattern": "**/*", "path": bench.absolute("data/scratch/parent/child")});
+    let found = call("glob", own).await;
+    assert!(found.contains("/child/notes\n[1 file"), "{found}");
+}

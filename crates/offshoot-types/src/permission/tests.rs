@@ -135,6 +135,38 @@ fn the_root_grant_holds_inside_the_root_only() {
 }
 
 #[test]
+fn scr_02_a_child_has_its_own_scratch_folder_and_nothing_else_of_the_data_folder() {
+    for data in ["/w/data", "/w/a*b/data", "/d"] {
+        let (parent, child) = (format!("{data}/s/1"), format!("{data}/s/1/2"));
+        let root = Permissions::empty()
+            .narrow(Layer::root_grant("/w", Some(&parent)))
+            .narrow(Layer::off_limits(data, &parent));
+        let below = root.narrow(Layer::off_limits(data, &child));
+        let check = |chain: &Permissions, capability: &str, target: String, expected| {
+            let got = chain.decide("read", &need(capability, &target)).action;
+            assert_eq!(got, expected, "{capability} {target}");
+        };
+        for capability in ["fs.read", "fs.write"] {
+            for file in ["", "/", "/db", "/s", "/s/", "/s/x", "/s/10", "/s/10/x"] {
+                check(&root, capability, format!("{data}{file}"), Action::Deny);
+                check(&below, capability, format!("{data}{file}"), Action::Deny);
+            }
+            for file in ["", "/", "/plan", "/3/plan", "/20"] {
+                check(&below, capability, format!("{parent}{file}"), Action::Deny);
+            }
+            for chain in [&root, &below] {
+                check(chain, capability, format!("{child}/x"), Action::Allow);
+                check(chain, capability, format!("{child}/3/x"), Action::Allow);
+            }
+            check(&root, capability, format!("{parent}/plan"), Action::Allow);
+        }
+        check(&below, "fs.read", "/w/x".to_owned(), Action::Allow);
+        check(&below, "fs.write", "/w/x".to_owned(), Action::Ask);
+        check(&below, "shell.run", format!("{data}/s"), Action::Ask);
+    }
+}
+
+#[test]
 fn r22_a_grant_for_the_session_covers_the_like_and_no_more() {
     let root = AgentId::new("root");
     let write = Grant::like(root.clone(), &[need("fs.write", "/w/a/x")], "/w/");
