@@ -126,7 +126,7 @@ fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
             ..Limits::default()
         },
         asks: Asks::Nobody,
-        scratch: None,
+        data: None,
     })
 }
 

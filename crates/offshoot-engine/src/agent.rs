@@ -32,6 +32,7 @@ use crate::next::{self, Next};
 use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
+use crate::scratch::Scratch;
 use crate::task::{self, TASK};
 use crate::todo::{self, TODO};
 use crate::update::Activity;
@@ -44,8 +45,8 @@ pub(crate) struct Agent {
     pub(crate) depth: u32,
     pub(crate) model: String,
     pub(crate) workspace: String,
-    /// Its folder for what is not the user's.
-    pub(crate) scratch: Option<String>,
+    /// Its part of the host's data folder.
+    pub(crate) scratch: Option<Scratch>,
     pub(crate) date: String,
     pub(crate) permissions: Permissions,
     pub(crate) board: Arc<Board>,

@@ -23,6 +23,7 @@ use crate::limits::Limits;
 use crate::next::{self, Next};
 use crate::node::{Node, Ordered};
 use crate::sabotage::{Bug, planted};
+use crate::scratch::Scratch;
 use crate::settle;
 use crate::slots::Slots;
 use crate::update::{Activity, Delta, DeltaKind, Output, SessionState, Update};
@@ -41,8 +42,8 @@ pub(crate) struct Board {
     pub(crate) slots: Slots,
     state: Mutex<State>,
     live: broadcast::Sender<Update>,
-    /// The session's folder for what is not the user's.
-    pub(crate) scratch: Option<String>,
+    /// The root's part of the host's data folder.
+    scratch: Option<Scratch>,
     /// Fires when somebody answered something.
     pub(crate) answered: Notify,
     /// Fires when agents were stirred: the session has to look.
@@ -103,7 +104,7 @@ impl Spoken {
 
 impl Board {
     /// A board for a tree whose log so far is `entries`.
-    pub(crate) fn new(lease: Lease, limits: Limits, scratch: Option<String>, tree: Tree) -> Self {
+    pub(crate) fn new(lease: Lease, limits: Limits, scratch: Option<Scratch>, tree: Tree) -> Self {
         let mut state = State {
             tree: Tree::default(),
             nodes: BTreeMap::new(),
@@ -121,7 +122,7 @@ impl Board {
         };
         for id in tree.walk() {
             if let Some(agent) = tree.agent(id) {
-                state.add_node(id, &agent.spawned, scratch.as_deref(), None);
+                state.add_node(id, &agent.spawned, scratch.as_ref(), None);
             }
         }
         state.tree = tree;
@@ -156,7 +157,7 @@ impl Board {
                 state.broken.get_or_insert(violation.to_string());
                 break;
             }
-            state.follow(entry, &self.limits, self.scratch.as_deref());
+            state.follow(entry, &self.limits, self.scratch.as_ref());
             if matches!(entry.event, Event::Decided { grant: Some(_), .. }) {
                 self.answered.notify_waiters();
             }
@@ -500,7 +501,7 @@ impl State {
     }
 
     /// Updates everything that hangs on one entry, after the fold has taken it.
-    fn follow(&mut self, entry: &Arc<Entry>, limits: &Limits, scratch: Option<&str>) {
+    fn follow(&mut self, entry: &Arc<Entry>, limits: &Limits, scratch: Option<&Scratch>) {
         let id = &entry.agent;
         let mut parent = None;
         match &entry.event {
@@ -601,24 +602,34 @@ impl State {
         &mut self,
         id: &AgentId,
         spawned: &offshoot_types::event::Spawned,
-        scratch: Option<&str>,
+        of_root: Option<&Scratch>,
         infancy: Option<Vec<Arc<Entry>>>,
     ) {
-        let (above, token) = match &spawned.origin {
-            Origin::Session { workspace, .. } => (
-                Permissions::empty().narrow(Layer::root_grant(workspace, scratch)),
-                CancellationToken::new(),
-            ),
+        let unbound = CancellationToken::new;
+        let (mut permissions, token, scratch) = match &spawned.origin {
+            Origin::Session { workspace, .. } => {
+                let folder = of_root.map(|scratch| scratch.folder.as_str());
+                let granted = Permissions::empty().narrow(Layer::root_grant(workspace, folder));
+                (granted, unbound(), of_root.cloned())
+            }
             Origin::Task(parent) => match self.nodes.get(&parent.agent) {
-                Some(node) if planted(Bug::CancelStopsShort) => {
-                    (node.permissions.clone(), CancellationToken::new())
+                Some(node) => {
+                    let token = match planted(Bug::CancelStopsShort) {
+                        true => unbound(),
+                        false => node.token.child_token(),
+                    };
+                    let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
+                    (node.permissions.clone(), token, scratch)
                 }
-                Some(node) => (node.permissions.clone(), node.token.child_token()),
-                None => (Permissions::empty(), CancellationToken::new()),
+                None => (Permissions::empty(), unbound(), None),
             },
         };
+        if let Some(Scratch { data, folder }) = &scratch {
+            permissions = permissions.narrow(Layer::off_limits(data, folder));
+        }
         let node = Node {
-            permissions: above.narrow(spawned.layer.clone()),
+            permissions: permissions.narrow(spawned.layer.clone()),
+            scratch,
             token,
             cancelled_by: None,
             wake: Arc::new(Notify::new()),

@@ -204,10 +204,11 @@ pub(crate) fn panicked(tool: &str) -> Outcome {
 impl Agent {
     /// Returns where a call of this agent works.
     pub(crate) fn place(&self) -> Place {
+        let scratch = self.scratch.as_ref();
         Place {
             workspace: self.workspace.clone(),
-            scratch: self.scratch.clone(),
-            off_limits: None,
+            scratch: scratch.map(|scratch| scratch.folder.clone()),
+            off_limits: scratch.map(|scratch| scratch.data.clone()),
             owner: self.id.to_string(),
         }
     }

@@ -14,11 +14,14 @@ use offshoot_types::settlement::CancelledBy;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::scratch::Scratch;
 use crate::update::Activity;
 
 /// What the process knows of an agent beyond its log.
 pub(crate) struct Node {
     pub(crate) permissions: Permissions,
+    /// Its part of the host's data folder, if there is one.
+    pub(crate) scratch: Option<Scratch>,
     /// Fires for the run and everything below it.
     pub(crate) token: CancellationToken,
     /// Who stopped the run, if it was stopped at this agent.

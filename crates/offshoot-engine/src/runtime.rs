@@ -28,7 +28,7 @@ use crate::ask::Asks;
 use crate::board::Board;
 use crate::limits::Limits;
 use crate::node::Ordered;
-use crate::scratch;
+use crate::scratch::Scratch;
 use crate::session::{self, Departure, Parked, Session};
 use crate::subscribe::Subscription;
 use crate::toolbox::{Attachment, Toolbox};
@@ -56,8 +56,9 @@ pub struct Parts {
     pub limits: Limits,
     /// Who answers when the permission chain says ask.
     pub asks: Asks,
-    /// A folder, absolute, below which sessions keep what is not the user's.
-    pub scratch: Option<String>,
+    /// The host's own folder, absolute and without links. Sessions keep what is not the user's in
+    /// it; to agents' tools the rest of it is not there.
+    pub data: Option<String>,
 }
 
 /// A command that was not taken.
@@ -579,8 +580,8 @@ fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {
 impl Boards {
     fn add(&self, lease: Lease, parts: &Parts, tree: Tree) -> (Arc<Board>, Arc<Notify>) {
         let id = lease.tree.clone();
-        let base = parts.scratch.as_deref();
-        let scratch = base.map(|base| scratch::of_session(base, &id));
+        let data = parts.data.as_deref();
+        let scratch = data.map(|data| Scratch::of_root(data, &id));
         let board = Board::new(lease, parts.limits.clone(), scratch, tree);
         let board = Arc::new(board);
         let nudged = Arc::new(Notify::new());

@@ -1,18 +1,50 @@
 //! Where a session keeps what is not the user's.
 //!
-//! One folder per session below the host's, a child's inside its parent's, so
-//! that a parent reads down and a child cannot read up. Only names: nothing is
-//! made here. Different sessions never share a folder, whatever their ids are.
+//! One folder per session in the host's data folder, a child's inside its
+//! parent's, so that a parent reads down and a child cannot read up. All else in
+//! the data folder is off limits. Only names: nothing is made here. Different
+//! sessions never share a folder, whatever their ids are.
 
 use std::fmt::Write;
 
 use offshoot_types::id::{AgentId, TreeId};
-use offshoot_types::tree::Tree;
 
 /// Most bytes of one folder's name.
 const MOST: usize = 200;
 
-/// Returns the folder of a session.
+/// What an agent may know of the host's data folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Scratch {
+    /// The host's folder: off limits.
+    pub(crate) data: String,
+    /// The agent's own folder in it; its children's lie below.
+    pub(crate) folder: String,
+}
+
+impl Scratch {
+    /// That of a session's root.
+    pub(crate) fn of_root(data: &str, tree: &TreeId) -> Self {
+        Self {
+            data: data.to_owned(),
+            folder: of_session(&base(data), tree),
+        }
+    }
+
+    /// That of a child.
+    pub(crate) fn of_child(&self, id: &AgentId) -> Self {
+        Self {
+            data: self.data.clone(),
+            folder: format!("{}/{id}", self.folder),
+        }
+    }
+}
+
+/// Returns the folder of all sessions in the host's data folder.
+pub fn base(data: &str) -> String {
+    format!("{}/scratch", data.trim_end_matches('/'))
+}
+
+/// Returns the folder of a session below that of all.
 pub fn of_session(base: &str, tree: &TreeId) -> String {
     let mut name = String::new();
     for byte in tree.root().as_str().bytes() {
@@ -32,19 +64,6 @@ pub fn of_session(base: &str, tree: &TreeId) -> String {
     format!("{path}/{name}")
 }
 
-/// Returns the folder of an agent: inside its parent's.
-pub(crate) fn of_agent(session: &str, tree: &Tree, id: &AgentId) -> Option<String> {
-    let mut folders = Vec::new();
-    let mut at = id;
-    while let Some(parent) = tree.agent(at)?.parent() {
-        folders.push(at.as_str());
-        at = &parent.agent;
-    }
-    folders.push(session);
-    folders.reverse();
-    Some(folders.join("/"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +80,16 @@ mod tests {
             format!("/s/{}+/{}", "x".repeat(200), "x".repeat(60))
         );
         assert_ne!(of(&long[..200]), of(&format!("{}+", &long[..199])));
+    }
+
+    #[test]
+    fn x_23_a_childs_folder_lies_in_its_parents() {
+        let root = Scratch::of_root("/d/", &TreeId::of(AgentId::new("s")));
+        assert_eq!(root.folder, "/d/scratch/s");
+        let grandchild = root
+            .of_child(&AgentId::new("a"))
+            .of_child(&AgentId::new("b"));
+        assert_eq!(grandchild.folder, "/d/scratch/s/a/b");
+        assert_eq!(grandchild.data, "/d/");
     }
 }

@@ -28,7 +28,6 @@ use crate::node::Ordered;
 use crate::recover;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
-use crate::scratch;
 use crate::turn;
 use crate::update::Update;
 
@@ -296,17 +295,16 @@ impl Session {
         };
         let spawned = &state.tree.agent(id)?.spawned;
         let last = entries.last()?.seq;
-        let scratch = self.board.scratch.as_deref();
-        let scratch = scratch.and_then(|session| scratch::of_agent(session, &state.tree, id));
+        let node = state.node(id)?;
         Some(Agent {
             id: id.clone(),
             definition: spawned.definition.clone(),
             depth: spawned.depth,
             model: spawned.model.clone(),
             workspace: workspace.clone(),
-            scratch,
+            scratch: node.scratch.clone(),
             date: date.clone(),
-            permissions: state.node(id)?.permissions.clone(),
+            permissions: node.permissions.clone(),
             board: self.board.clone(),
             parts: self.parts.clone(),
             log: AgentLog::new(&self.parts, &self.board.lease, id.clone(), last),

@@ -5,7 +5,7 @@
 //! a session can go on without being told again, and from any folder.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_engine::{Asks, Limits, Parts, Runtime};
@@ -42,8 +42,8 @@ const KEYS: [&str; 6] = [
 pub(crate) struct Host {
     limits: Limits,
     asks: Asks,
-    /// Where sessions keep what is not the user's.
-    scratch: Option<String>,
+    /// Where sessions are kept.
+    data_dir: PathBuf,
     openai_chat: OpenAiChatSettings,
     /// The variable that holds a key.
     key_variable: String,
@@ -57,11 +57,10 @@ impl Host {
             api_key_env,
             key,
         } = &settings.openai_chat;
-        let scratch = settings.data_dir.value.join("scratch");
         Self {
             limits: settings.limits(),
             asks: Asks::Nobody,
-            scratch: scratch.into_os_string().into_string().ok(),
+            data_dir: settings.data_dir.value.clone(),
             openai_chat: OpenAiChatSettings {
                 base_url: base_url.value.clone(),
                 api_key: key.as_ref().map(|key| Secret::new(key.expose().to_owned())),
@@ -202,6 +201,10 @@ pub(crate) fn runtime(store: Arc<dyn Store>, models: Models, host: Host) -> Runt
     registry.extend(agents);
     let mut tools = offshoot_tools::builtin();
     tools.push(Arc::new(bash(&host.key_variable)));
+    // The workspace has no links in its path either, so that one can be told to lie in the other. The
+    // store has made the folder; should it be gone since, there is nothing in it to keep.
+    let data = host.data_dir.canonicalize().unwrap_or(host.data_dir);
+    let data = data.into_os_string().into_string().ok();
     Runtime::new(Parts {
         store,
         models: Arc::new(set),
@@ -210,7 +213,7 @@ pub(crate) fn runtime(store: Arc<dyn Store>, models: Models, host: Host) -> Runt
         env: Arc::new(System),
         limits: host.limits,
         asks: host.asks,
-        scratch: host.scratch,
+        data,
     })
 }
 

@@ -324,7 +324,7 @@ impl World {
             env: Arc::new(SimEnv(self.witness.clone())),
             limits: self.limits.clone(),
             asks: self.asks,
-            scratch: None,
+            data: None,
         });
         #[expect(
             clippy::disallowed_methods,

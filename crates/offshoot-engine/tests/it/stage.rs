@@ -552,7 +552,8 @@ fn runtime(
         env,
         limits: limits.clone(),
         asks,
-        scratch: None,
+        // In the workspace, which is where it is hardest to keep to oneself.
+        data: Some("/w/.data".to_owned()),
     })
 }
 

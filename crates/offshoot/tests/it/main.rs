@@ -17,6 +17,7 @@ mod doctor;
 mod events;
 mod flags;
 mod kill9;
+mod own_data;
 mod processes;
 mod refused;
 mod running;
