@@ -4,12 +4,14 @@
 //! time. A model's name in the log says where it comes from, absolutely, so that
 //! a session can go on without being told again, and from any folder.
 
+mod script;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_engine::{Asks, Limits, Parts, Runtime};
-use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Scripted, Secret};
+use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
 use offshoot_tools::shell::{Base, Bash, Environment, Keeper};
 use offshoot_types::manifest::{Manifest, Registry};
@@ -95,7 +97,7 @@ impl Models {
         if !name.starts_with(SCRIPTED) {
             return Ok(loaded);
         }
-        let script = scripted(name)?;
+        let script = script::load(&name[SCRIPTED.len()..])?;
         let folder = Path::new(&name[SCRIPTED.len()..]).parent();
         for manifest in script.agents() {
             let mut manifest = manifest.clone();
@@ -114,7 +116,7 @@ impl Models {
     fn add(&mut self, name: &str) -> Result<(), Stop> {
         let known = self.models.iter().any(|(known, _)| known == name);
         if !known && name.starts_with(SCRIPTED) {
-            let script = scripted(name)?;
+            let script = script::load(&name[SCRIPTED.len()..])?;
             self.models.push((name.to_owned(), Arc::new(script)));
         }
         Ok(())
@@ -155,7 +157,7 @@ pub(crate) fn choice(model: &Sourced<String>) -> Option<String> {
         Source::Variable(_) | Source::File(..) => Some(format!("model {value}, from {source}")),
         Source::Default => Some(format!(
             "model {value}, the default, which is no language model; for one: --model \
-             openai-chat/NAME, or OFFSHOOT_MODEL, or `model` in offshoot.toml"
+             openai-chat/NAME, or OFFSHOOT_MODEL, or `model` in your own offshoot.toml"
         )),
     }
 }
@@ -227,11 +229,4 @@ fn bash(key_variable: &str) -> Bash {
     remove.push(key_variable.into());
     let base = Base::Inherited;
     Bash::new(keeper, Environment { base, remove })
-}
-
-fn scripted(name: &str) -> Result<Scripted, Stop> {
-    let path = &name[SCRIPTED.len()..];
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Stop::usage(format!("load script {path}: {error}")))?;
-    Scripted::load(&text, path).map_err(|error| Stop::usage(error.to_string()))
 }

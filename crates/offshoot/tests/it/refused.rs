@@ -1,7 +1,10 @@
 //! What cannot be carried out: one line on stderr, exit code 2, nothing started.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::stage::Stage;
 
@@ -48,6 +51,32 @@ fn a_script_that_cannot_be_used() {
         &["run", "--model", "scripted/", "x"],
         "there is no model scripted/",
     );
+}
+
+#[test]
+fn a_script_that_would_never_end_is_not_waited_for() {
+    let stage = Stage::new(PLAIN);
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(CWD, stage.path().join("pipe"), FileType::Fifo, mode, 0).unwrap();
+    let long = File::create(stage.path().join("long")).unwrap();
+    long.set_len(16 * 1024 * 1024 + 1).unwrap();
+    // An agent of a script may name one as well.
+    let agents = "agents: [{name: a, mode: all, model: scripted/pipe}]";
+    stage.write("refers", &format!("{agents}\n{PLAIN}"));
+    for (script, about) in [
+        ("pipe", "pipe: it is not a file"),
+        ("refers", "pipe: it is not a file"),
+        ("/dev/zero", "load script /dev/zero: it is not a file"),
+        ("data", "data: it is not a file"),
+        ("long", "long: it has more than 16777216 bytes"),
+    ] {
+        stage.write("data/x", "");
+        let model = format!("scripted/{script}");
+        let refused = stage.offshoot(["run", "--model", &model, "x"]);
+        refused.complained(2, about);
+        let looked = stage.offshoot(["doctor", "--model", &model]).exited(1);
+        assert!(looked.stdout.contains(about), "{looked:#?}");
+    }
 }
 
 #[test]

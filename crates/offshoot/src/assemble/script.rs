@@ -1,0 +1,44 @@
+//! Reading a script from its file.
+//!
+//! A script may be named by whoever wrote another one. So nothing is waited for
+//! and not more is read than a script can have: a pipe or a device is refused
+//! after it was opened, by what was opened.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use offshoot_models::Scripted;
+use rustix::fs::{FileType, Mode, OFlags};
+
+use crate::exit::Stop;
+
+/// Most bytes of a script.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Loads the script at `path`.
+pub(super) fn load(path: &str) -> Result<Scripted, Stop> {
+    let text =
+        read(Path::new(path)).map_err(|why| Stop::usage(format!("load script {path}: {why}")))?;
+    Scripted::load(&text, path).map_err(|error| Stop::usage(error.to_string()))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    // A pipe that nobody writes to would never be opened otherwise.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|errno| std::io::Error::from(errno).to_string())?;
+    let stat = rustix::fs::fstat(&file).map_err(|errno| errno.to_string())?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err("it is not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    File::from(file)
+        .take(MOST_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(format!("it has more than {MOST_BYTES} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+}
