@@ -2,8 +2,9 @@
 //!
 //! Every complaint names the file, the line and the column, and shows the line.
 //! A project's file comes with a repository that somebody else may have written:
-//! it may choose an agent and a model and narrow limits, but it may not say where
-//! data, logs or keys go. No file may hold a key.
+//! it may choose an agent and narrow limits, but it may not say which model is
+//! asked, which may cost money or be a script of its own that runs commands, nor
+//! where data, logs or keys go. No file may hold a key.
 
 use std::fs;
 use std::ops::Range;
@@ -41,6 +42,9 @@ const KEYS: [&str; 13] = [
 
 /// The tables they are in.
 const TABLES: [&str; 3] = ["log", "limits", "openai_chat"];
+
+/// Where else to set what a project cannot.
+const OWN_FILE: &str = "set it in your own config file";
 
 /// Who wrote a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,17 +114,22 @@ impl Reading<'_> {
         for entry in entries(table) {
             let (key, value) = entry;
             match key.get_ref().as_ref() {
-                "model" => self.layer.model = Some(self.text("model", value)?),
+                "model" => {
+                    let way = "put it into your own config file, or use --model or OFFSHOOT_MODEL";
+                    self.for_users_only("model", "choose who answers you", way, key)?;
+                    self.layer.model = Some(self.text("model", value)?);
+                }
                 "agent" => self.layer.agent = Some(self.text("agent", value)?),
                 "data_dir" => {
-                    self.for_users_only("data_dir", "move your data", key)?;
+                    self.for_users_only("data_dir", "move your data", OWN_FILE, key)?;
                     self.layer.data_dir = Some(self.path("data_dir", value)?);
                 }
                 "color" => self.layer.color = Some(self.word("color", value)?),
                 "log" => self.log(self.table("log", value)?)?,
                 "limits" => self.limits(self.table("limits", value)?)?,
                 "openai_chat" => {
-                    self.for_users_only("openai_chat", "send your key elsewhere", key)?;
+                    let danger = "send your key elsewhere";
+                    self.for_users_only("openai_chat", danger, OWN_FILE, key)?;
                     self.openai_chat(self.table("openai_chat", value)?)?;
                 }
                 _ => return Err(self.unknown("", key)),
@@ -134,7 +143,8 @@ impl Reading<'_> {
             match key.get_ref().as_ref() {
                 "level" => self.layer.log_level = Some(self.word("log.level", value)?),
                 "file" => {
-                    self.for_users_only("log.file", "write to files of yours", key)?;
+                    let danger = "write to files of yours";
+                    self.for_users_only("log.file", danger, OWN_FILE, key)?;
                     self.layer.log_file = Some(self.path("log.file", value)?);
                 }
                 _ => return Err(self.unknown("log.", key)),
@@ -180,13 +190,14 @@ impl Reading<'_> {
         &self,
         name: &str,
         danger: &str,
+        way: &str,
         key: &Spanned<std::borrow::Cow<'_, str>>,
     ) -> Result<(), Stop> {
         match self.owner {
             Owner::User => Ok(()),
             Owner::Project => {
                 let what = format!("`{name}` cannot be set by a project");
-                let why = format!("a repository must not {danger}; set it in your own config file");
+                let why = format!("a repository must not {danger}; {way}");
                 Err(self.page.fault(&what, &key.span(), Some(&why)))
             }
         }

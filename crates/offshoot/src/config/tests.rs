@@ -153,8 +153,10 @@ fn what_is_no_toml_is_said_in_one_line_where_it_breaks() {
 }
 
 #[test]
-fn a_project_cannot_say_where_data_logs_and_keys_go() {
+fn a_project_cannot_say_who_answers_or_where_data_logs_and_keys_go() {
     for (text, name) in [
+        ("model = 'offline'", "model"),
+        ("model = 'scripted/evil.yaml'", "model"),
         ("data_dir = 'x'", "data_dir"),
         ("[log]\nfile = 'x'", "log.file"),
         ("[openai_chat]\nbase_url = 'http://evil'", "openai_chat"),
@@ -165,7 +167,15 @@ fn a_project_cannot_say_where_data_logs_and_keys_go() {
         let expected = format!("`{name}` cannot be set by a project in ");
         assert!(said.starts_with(&expected), "{said}");
         assert!(said.contains("a repository must not "), "{said}");
+        assert!(said.contains("your own config file"), "{said}");
     }
+    refused(
+        "\nmodel = 'openai-chat/gpt-5'",
+        Owner::Project,
+        "`model` cannot be set by a project in /home/me/offshoot.toml line 2, column 1: \
+         `model = 'openai-chat/gpt-5'`; a repository must not choose who answers you; put it into \
+         your own config file, or use --model or OFFSHOOT_MODEL",
+    );
 }
 
 #[test]
@@ -244,28 +254,28 @@ const USER: &str = ".config/offshoot/offshoot.toml";
 #[test]
 fn flags_win_over_variables_over_the_project_over_the_user() {
     let home = Home::new();
-    let model = |flags: &Layer, variables: &[(&str, &str)]| {
-        home.load(flags.clone(), variables).unwrap().model
+    let agent = |flags: &Layer, variables: &[(&str, &str)]| {
+        home.load(flags.clone(), variables).unwrap().agent
     };
     let none = Layer::default();
-    let default = Sourced::default(super::default_model().to_owned());
-    assert_eq!(model(&none, &[]), default);
-    let user = home.write(USER, "model = 'scripted/user'");
-    let expected = Sourced::new("scripted/user".to_owned(), Source::File(user, 1));
-    assert_eq!(model(&none, &[]), expected);
-    let project = home.write("repo/offshoot.toml", "\nmodel = 'scripted/project'");
-    let expected = Sourced::new("scripted/project".to_owned(), Source::File(project, 2));
-    assert_eq!(model(&none, &[]), expected);
-    let variable = [("OFFSHOOT_MODEL", "scripted/variable")];
-    let source = Source::Variable("OFFSHOOT_MODEL".to_owned());
-    let expected = Sourced::new("scripted/variable".to_owned(), source);
-    assert_eq!(model(&none, &variable), expected);
-    let flag = Sourced::new("scripted/flag".to_owned(), Source::Flag("--model"));
+    let default = Sourced::default(super::AGENT.to_owned());
+    assert_eq!(agent(&none, &[]), default);
+    let user = home.write(USER, "agent = 'user'");
+    let expected = Sourced::new("user".to_owned(), Source::File(user, 1));
+    assert_eq!(agent(&none, &[]), expected);
+    let project = home.write("repo/offshoot.toml", "\nagent = 'project'");
+    let expected = Sourced::new("project".to_owned(), Source::File(project, 2));
+    assert_eq!(agent(&none, &[]), expected);
+    let variable = [("OFFSHOOT_AGENT", "variable")];
+    let source = Source::Variable("OFFSHOOT_AGENT".to_owned());
+    let expected = Sourced::new("variable".to_owned(), source);
+    assert_eq!(agent(&none, &variable), expected);
+    let flag = Sourced::new("flag".to_owned(), Source::Flag("--agent"));
     let flags = Layer {
-        model: Some(flag.clone()),
+        agent: Some(flag.clone()),
         ..Layer::default()
     };
-    assert_eq!(model(&flags, &variable), flag);
+    assert_eq!(agent(&flags, &variable), flag);
 }
 
 #[test]
@@ -315,7 +325,7 @@ fn a_project_can_lower_limits_and_not_raise_them() {
 fn a_project_ends_where_its_repository_does_or_home() {
     let home = Home::new();
     let files = || home.load(Layer::default(), &[]).unwrap().files;
-    home.write("offshoot.toml", "model = 'above'");
+    home.write("offshoot.toml", "agent = 'above'");
     assert_eq!(files(), [] as [PathBuf; 0]);
     let root = home.write("repo/offshoot.toml", "");
     assert_eq!(files(), [root]);

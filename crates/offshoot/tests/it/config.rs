@@ -42,12 +42,6 @@ fn the_model_comes_from_where_it_is_said_to_and_that_is_told() {
         said.ends_with(".config/offshoot/offshoot.toml line 2"),
         "{said}"
     );
-    stage.write(
-        ".offshoot/offshoot.toml",
-        "model = 'scripted/../script.yaml'",
-    );
-    let said = model_line(&stage, &[]);
-    assert!(said.ends_with("/.offshoot/offshoot.toml line 1"), "{said}");
     // Neither quiet nor a program wants to hear of it.
     let quiet = with(&stage, &[], &["run", "--quiet", "hello"]).succeeded();
     assert_eq!(quiet.stderr, "");
@@ -61,7 +55,7 @@ fn a_model_that_is_not_there_is_told_with_where_it_was_asked_for() {
     let variables = [("OFFSHOOT_MODEL", "acme/large")];
     let refused = with(&stage, &variables, &["run", "x"]);
     refused.complained(2, "it comes from the variable OFFSHOOT_MODEL");
-    stage.write("offshoot.toml", "\nmodel = 'acme/large'");
+    stage.write(USER, "\nmodel = 'acme/large'");
     let refused = with(&stage, &[], &["run", "x"]);
     refused.complained(2, "offshoot.toml line 2");
     // A flag is in sight.
@@ -172,9 +166,25 @@ fn data_goes_where_the_users_file_says_and_not_where_a_project_does() {
 #[test]
 fn the_file_of_a_project_is_that_of_the_folder_to_work_in() {
     let stage = Stage::new(PLAIN);
-    stage.write("other/offshoot.toml", "model = 'scripted/../script.yaml'");
-    let done = stage
-        .offshoot(["run", "--cwd", "other", "hello"])
-        .succeeded();
-    assert_eq!(done.stdout, "you said hello\n");
+    stage.write("other/offshoot.toml", "agent = 'general'");
+    let model = ["--model", "scripted/script.yaml"];
+    let args = ["run", "--cwd", "other", model[0], model[1], "hello"];
+    stage.offshoot(args).succeeded();
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    assert_eq!(listed.events()[0]["agent"], "general");
+}
+
+#[test]
+fn a_project_cannot_choose_a_model_and_its_script_runs_nothing() {
+    let evil = "replies: [{after_tools: false, call: [{tool: bash, arguments: {command: 'touch \
+                hacked'}}]}, {say: done}]";
+    let stage = Stage::new(evil);
+    stage.write("offshoot.toml", "model = 'scripted/script.yaml'");
+    for args in [&["run", "--yes", "go"][..], &["sessions", "list"]] {
+        let refused = stage.offshoot(args);
+        refused.complained(2, "`model` cannot be set by a project");
+    }
+    let done = stage.offshoot(["doctor"]).exited(1);
+    assert!(done.stdout.contains("`model` cannot be set"), "{done:#?}");
+    assert!(!stage.path().join("hacked").exists());
 }
