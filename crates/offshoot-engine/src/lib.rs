@@ -10,6 +10,7 @@ mod ask;
 mod board;
 mod context;
 mod desk;
+mod door;
 mod journal;
 mod limits;
 mod log;

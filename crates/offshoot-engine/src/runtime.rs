@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt};
+use offshoot_types::command::{Command, Opening, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event, Origin, Spawned};
 use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
-use offshoot_types::manifest::{Registry, names};
-use offshoot_types::message::{MAX_METADATA_BYTES, MAX_PROMPT_BYTES};
+use offshoot_types::manifest::Registry;
 use offshoot_types::model::Models;
 use offshoot_types::permission::Layer;
 use offshoot_types::store::{
@@ -26,6 +25,7 @@ use tokio::task::JoinSet;
 use crate::agent;
 use crate::ask::Asks;
 use crate::board::Board;
+use crate::door;
 use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::scratch::Scratch;
@@ -195,7 +195,7 @@ impl Runtime {
     /// returns the same receipt. `Receipt::Queued` says that another process owns the tree and
     /// will carry it out.
     pub async fn command(&self, command: Command) -> Result<Receipt, CommandError> {
-        self.inner.check(&command)?;
+        door::check(&self.inner.parts, &command)?;
         self.inner.known(&command).await?;
         self.recover_others_once();
         let store = &self.inner.parts.store;
@@ -488,46 +488,6 @@ impl Inner {
         }
     }
 
-    /// Refuses what no session could do.
-    fn check(&self, command: &Command) -> Result<(), CommandError> {
-        match &command.order {
-            Order::Open(opening) => self.check_opening(command, opening),
-            Order::Prompt(prompt) => check_prompt(prompt),
-            Order::Cancel(_) | Order::Promote | Order::Answer(_) | Order::Resume => Ok(()),
-        }
-    }
-
-    fn check_opening(&self, command: &Command, opening: &Opening) -> Result<(), CommandError> {
-        let registry = &self.parts.registry;
-        let choices = || names(registry.for_users());
-        let name = &opening.definition;
-        match registry.get(name) {
-            None => {
-                let text = format!("there is no agent {name}; there are: {}", choices());
-                return Err(CommandError::Unknown(text));
-            }
-            Some(manifest) if !manifest.mode.user_may_start() => {
-                let text = format!(
-                    "agent {name} is started by other agents only; choose one of: {}",
-                    choices()
-                );
-                return Err(CommandError::Invalid(text));
-            }
-            Some(_) => {}
-        }
-        if command.tree.root() != &command.agent {
-            return Err(CommandError::Invalid(
-                "a session is opened by its root".to_owned(),
-            ));
-        }
-        opening.prompt.as_ref().map_or(Ok(()), check_prompt)?;
-        self.parts
-            .models
-            .find(&opening.model)
-            .map_err(|error| CommandError::Unknown(error.message))?;
-        Ok(())
-    }
-
     /// Fails unless the command's agent is in the command's tree.
     async fn known(&self, command: &Command) -> Result<(), CommandError> {
         if matches!(command.order, Order::Open(_)) {
@@ -558,23 +518,6 @@ impl Inner {
             state.node(agent)?.activity.clone(),
         ))
     }
-}
-
-fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {
-    let size = prompt.text.len();
-    if size > MAX_PROMPT_BYTES {
-        let text = format!("the prompt has {size} bytes; at most {MAX_PROMPT_BYTES} are taken");
-        return Err(CommandError::Invalid(text));
-    }
-    let metadata = prompt
-        .metadata
-        .as_ref()
-        .map_or(0, |metadata| metadata.as_str().len());
-    if metadata > MAX_METADATA_BYTES {
-        let text = format!("metadata has {metadata} bytes; at most {MAX_METADATA_BYTES} are taken");
-        return Err(CommandError::Invalid(text));
-    }
-    Ok(())
 }
 
 impl Boards {

@@ -1,0 +1,67 @@
+//! What is refused at the door: commands that no session could carry out.
+//!
+//! Faces may check as well, to tell their users sooner; nothing rests on it. What
+//! depends on the state of a tree is judged by its session.
+
+use offshoot_types::command::{Command, Opening, Order, Prompt};
+use offshoot_types::manifest::names;
+use offshoot_types::message::{MAX_METADATA_BYTES, MAX_PROMPT_BYTES};
+
+use crate::runtime::{CommandError, Parts};
+
+/// Refuses what no session could do.
+pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError> {
+    match &command.order {
+        Order::Open(opening) => check_opening(parts, command, opening),
+        Order::Prompt(prompt) => check_prompt(prompt),
+        Order::Cancel(_) | Order::Promote | Order::Answer(_) | Order::Resume => Ok(()),
+    }
+}
+
+fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<(), CommandError> {
+    let registry = &parts.registry;
+    let choices = || names(registry.for_users());
+    let name = &opening.definition;
+    match registry.get(name) {
+        None => {
+            let text = format!("there is no agent {name}; there are: {}", choices());
+            return Err(CommandError::Unknown(text));
+        }
+        Some(manifest) if !manifest.mode.user_may_start() => {
+            let text = format!(
+                "agent {name} is started by other agents only; choose one of: {}",
+                choices()
+            );
+            return Err(CommandError::Invalid(text));
+        }
+        Some(_) => {}
+    }
+    if command.tree.root() != &command.agent {
+        return Err(CommandError::Invalid(
+            "a session is opened by its root".to_owned(),
+        ));
+    }
+    opening.prompt.as_ref().map_or(Ok(()), check_prompt)?;
+    parts
+        .models
+        .find(&opening.model)
+        .map_err(|error| CommandError::Unknown(error.message))?;
+    Ok(())
+}
+
+fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {
+    let size = prompt.text.len();
+    if size > MAX_PROMPT_BYTES {
+        let text = format!("the prompt has {size} bytes; at most {MAX_PROMPT_BYTES} are taken");
+        return Err(CommandError::Invalid(text));
+    }
+    let metadata = prompt
+        .metadata
+        .as_ref()
+        .map_or(0, |metadata| metadata.as_str().len());
+    if metadata > MAX_METADATA_BYTES {
+        let text = format!("metadata has {metadata} bytes; at most {MAX_METADATA_BYTES} are taken");
+        return Err(CommandError::Invalid(text));
+    }
+    Ok(())
+}
