@@ -4,6 +4,8 @@
 //! depends on the state of a tree is judged by its session.
 
 use offshoot_types::command::{Command, Opening, Order, Prompt};
+use offshoot_types::id::AgentId;
+use offshoot_types::json::RawJson;
 use offshoot_types::manifest::names;
 use offshoot_types::message::{MAX_METADATA_BYTES, MAX_PROMPT_BYTES};
 
@@ -41,6 +43,9 @@ fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<
             "a session is opened by its root".to_owned(),
         ));
     }
+    AgentId::from_client(command.agent.as_str())
+        .map_err(|error| CommandError::Invalid(error.to_string()))?;
+    check_metadata(opening.metadata.as_ref())?;
     opening.prompt.as_ref().map_or(Ok(()), check_prompt)?;
     parts
         .models
@@ -55,10 +60,11 @@ fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {
         let text = format!("the prompt has {size} bytes; at most {MAX_PROMPT_BYTES} are taken");
         return Err(CommandError::Invalid(text));
     }
-    let metadata = prompt
-        .metadata
-        .as_ref()
-        .map_or(0, |metadata| metadata.as_str().len());
+    check_metadata(prompt.metadata.as_ref())
+}
+
+fn check_metadata(metadata: Option<&RawJson>) -> Result<(), CommandError> {
+    let metadata = metadata.map_or(0, |metadata| metadata.as_str().len());
     if metadata > MAX_METADATA_BYTES {
         let text = format!("metadata has {metadata} bytes; at most {MAX_METADATA_BYTES} are taken");
         return Err(CommandError::Invalid(text));

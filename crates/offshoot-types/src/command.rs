@@ -27,7 +27,8 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Create the session. The command's agent is its root.
+    /// Create the session. The command's agent is its root, with an id as `AgentId::from_client`
+    /// takes it.
     Open(Opening),
     /// Ask something; queued while the agent is busy.
     Prompt(Prompt),
@@ -52,7 +53,7 @@ pub struct Opening {
     pub workspace: String,
     /// The date to show in prompts.
     pub date: String,
-    /// What the host attached.
+    /// What the host attached; at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
     /// The first question, asked in the commit that makes the session.

@@ -4,6 +4,7 @@ use offshoot_engine::{Answer, CommandError, DeltaKind, Query, Update};
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::json::RawJson;
 use offshoot_types::model::ModelErrorKind;
 
 use crate::stage::{Gate, Script, Stage, fail, say, task, user_texts};
@@ -229,6 +230,34 @@ async fn r15_a_session_opened_with_a_prompt_is_born_asked_and_at_work_in_one_com
         panic!("no log");
     };
     assert_eq!(more, []);
+}
+
+#[tokio::test]
+async fn a_session_whose_id_or_metadata_cannot_be_kept_is_not_opened_by_any_face() {
+    let stage = Stage::new(Script::default()).await;
+    let open = async |id: &str, metadata_bytes: usize| {
+        let root = AgentId::new(id);
+        let command = Command {
+            id: CommandId::new(format!("open {id:.8} {metadata_bytes}")),
+            tree: TreeId::of(root.clone()),
+            agent: root,
+            order: Order::Open(Opening {
+                metadata: Some(RawJson::of(&"x".repeat(metadata_bytes - 2))),
+                ..crate::stage::opening("lead")
+            }),
+        };
+        stage.runtime.command(command).await
+    };
+    for id in ["", "a\nb", "\u{1b}[2J", &"x".repeat(129)] {
+        let said = open(id, 2).await.unwrap_err().to_string();
+        let expected = "a session id has 1 to 128 bytes and no control characters";
+        assert_eq!(said, expected, "{id:?}");
+    }
+    let said = open("large", 16 * 1024 + 1).await.unwrap_err().to_string();
+    assert_eq!(said, "metadata has 16385 bytes; at most 16384 are taken");
+    for (id, bytes) in [("fits", 16 * 1024), (&*"x".repeat(128), 2)] {
+        assert_eq!(open(id, bytes).await.unwrap(), Receipt::Opened);
+    }
 }
 
 #[tokio::test]
