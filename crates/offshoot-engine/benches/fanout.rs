@@ -28,6 +28,7 @@ use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
 use offshoot_types::message::{Arguments, StopReason, Usage};
 use offshoot_types::model::{Chunk, Model, ModelError, Models, Request, RequestMessage};
+use offshoot_types::sidecar::NoSidecars;
 use tokio::sync::Semaphore;
 
 const SIZES: [usize; 6] = [1, 10, 50, 200, 1_000, 10_000];
@@ -127,6 +128,7 @@ fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
         },
         asks: Asks::Nobody,
         data: None,
+        sidecars: Arc::new(NoSidecars),
     })
 }
 

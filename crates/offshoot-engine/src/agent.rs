@@ -310,19 +310,18 @@ impl Actor {
 
     /// Settles the run.
     async fn settle(&mut self, status: Status) -> Result<(), StoreError> {
-        let event = {
+        let (run, mut settlement) = {
             let state = self.agent.board.state();
             let agent = state.tree.agent(&self.agent.id).ok_or_else(unborn)?;
             let Some(run) = agent.open_run() else {
                 return Ok(());
             };
             let now = self.agent.parts.env.now();
-            Event::Settled {
-                run,
-                settlement: settle::settlement(&agent.tally, status, now),
-            }
+            (run, settle::settlement(&agent.tally, status, now))
         };
         self.agent.end_leftovers().await;
+        self.agent.keep_answer(&mut settlement).await;
+        let event = Event::Settled { run, settlement };
         match self.append(Batch::from(vec![event])).await {
             // A child run was opened meanwhile (R18); the next look says wait.
             Err(error) if error.kind == StoreErrorKind::Refused => Ok(()),

@@ -14,6 +14,7 @@ use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
 use offshoot_types::manifest::Registry;
 use offshoot_types::model::Models;
 use offshoot_types::permission::Layer;
+use offshoot_types::sidecar::Sidecars;
 use offshoot_types::store::{
     Append, Lease, NewEntry, SessionSummary, Store, StoreError, StoreErrorKind,
 };
@@ -54,6 +55,8 @@ pub struct Parts {
     pub env: Arc<dyn Env>,
     /// The host's limits.
     pub limits: Limits,
+    /// Who keeps what is too long to be shown.
+    pub sidecars: Arc<dyn Sidecars>,
     /// Who answers when the permission chain says ask.
     pub asks: Asks,
     /// The host's own folder, absolute and without links. Sessions keep what is not the user's in

@@ -15,6 +15,10 @@ use serde_json::json;
 
 use crate::context;
 
+/// Most bytes of a child's answer that its parent is shown. As JSON it may take twice as many, and
+/// still fits into a context.
+const MAX_ANSWER_BYTES: usize = 100 * 1024;
+
 /// Returns how a run ends if it ends now.
 pub(crate) fn status(tally: &Tally, stopped: Option<CancelledBy>) -> Status {
     if let Some(by) = stopped {
@@ -55,6 +59,7 @@ pub(crate) fn settlement(tally: &Tally, status: Status, now: Timestamp) -> Settl
     Settlement {
         status,
         output: tally.text.clone(),
+        output_path: None,
         usage: tally.usage,
         steps: tally.steps,
         duration_ms: now.get().saturating_sub(tally.started.get()),
@@ -66,12 +71,14 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
     let definition = &agent.spawned.definition;
     let mut outcome = match (&settlement.status, settlement.status.reason()) {
         (Status::Completed, _) => {
-            output(child, agent, settlement.output.clone().unwrap_or_default())
+            let text = shown(settlement);
+            marked(output(child, agent, text), settlement)
         }
         (Status::Partial(_), reason) => {
-            let text = settlement.output.as_deref().unwrap_or_default();
             let head = format!("[partial: {}]", reason.unwrap_or_default());
-            output(child, agent, format!("{head} {text}").trim_end().to_owned())
+            let text = format!("{head} {}", shown(settlement));
+            let text = text.trim_end().to_owned();
+            marked(output(child, agent, text), settlement)
         }
         (Status::Cancelled(CancelledBy::Ancestor | CancelledBy::Shutdown), _) => Outcome::error(
             ErrorKind::AbortedByParent,
@@ -84,10 +91,10 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
             | Status::Denied { .. }
             | Status::Lost { .. },
             reason,
-        ) => Outcome::error(
-            ErrorKind::ChildFailed,
-            failure(child, definition, settlement, reason),
-        ),
+        ) => {
+            let text = failure(child, definition, settlement, reason);
+            marked(Outcome::error(ErrorKind::ChildFailed, text), settlement)
+        }
     }
     .took(settlement.duration_ms);
     let extra = &mut outcome.metadata.extra;
@@ -111,6 +118,36 @@ fn output(child: &AgentId, agent: &Agent, text: String) -> Outcome {
     Outcome::output(RawJson::of(&data))
 }
 
+/// Tells whether a run said more than its parent is shown.
+pub(crate) fn is_long(settlement: &Settlement) -> bool {
+    let output = settlement.output.as_deref();
+    output.is_some_and(|text| text.len() > MAX_ANSWER_BYTES)
+}
+
+/// Returns what a parent is shown of what a run said: all, or the head and where the whole lies.
+fn shown(settlement: &Settlement) -> String {
+    let text = settlement.output.as_deref().unwrap_or_default();
+    if !is_long(settlement) {
+        return text.to_owned();
+    }
+    let head = &text[..text.floor_char_boundary(MAX_ANSWER_BYTES)];
+    let place = match &settlement.output_path {
+        Some(path) => format!("all of them are in {path}"),
+        None => "the rest could not be kept".to_owned(),
+    };
+    let (shown, whole) = (head.len(), text.len());
+    format!("{head}\n[truncated: {shown} of {whole} bytes shown; {place}]")
+}
+
+/// Marks an outcome that has only the head of what a run said (TLS-14).
+fn marked(mut outcome: Outcome, settlement: &Settlement) -> Outcome {
+    if is_long(settlement) {
+        outcome.metadata.truncated = Some(true);
+        outcome.metadata.output_path = settlement.output_path.clone();
+    }
+    outcome
+}
+
 fn failure(
     child: &AgentId,
     definition: &str,
@@ -120,9 +157,9 @@ fn failure(
     let word = settlement.status.word();
     let reason = reason.unwrap_or_default();
     let mut text = format!("agent {definition} ({child}) ended {word}: {reason}");
-    if let Some(last) = &settlement.output {
+    if settlement.output.is_some() {
         text.push_str("; its last text was: ");
-        text.push_str(last);
+        text.push_str(&shown(settlement));
     }
     text
 }
@@ -141,7 +178,7 @@ pub(crate) fn completion_text(
     if let Some(reason) = settlement.status.reason() {
         body.push_str(&format!("[{status}: {reason}]\n"));
     }
-    body.push_str(settlement.output.as_deref().unwrap_or_default());
+    body.push_str(&shown(settlement));
     let body = without_closing_mark(&context::capped(body.trim_end().to_owned(), max_bytes));
     let definition = definition.replace(['"', '<', '>'], "'");
     format!(

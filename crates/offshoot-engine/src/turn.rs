@@ -9,9 +9,10 @@
 use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, TurnEnd};
+use offshoot_types::id::RunNo;
 use offshoot_types::message::{AssistantMessage, AssistantPart, StopReason};
 use offshoot_types::model::{Asker, ModelError, ModelErrorKind, ToolChoice};
-use offshoot_types::settlement::{CancelledBy, Cap, FailureKind};
+use offshoot_types::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
@@ -114,10 +115,11 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
         turn: agent.turn(),
         end: how,
     });
-    if let Some(settled) = agent.settles_after(&events) {
+    if let Some((run, mut settlement)) = agent.settles_after(&events) {
         agent.end_leftovers().await;
+        agent.keep_answer(&mut settlement).await;
         let mut with_settlement = events.clone();
-        with_settlement.push(settled);
+        with_settlement.push(Event::Settled { run, settlement });
         match agent.log.append(with_settlement).await {
             Ok(entries) => {
                 follow(&mut transcript, entries)?;
@@ -171,7 +173,7 @@ impl Agent {
     }
 
     /// Returns the settlement that may ride with the end of the turn; `None` while the run has to go on.
-    fn settles_after(&self, events: &[Event]) -> Option<Event> {
+    fn settles_after(&self, events: &[Event]) -> Option<(RunNo, Settlement)> {
         let state = self.board.state();
         let agent = state.tree.agent(&self.id)?;
         let run = agent.open_run()?;
@@ -187,7 +189,7 @@ impl Agent {
         let stopped = state.node(&self.id).and_then(Node::stopped);
         let status = settle::status(&after, stopped);
         let settlement = settle::settlement(&after, status, self.parts.env.now());
-        Some(Event::Settled { run, settlement })
+        Some((run, settlement))
     }
 
     fn asker(&self, step: u32) -> Asker {

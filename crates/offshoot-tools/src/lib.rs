@@ -25,6 +25,8 @@ use std::sync::Arc;
 
 use offshoot_types::tool::Tool;
 
+pub use sidecar::Sidecars;
+
 /// Returns the built-in tools, in the order models see them.
 pub fn builtin() -> Vec<Arc<dyn Tool>> {
     vec![

@@ -8,11 +8,13 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_core::future::BoxFuture;
 use offshoot_types::outcome::Outcome;
 use offshoot_types::tool::Place;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::blocking;
 use crate::confined;
 use crate::target::Root;
 
@@ -72,6 +74,29 @@ impl Sidecar {
     }
 }
 
+/// Keeps texts that are no answer of a tool.
+pub struct Sidecars;
+
+impl offshoot_types::sidecar::Sidecars for Sidecars {
+    fn keep(
+        &self,
+        place: Place,
+        what: &'static str,
+        text: String,
+    ) -> BoxFuture<'static, Option<String>> {
+        let keep = move || {
+            // Half of it would be taken for the whole.
+            if text.len() > MOST_BYTES {
+                return None;
+            }
+            let mut sidecar = Sidecar::create(&place, what).ok()??;
+            sidecar.write_all(text.as_bytes()).ok()?;
+            Some(sidecar.path().to_owned())
+        };
+        Box::pin(async move { blocking::attempt(keep).await.ok().flatten() })
+    }
+}
+
 /// Takes everything; what does not fit is not kept. Unbuffered.
 impl Write for Sidecar {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -121,6 +146,21 @@ mod tests {
         assert_eq!(fs::read_to_string(first.path()).unwrap(), "all of it");
         assert!(first.path().ends_with("-bash.txt"));
         assert!(first.path().contains("/parent/child/outputs/"));
+    }
+
+    #[tokio::test]
+    async fn a_text_is_kept_whole_or_not_at_all() {
+        use offshoot_types::sidecar::Sidecars as _;
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(&folder.path().join("parent/child"));
+        let path = Sidecars.keep(place.clone(), "task", "all of it".to_owned());
+        let path = path.await.unwrap();
+        assert!(path.ends_with("-task.txt") && path.contains("/parent/child/outputs/"));
+        assert_eq!(fs::read_to_string(path).unwrap(), "all of it");
+        let long = "x".repeat(MOST_BYTES + 1);
+        assert_eq!(Sidecars.keep(place, "task", long).await, None);
+        let nowhere = Sidecars.keep(Place::new("/nowhere"), "task", String::new());
+        assert_eq!(nowhere.await, None);
     }
 
     #[test]

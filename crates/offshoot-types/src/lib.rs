@@ -25,5 +25,6 @@ pub mod tree;
 pub mod cancel;
 pub mod env;
 pub mod model;
+pub mod sidecar;
 pub mod store;
 pub mod tool;

@@ -17,6 +17,10 @@ pub struct Settlement {
     /// The run's last text, if it said any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// A file that has all of it, where it is longer than a parent is shown; in the agent's scratch
+    /// folder, into which its ancestors can see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_path: Option<String>,
     /// What its own steps used; children count for themselves.
     #[serde(default)]
     pub usage: Usage,

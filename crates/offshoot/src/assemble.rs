@@ -13,6 +13,7 @@ use std::sync::Arc;
 use offshoot_engine::{Asks, Limits, Parts, Runtime};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
+use offshoot_tools::Sidecars;
 use offshoot_tools::shell::{Base, Bash, Environment, Keeper};
 use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::{Model, Models as _};
@@ -216,6 +217,7 @@ pub(crate) fn runtime(store: Arc<dyn Store>, models: Models, host: Host) -> Runt
         limits: host.limits,
         asks: host.asks,
         data,
+        sidecars: Arc::new(Sidecars),
     })
 }
 

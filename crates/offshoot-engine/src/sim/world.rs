@@ -14,6 +14,7 @@ use offshoot_store::Backend;
 use offshoot_types::command::{Opening, Order, Scope};
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry};
+use offshoot_types::sidecar::NoSidecars;
 use offshoot_types::tool::Effect;
 use offshoot_types::tree::Tree;
 use tokio::task::JoinHandle;
@@ -325,6 +326,7 @@ impl World {
             limits: self.limits.clone(),
             asks: self.asks,
             data: None,
+            sidecars: Arc::new(NoSidecars),
         });
         #[expect(
             clippy::disallowed_methods,

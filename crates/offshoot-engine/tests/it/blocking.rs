@@ -66,6 +66,38 @@ async fn r15_a_blocking_child_costs_three_commits() {
 }
 
 #[tokio::test]
+async fn tls_14_of_a_long_answer_the_parent_is_shown_the_head_and_told_where_the_whole_lies() {
+    let long = "ä\n".repeat(50_000);
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say(&long)])
+        .part("worker", [say(&long)]);
+    let stage = Stage::new(script).await;
+    stage.ask("go").await;
+
+    let child = stage.born("worker").await;
+    // The last newline is not part of what was said.
+    let path = format!("/w/.data/scratch/root/{child}/task-of-149999-bytes");
+    let outcome = &stage.outcomes("lead").await[0];
+    assert_eq!(outcome.metadata.truncated, Some(true));
+    assert_eq!(outcome.metadata.output_path.as_ref(), Some(&path));
+    let output = data(outcome)["output"].as_str().unwrap().to_owned();
+    let (head, note) = output.rsplit_once('\n').unwrap();
+    assert!(long.starts_with(head) && head.len() > 100_000);
+    assert_eq!(
+        note,
+        format!("[truncated: 102399 of 149999 bytes shown; all of them are in {path}]")
+    );
+    // What the model reads is that, and was not cut again.
+    let sent = &stage.script.sent("lead")[1];
+    let read = crate::stage::outcome_texts(sent);
+    assert!(read[0].contains(note), "it was cut again");
+    // The log has it all, and a root's answer is handed to nobody.
+    let said = stage.settlement(&child).await.output.unwrap();
+    assert_eq!(said, long.trim());
+    assert_eq!(stage.settlement(&stage.root()).await.output_path, None);
+}
+
+#[tokio::test]
 async fn sa_13_sa_14_sa_16_a_child_knows_where_it_comes_from() {
     let mut arguments = task_arguments("watched", "look at this");
     arguments["metadata"] = json!({ "ticket": 7 });

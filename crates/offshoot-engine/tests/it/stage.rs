@@ -26,6 +26,7 @@ use offshoot_types::model::{
 use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::settlement::Settlement;
+use offshoot_types::sidecar::Sidecars;
 use offshoot_types::store::Store;
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
@@ -247,6 +248,21 @@ impl Tool for Note {
 
     fn run(&self, _work: Work) -> BoxFuture<'static, Outcome> {
         Box::pin(async { Outcome::output(RawJson::of(&"done")) })
+    }
+}
+
+/// Sidecars that come to nothing but their paths.
+struct Folders;
+
+impl Sidecars for Folders {
+    fn keep(
+        &self,
+        place: Place,
+        what: &'static str,
+        text: String,
+    ) -> BoxFuture<'static, Option<String>> {
+        let folder = place.scratch.unwrap();
+        Box::pin(async move { Some(format!("{folder}/{what}-of-{}-bytes", text.len())) })
     }
 }
 
@@ -554,6 +570,7 @@ fn runtime(
         asks,
         // In the workspace, which is where it is hardest to keep to oneself.
         data: Some("/w/.data".to_owned()),
+        sidecars: Arc::new(Folders),
     })
 }
 
@@ -584,6 +601,16 @@ pub(crate) fn data(outcome: &Outcome) -> serde_json::Value {
         Body::Output(data) => data.read().unwrap(),
         Body::Error { kind, text } => panic!("it failed: {kind:?} {text}"),
     }
+}
+
+/// Returns what a request tells of calls.
+pub(crate) fn outcome_texts(request: &Request) -> Vec<String> {
+    let outcomes = |message: &RequestMessage| match message {
+        RequestMessage::Outcomes(outcomes) => outcomes.clone(),
+        RequestMessage::User(_) | RequestMessage::Assistant(_) => Vec::new(),
+    };
+    let all = request.messages.iter().flat_map(outcomes);
+    all.map(|outcome| outcome.text).collect()
 }
 
 /// Returns the user-side texts of a request.

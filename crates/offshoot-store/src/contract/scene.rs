@@ -246,6 +246,7 @@ fn settlement() -> Settlement {
     Settlement {
         status: Status::Completed,
         output: Some("3 files".to_owned()),
+        output_path: None,
         usage: usage(),
         steps: 1,
         duration_ms: 5,

@@ -201,6 +201,7 @@ fn every_end_of_a_turn_and_of_a_run_has_its_stored_form() {
         let record = Settlement {
             status,
             output: None,
+            output_path: Some("/s/root/kid/outputs/1-task.txt".to_owned()),
             usage: Usage::default(),
             steps: 0,
             duration_ms: 0,

@@ -169,6 +169,7 @@ pub(crate) fn settlement(status: Status) -> Settlement {
     Settlement {
         status,
         output: Some("said".to_owned()),
+        output_path: None,
         usage: Usage::default(),
         steps: 1,
         duration_ms: 2,

@@ -54,6 +54,7 @@ fn settlement(status: Status) -> Settlement {
     Settlement {
         status,
         output: Some("3 files".to_owned()),
+        output_path: None,
         usage: Usage {
             input: 10,
             output: 5,

@@ -149,6 +149,41 @@ replies:
     assert_eq!(whole.lines().count(), 200_000);
 }
 
+#[test]
+fn tls_14_what_a_child_said_beyond_the_head_is_where_its_parent_can_look() {
+    let stage = Stage::new("");
+    let folder = fs::canonicalize(stage.path()).unwrap();
+    let script = format!(
+        "
+replies:
+  - depth: 0
+    step: 1
+    call: [{{tool: task, arguments: {{subagent_type: general, prompt: x}}}}]
+  - depth: 0
+    step: 2
+    call: [{{id: look, tool: grep, arguments: {{pattern: the end, path: '{}/data/scratch/s'}}}}]
+  - {{depth: 1, say: '{}the end'}}
+  - {{say: done}}
+",
+        folder.display(),
+        "and so on, ".repeat(20_000)
+    );
+    stage.write("long.yaml", &script);
+    let model = ["--model", "scripted/long.yaml"];
+    let args = ["run", model[0], model[1], "--session", "s", "go"];
+    stage.offshoot(args).succeeded();
+    let events = stage.show("s");
+    let ended = of_type(&events, "tool.execution_complete");
+    let looked = ended
+        .iter()
+        .find(|event| event["data"]["toolCallId"] == "look");
+    let found = looked.unwrap()["data"]["result"]["content"]
+        .as_str()
+        .unwrap();
+    assert!(found.contains("-task.txt:1:"), "{found}");
+    assert!(found.ends_with("[1 match in 1 file]"), "{found}");
+}
+
 /// Twenty agents, each with a sleeper, a daemon of its own session and something that computes.
 const BUSY: &str = r#"
 replies:
