@@ -69,17 +69,33 @@ fn quote(text: &str, length: Length) -> String {
     format!("'{}'", harmless(&length.cut(text.trim(), MOST)))
 }
 
-/// Escapes what could do something to a terminal.
+/// Escapes what could do something to a terminal, or let it show another text than there is.
 pub(crate) fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() {
             safe.extend(character.escape_debug());
+        } else if is_deceptive(character) {
+            safe.extend(character.escape_unicode());
         } else {
             safe.push(character);
         }
     }
     safe
+}
+
+/// Tells whether a character has no shape of its own and changes how others are seen.
+///
+/// Marks of direction show a command in another order than the shell reads it; what has no width
+/// hides in a name. Who is asked whether something may be done must see what it is.
+fn is_deceptive(character: char) -> bool {
+    matches!(character,
+        '\u{61c}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Escapes what could do something to a terminal, but leaves lines and tabs as they are.

@@ -171,6 +171,23 @@ fn lines_and_tabs_are_harmless() {
 }
 
 #[test]
+fn no_character_makes_a_text_look_like_another() {
+    let hidden = [
+        '\u{200b}'..='\u{200f}',
+        '\u{202a}'..='\u{202e}',
+        '\u{2060}'..='\u{2064}',
+        '\u{2066}'..='\u{2069}',
+        '\u{feff}'..='\u{feff}',
+    ];
+    for character in hidden.into_iter().flatten() {
+        let expected = format!("rm \\u{{{:x}}}x", u32::from(character));
+        assert_eq!(harmless(&format!("rm {character}x")), expected);
+    }
+    let letters = "ü 漢字 עברית العربية e\u{301} 🙂";
+    assert_eq!(harmless(letters), letters);
+}
+
+#[test]
 fn calls_are_decided_started_and_finished() {
     let decided = Event::Decided {
         call: CallId::new("c1"),
