@@ -44,6 +44,8 @@ pub(crate) struct Fold {
     agents: HashMap<AgentId, Agent>,
     /// How many bytes of an open message were given.
     given: HashMap<(AgentId, MessageId, DeltaKey), usize>,
+    /// How many bytes of what an open call says were given.
+    heard: HashMap<(AgentId, CallId), usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,6 +84,7 @@ impl Fold {
             shown: 0,
             agents: HashMap::new(),
             given: HashMap::new(),
+            heard: HashMap::new(),
         }
     }
 
@@ -107,12 +110,7 @@ impl Fold {
         let key = (delta.agent.clone(), delta.message.clone(), kind);
         let given = self.given.entry(key).or_default();
         // After a lag the whole open message comes again.
-        let fresh = delta.text.get(given.saturating_sub(delta.offset)..)?;
-        if fresh.is_empty() {
-            return None;
-        }
-        *given = delta.offset + delta.text.len();
-        let delta_content = fresh.to_owned();
+        let delta_content = fresh(given, delta.offset, &delta.text)?.to_owned();
         let parent_tool_call_id = self.parent_call(&delta.agent);
         let body = match delta.kind {
             DeltaKind::Text => Body::MessageDelta(wire::MessageDelta {
@@ -129,13 +127,17 @@ impl Fold {
         Some(self.unstored(at, &delta.agent.clone(), body))
     }
 
-    /// Returns the event for what a call says while it runs.
-    pub(crate) fn output(&mut self, output: &Output, at: Timestamp) -> WireEvent {
+    /// Returns the event for what a call says while it runs; none if it was given before.
+    pub(crate) fn output(&mut self, output: &Output, at: Timestamp) -> Option<WireEvent> {
+        let key = (output.agent.clone(), output.call.clone());
+        let given = self.heard.entry(key).or_default();
+        // After a lag the end of what it said comes again.
+        let partial_output = fresh(given, output.offset, &output.text)?.to_owned();
         let body = Body::ToolOutput(wire::ToolOutput {
             tool_call_id: output.call.clone(),
-            partial_output: output.text.clone(),
+            partial_output,
         });
-        self.unstored(at, &output.agent, body)
+        Some(self.unstored(at, &output.agent, body))
     }
 
     /// Returns the event that says the tree is quiet.
@@ -183,6 +185,9 @@ impl Fold {
         if let Event::Replied(_) = &entry.event {
             let over = |(agent, _, _): &(AgentId, MessageId, DeltaKey)| *agent == entry.agent;
             self.given.retain(|key, _| !over(key));
+        }
+        if let Event::CallFinished { call, .. } = &entry.event {
+            self.heard.remove(&(entry.agent.clone(), call.clone()));
         }
         // A log without an agent's birth is refused before it gets here.
         let Some(agent) = self.agents.get_mut(&entry.agent) else {
@@ -251,6 +256,16 @@ impl Fold {
             }),
         }
     }
+}
+
+/// Returns what of a piece was not given before, and notes it as given.
+fn fresh<'a>(given: &mut usize, offset: usize, text: &'a str) -> Option<&'a str> {
+    let fresh = text.get(given.saturating_sub(offset)..)?;
+    if fresh.is_empty() {
+        return None;
+    }
+    *given = offset + text.len();
+    Some(fresh)
 }
 
 impl Agent {

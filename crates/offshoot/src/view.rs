@@ -171,10 +171,10 @@ impl View {
                 console.output(output);
                 Ok(())
             }
-            Form::Events(fold) => {
-                let event = fold.output(output, System.now());
-                print(&mut self.stdout, &event)
-            }
+            Form::Events(fold) => match fold.output(output, System.now()) {
+                Some(event) => print(&mut self.stdout, &event),
+                None => Ok(()),
+            },
         }
     }
 

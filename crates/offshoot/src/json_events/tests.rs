@@ -502,6 +502,42 @@ fn a_turn_that_went_wrong_says_so_before_it_ends() {
 }
 
 #[test]
+fn what_a_call_says_is_shown_once_also_after_a_lag() {
+    let mut log = Log::with_task(false);
+    log.add("kid", says("m2", &[], &[("c2", "bash"), ("c3", "bash")]));
+    let mut fold = Fold::new(TreeId::of(AgentId::new("root")));
+    log.entries.iter().for_each(|entry| drop(fold.entry(entry)));
+    let piece = |call: &str, offset: usize, text: &str| Output {
+        agent: AgentId::new("kid"),
+        call: CallId::new(call),
+        offset,
+        text: text.to_owned(),
+    };
+    let at = Timestamp::new(0);
+    let mut shown = Vec::new();
+    for output in [
+        piece("c2", 0, "1\n"),
+        piece("c3", 0, "other"),
+        piece("c2", 2, "2\n"),
+        // What a subscriber gets that lagged or joined: the end, as far as it is kept.
+        piece("c2", 0, "1\n2\n"),
+        piece("c2", 2, "2\n3\n"),
+        // Of what fell out meanwhile nothing can be shown.
+        piece("c2", 90, "99\n"),
+    ] {
+        shown.extend(fold.output(&output, at));
+    }
+    let texts: Vec<Value> = shown
+        .iter()
+        .map(|event| serde_json::to_value(event).unwrap()["data"]["partialOutput"].clone())
+        .collect();
+    assert_eq!(texts, ["1\n", "other", "2\n", "3\n", "99\n"]);
+    log.add("kid", finishes("c2", json!("done")));
+    fold.entry(log.entries.last().unwrap());
+    assert_eq!(fold.heard.len(), 1, "{:?}", fold.heard);
+}
+
+#[test]
 fn deltas_are_shown_once_and_break_no_chain() {
     let log = Log::with_task(false);
     let mut fold = Fold::new(TreeId::of(AgentId::new("root")));
