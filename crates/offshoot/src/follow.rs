@@ -251,10 +251,7 @@ impl<'a> Follower<'a> {
                     self.id
                 ));
             }
-            output::note(&format!(
-                "nothing is waiting in session {}; send a prompt to go on",
-                self.id
-            ));
+            output::note(&waiting(&self.tree, &self.id));
             return Ok(Ended::Quiet(Code::Completed));
         }
         self.view.quiet(settlement)?;
@@ -343,5 +340,83 @@ impl<'a> Follower<'a> {
         };
         let mut sessions = sessions.iter();
         Ok(sessions.any(|session| session.tree == self.id && !session.owned))
+    }
+}
+
+/// Says what waits in a tree that is quiet: prompts behind a turn that failed stay queued.
+fn waiting(tree: &Tree, id: &TreeId) -> String {
+    let agents = tree.walk().into_iter().filter_map(|id| tree.agent(id));
+    let (what, them) = match agents.map(|agent| agent.queue.len()).sum() {
+        0 => return format!("nothing is waiting in session {id}; send a prompt to go on"),
+        1 => ("1 prompt is".to_owned(), "it"),
+        many => (format!("{many} prompts are"), "them"),
+    };
+    format!(
+        "{what} queued in session {id} behind a turn that failed; send a prompt to go on with {them}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_types::event::{Origin, Spawned};
+    use offshoot_types::id::{Seq, Timestamp};
+    use offshoot_types::message::{Author, UserMessage};
+    use offshoot_types::permission::Layer;
+
+    use super::*;
+
+    /// A tree whose root has so many prompts that no turn has taken.
+    fn queued(prompts: u64) -> Tree {
+        let spawned = Event::Spawned(Box::new(Spawned {
+            definition: "build".to_owned(),
+            origin: Origin::Session {
+                workspace: "/w".to_owned(),
+                date: "2026-11-15".to_owned(),
+            },
+            depth: 0,
+            model: "offline".to_owned(),
+            layer: Layer::default(),
+            inspectable: false,
+            metadata: None,
+        }));
+        let prompt = |number: u64| {
+            Event::Prompted(UserMessage {
+                id: MessageId::new(format!("m{number}")),
+                text: "more".to_owned(),
+                from: Author::Human,
+                metadata: None,
+            })
+        };
+        let mut tree = Tree::default();
+        for place in 1..=prompts + 1 {
+            let event = if place == 1 {
+                spawned.clone()
+            } else {
+                prompt(place)
+            };
+            tree.apply(&Entry {
+                tree: TreeId::of(AgentId::new("s")),
+                pos: Pos::new(place),
+                agent: AgentId::new("s"),
+                seq: Seq::new(place),
+                at: Timestamp::new(0),
+                event,
+            })
+            .unwrap();
+        }
+        tree
+    }
+
+    #[test]
+    fn prompts_that_are_queued_are_not_said_to_be_nothing() {
+        let said = |prompts| waiting(&queued(prompts), &TreeId::of(AgentId::new("s")));
+        let expected = "nothing is waiting in session s; send a prompt to go on";
+        assert_eq!(said(0), expected);
+        let expected = "1 prompt is queued in session s behind a turn that failed; send a prompt \
+                        to go on with it";
+        assert_eq!(said(1), expected);
+        let expected = "2 prompts are queued in session s behind a turn that failed; send a \
+                        prompt to go on with them";
+        assert_eq!(said(2), expected);
     }
 }
