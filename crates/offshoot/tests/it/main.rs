@@ -26,4 +26,5 @@ mod sessions;
 mod signals;
 mod spawning;
 mod stage;
+mod terminal;
 mod working;

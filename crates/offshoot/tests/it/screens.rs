@@ -6,20 +6,15 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "a terminal is read by a thread of its own, and a picture that never comes is given up"
+    reason = "a picture that never comes is given up"
 )]
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
-
 use crate::stage::Stage;
+use crate::terminal::Terminal;
 
 /// A root with a child that asks, a child of it that asks, and one that never ends.
 const FAMILY: &str = r##"
@@ -46,103 +41,20 @@ replies:
   - {say: "{output}"}
 "##;
 
-/// The binary on a terminal.
-struct Terminal {
-    child: Child,
-    master: File,
-    screen: Arc<Mutex<vt100::Parser>>,
-}
-
-impl Terminal {
-    fn start(stage: &Stage, (columns, rows): (u16, u16), args: &[&str]) -> Self {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = openpt(flags).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&master, size).unwrap();
-        let slave = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(name)
-            .unwrap();
-        let end = || Stdio::from(slave.try_clone().unwrap());
-        let mut command = stage.command(args);
-        command.env("LANG", "C.UTF-8").env("TERM", "xterm");
-        let child = command
-            .stdin(end())
-            .stdout(end())
-            .stderr(end())
-            .spawn()
-            .unwrap();
-        let master = File::from(master);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
-        let (mut reader, drawn) = (master.try_clone().unwrap(), screen.clone());
-        // Ends when nobody has the terminal any more.
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(length @ 1..) = reader.read(&mut bytes) {
-                drawn.lock().unwrap().process(&bytes[..length]);
-            }
-        });
-        Self {
-            child,
-            master,
-            screen,
-        }
+/// Holds a window against its picture, which may take a moment to be painted.
+#[track_caller]
+fn check_window(terminal: &Terminal, name: &str) {
+    let wanted = if is_drawing() {
+        None
+    } else {
+        Some(picture(name))
+    };
+    let patience = Duration::from_secs(if is_drawing() { 1 } else { 20 });
+    let began = Instant::now();
+    while began.elapsed() < patience && wanted.as_ref() != Some(&drawn(&terminal.text())) {
+        std::thread::yield_now();
     }
-
-    fn text(&self) -> String {
-        self.screen.lock().unwrap().screen().contents()
-    }
-
-    /// Waits until the screen shows all of these.
-    #[track_caller]
-    fn until(&self, wanted: &[&str]) {
-        let began = Instant::now();
-        while !wanted.iter().all(|wanted| self.text().contains(wanted)) {
-            let text = self.text();
-            assert!(
-                began.elapsed() < Duration::from_secs(60),
-                "{wanted:?} in\n{text}"
-            );
-            std::thread::yield_now();
-        }
-    }
-
-    fn enter(&mut self, text: &str) {
-        self.master.write_all(text.as_bytes()).unwrap();
-        self.master.write_all(b"\r").unwrap();
-    }
-
-    /// Holds the screen against its picture, which may take a moment to be painted.
-    #[track_caller]
-    fn check(&self, name: &str) {
-        let wanted = if is_drawing() {
-            None
-        } else {
-            Some(picture(name))
-        };
-        let patience = Duration::from_secs(if is_drawing() { 1 } else { 20 });
-        let began = Instant::now();
-        while began.elapsed() < patience && wanted.as_ref() != Some(&drawn(&self.text())) {
-            std::thread::yield_now();
-        }
-        check(name, &self.text());
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+    check(name, &terminal.text());
 }
 
 #[track_caller]
@@ -211,7 +123,7 @@ fn a_live_tree_shows_who_does_what() {
     ];
     let terminal = Terminal::start(&stage, (80, 24), &args);
     terminal.until(&["helper", "completed", "writes", "waits for 1 agent"]);
-    terminal.check("live");
+    check_window(&terminal, "live");
 }
 
 #[test]
@@ -221,18 +133,18 @@ fn a_grandchild_asks_in_the_chat_and_is_answered() {
     terminal.until(&["> "]);
     terminal.enter("go");
     terminal.until(&["allow?", "writes"]);
-    terminal.check("ask");
+    check_window(&terminal, "ask");
     terminal.enter("perhaps");
     terminal.until(&["y, s or n, please"]);
     terminal.enter("y");
     terminal.until(&["completed", "waits for 1 agent"]);
-    terminal.master.write_all(b"\x03").unwrap();
+    terminal.press("\x03");
     terminal.until(&["cancelled by the user"]);
     terminal.enter("read");
     terminal.until(&["Title", "x  1"]);
-    terminal.check("answer");
-    terminal.master.write_all(b"\x04").unwrap();
-    assert!(terminal.child.wait().unwrap().success());
+    check_window(&terminal, "answer");
+    terminal.press("\x04");
+    assert_eq!(terminal.ended(), Some(0));
 }
 
 #[test]
@@ -242,7 +154,7 @@ fn twenty_columns_are_enough_for_an_ask() {
     terminal.until(&["> "]);
     terminal.enter("go");
     terminal.until(&["allow?", "writes"]);
-    terminal.check("narrow");
+    check_window(&terminal, "narrow");
 }
 
 #[test]
