@@ -1,6 +1,7 @@
 //! The prompt: from the command line or from stdin, checked before anything is opened.
 //!
-//! Reads no more than one byte over the limit, so that an endless stdin ends.
+//! Reads no more than one byte over the limit, so that an endless stdin ends. Blocks: whoever
+//! listens to signals does so afterwards, or nothing would end it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;

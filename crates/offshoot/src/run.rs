@@ -55,8 +55,9 @@ pub(crate) struct Opened {
 
 /// Carries out `offshoot run`.
 pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
-    let mut signals = Signals::listen()?;
+    // Before signals are listened to: who types a prompt and presses Ctrl-C means to leave.
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
+    let mut signals = Signals::listen()?;
     let interactive = !args.json && terminal::is_interactive();
     let ask = Ask {
         choice: &args.choice,

@@ -123,8 +123,9 @@ async fn message(
     consent: Consent,
     json: bool,
 ) -> Result<Code, Stop> {
-    let mut signals = Signals::listen()?;
+    // Before signals are listened to: who types a prompt and presses Ctrl-C means to leave.
     let text = prompt::read(text)?;
+    let mut signals = Signals::listen()?;
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let models = match session.model() {

@@ -1,6 +1,11 @@
 //! Ctrl-C and SIGTERM while something runs.
 
-use crate::stage::{Stage, of_type};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use rustix::io::ioctl_fionread;
+
+use crate::stage::{Stage, of_type, wait};
 
 /// A root that waits for a child that never ends.
 const HANGS: &str = r#"
@@ -44,4 +49,38 @@ fn sigterm_leaves_in_good_order() {
     let expected = "offshoot: terminated; cancelling what runs, then leaving\n";
     assert!(done.stderr.ends_with(expected), "{done:#?}");
     assert_eq!(stage.status("hangs"), "cancelled");
+}
+
+/// Checks that a signal ends what reads its prompt from stdin.
+#[track_caller]
+fn check_reading(stage: &Stage, args: &[&str], signal: &str) {
+    let mut child = stage.command(args).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"never finished").unwrap();
+    // Once the pipe is empty the process is at it, and waits for more.
+    while ioctl_fionread(&stdin).unwrap() > 0 {
+        std::thread::yield_now();
+    }
+    let sent = Command::new("kill")
+        .args([format!("-{signal}"), child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let done = wait(child);
+    // Held open until here: the end of stdin would end it as well.
+    drop(stdin);
+    assert_eq!(done.code, None, "{args:?} {signal}: {done:#?}");
+}
+
+#[test]
+fn a_prompt_that_is_being_read_can_be_interrupted() {
+    let stage = Stage::new(HANGS);
+    let run = ["run", "--model", "scripted/script.yaml", "-"];
+    let message = ["sessions", "message", "any", "-"];
+    for args in [&run[..], &message] {
+        for signal in ["INT", "TERM"] {
+            check_reading(&stage, args, signal);
+        }
+    }
+    assert!(!stage.data().exists());
 }
