@@ -24,6 +24,12 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             "chat needs a terminal on stdin and stdout; to ask once, use: offshoot run PROMPT",
         ));
     }
+    if settings.dumb {
+        return Err(Stop::usage(
+            "chat needs a terminal that can be painted, and TERM is dumb; to ask once, use: \
+             offshoot run PROMPT",
+        ));
+    }
     let mut signals = Signals::listen()?;
     let mut settings = settings.clone();
     let Chat {

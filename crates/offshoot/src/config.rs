@@ -55,6 +55,8 @@ pub(crate) struct Settings {
     pub(crate) files: Vec<PathBuf>,
     /// How a terminal on stdout is written to.
     pub(crate) style: Style,
+    /// Whether it can do nothing but take line after line.
+    pub(crate) dumb: bool,
     limits: BTreeMap<Limit, Sourced<u32>>,
 }
 
@@ -115,6 +117,7 @@ impl Settings {
             data_dir,
             color,
             style,
+            dumb: terminal::is_dumb(surroundings),
             log_level: layer.log_level,
             log_file: layer.log_file,
             openai_chat: OpenAiChat {

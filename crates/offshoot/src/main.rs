@@ -16,6 +16,7 @@ mod doctor;
 mod drive;
 mod env;
 mod exit;
+mod face;
 mod follow;
 mod json_events;
 mod logging;

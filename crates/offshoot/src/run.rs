@@ -4,7 +4,6 @@
 //! its model, its agent and its folder; asking it for others is refused rather
 //! than ignored.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +15,16 @@ use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
 use offshoot_types::store::{Store, StoreErrorKind};
 
-use crate::answers::Answers;
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Choice, Run};
 use crate::config::{Settings, Sourced};
-use crate::console::{Console, Talk};
 use crate::drive::{self, Elsewhere, Errand, Outcome};
 use crate::env::System;
 use crate::exit::{Code, Stop};
-use crate::json_events::Fold;
+use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
-use crate::view::View;
-use crate::{clock, config, logging, output, prompt, terminal};
+use crate::{clock, config, logging, output, prompt};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -58,7 +54,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     // Before signals are listened to: who types a prompt and presses Ctrl-C means to leave.
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
     let mut signals = Signals::listen()?;
-    let interactive = !args.json && terminal::is_interactive();
+    let face = Face::of(args.json, settings);
     let ask = Ask {
         choice: &args.choice,
         session: args.session.as_deref(),
@@ -68,7 +64,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
-    let host = Host::of(settings).asking(args.consent, interactive);
+    let host = Host::of(settings).asking(args.consent, face.can_ask());
     let opened = open(&ask, settings, host, args.json).await?;
     let Opened {
         runtime,
@@ -79,7 +75,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
     let agent = session.id.root().clone();
-    let view = view(args.json, settings, &session.id, &agent)?;
+    let view = face.open(settings, &session.id, &agent)?;
     let errand = Errand {
         session,
         agent,
@@ -149,30 +145,6 @@ pub(crate) async fn open(
         session,
         known: is_known,
     })
-}
-
-/// Returns how to show a tree, one agent of which was asked.
-pub(crate) fn view(
-    json: bool,
-    settings: &Settings,
-    tree: &TreeId,
-    agent: &AgentId,
-) -> Result<View, Stop> {
-    if json || output::is_quiet() || !std::io::stdout().is_terminal() {
-        return Ok(plain_view(json, tree, agent));
-    }
-    let answers = Answers::of(agent.clone());
-    let console = Console::open(answers, Talk::Once, settings.style)?;
-    Ok(View::console(console))
-}
-
-/// Returns how to show a tree to a pipe.
-pub(crate) fn plain_view(json: bool, tree: &TreeId, agent: &AgentId) -> View {
-    if json {
-        View::events(Fold::new(tree.clone()))
-    } else {
-        View::answers(agent.clone())
-    }
 }
 
 /// Finds the session to continue; `None` if one has to be opened.

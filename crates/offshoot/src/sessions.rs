@@ -22,12 +22,13 @@ use crate::cli::{Consent, Sessions, SessionsCommand};
 use crate::config::Settings;
 use crate::drive::{self, Elsewhere, Errand, Outcome};
 use crate::exit::{Code, Stop};
+use crate::face::Face;
 use crate::json_events::Fold;
 use crate::lookup::{self, Found};
 use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
-use crate::{prompt, render, run, terminal, tree_view};
+use crate::{prompt, render, tree_view};
 
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
@@ -132,10 +133,10 @@ async fn message(
         Some(model) => Models::load(model)?,
         None => Models::default(),
     };
-    let interactive = !json && terminal::is_interactive();
-    let host = Host::of(settings).asking(consent, interactive);
+    let face = Face::of(json, settings);
+    let host = Host::of(settings).asking(consent, face.can_ask());
     let runtime = assemble::runtime(store, models, host);
-    let view = run::view(json, settings, &session.id, &agent)?;
+    let view = face.open(settings, &session.id, &agent)?;
     let errand = Errand {
         session,
         agent,

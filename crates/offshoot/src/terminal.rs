@@ -29,13 +29,15 @@ pub(crate) fn has_colors(
     match color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => {
-            let dumb = surroundings
-                .variable("TERM")
-                .is_some_and(|term| term == "dumb");
-            stream.is_terminal() && !dumb
-        }
+        Color::Auto => stream.is_terminal() && !is_dumb(surroundings),
     }
+}
+
+/// Tells whether the terminal can do nothing but take line after line.
+pub(crate) fn is_dumb(surroundings: &Surroundings) -> bool {
+    surroundings
+        .variable("TERM")
+        .is_some_and(|term| term == "dumb")
 }
 
 /// Tells whether the locale has signs beyond ASCII.

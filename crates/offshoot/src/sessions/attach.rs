@@ -18,10 +18,11 @@ use super::is_owned;
 use crate::assemble::{self, Host, Models};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
+use crate::face::Face;
 use crate::lookup::{self, Found, Session};
+use crate::output;
 use crate::signals::Signals;
 use crate::view::View;
-use crate::{output, run};
 
 /// How long nothing may happen before we look whether anybody still runs the session.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -61,7 +62,9 @@ pub(super) async fn attach(
     let runtime = assemble::runtime(store.clone(), Models::default(), Host::of(settings));
     let Session { id, log, tree } = session;
     let upto = tree.pos();
-    let mut view = run::plain_view(json, &id, &agent);
+    // Looks only: there is nothing to type.
+    let face = if json { Face::Events } else { Face::Plain };
+    let mut view = face.open(settings, &id, &agent)?;
     let tree = match from {
         From::Start => Tree::default(),
         From::Now => {

@@ -9,6 +9,7 @@
     reason = "a failing helper fails its test"
 )]
 
+mod asking;
 mod attach;
 mod completions;
 mod config;
