@@ -40,6 +40,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// Most rows of a message that is being written.
 const MOST_PREVIEW: usize = 6;
 
+/// Rows that stay free of what is asked: the tree's, a hint's, the line's, and one to breathe.
+const KEPT_ROWS: usize = 4;
+
 /// What a console is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Talk {
@@ -69,7 +72,6 @@ pub(crate) enum Input {
 /// The console.
 pub(crate) struct Console {
     screen: Screen<io::Stdout>,
-    rows: usize,
     talk: Talk,
     keys: Option<Keys>,
     answers: Answers,
@@ -78,6 +80,8 @@ pub(crate) struct Console {
     input: Editor,
     /// What is typed while something is asked; never a message.
     answer: Editor,
+    /// Whether all of what is asked is to be printed.
+    wants_all: bool,
     /// What the agent that was asked is writing.
     preview: String,
     /// A word to the person, until they type again.
@@ -88,10 +92,8 @@ pub(crate) struct Console {
 impl Console {
     /// Takes the terminal. Keys are heard only where stdin is a terminal as well.
     pub(crate) fn open(answers: Answers, talk: Talk, style: Style) -> io::Result<Self> {
-        let (columns, rows) = keys::size();
         Ok(Self {
-            screen: Screen::new(io::stdout(), style, columns),
-            rows,
+            screen: Screen::new(io::stdout(), style, keys::size()),
             talk,
             keys: Keys::open()?,
             answers,
@@ -99,6 +101,7 @@ impl Console {
             asks: Open::default(),
             input: Editor::default(),
             answer: Editor::default(),
+            wants_all: false,
             preview: String::new(),
             hint: None,
             dirty: true,
@@ -195,9 +198,13 @@ impl Console {
         }
         self.dirty = false;
         let (width, style) = (self.screen.width(), self.screen.style());
-        let mut block = self.preview_lines(width);
-        let asks = self.asks.lines(width);
-        let room = self.rows.saturating_sub(block.len() + asks.len() + 3);
+        let rows = self.screen.rows();
+        if std::mem::take(&mut self.wants_all) {
+            self.screen.print(&self.asks.whole(width))?;
+        }
+        let asks = self.asks.lines(width, rows.saturating_sub(KEPT_ROWS));
+        let mut block = self.preview_lines(width, rows.saturating_sub(asks.len() + 3));
+        let room = rows.saturating_sub(block.len() + asks.len() + 3);
         block.extend(self.live.lines(tree, System.now(), (width, room), style));
         block.extend(asks);
         if let Some(hint) = &self.hint {
@@ -225,8 +232,8 @@ impl Console {
         Some((block.len() - 1, prompt.len() + column - skip))
     }
 
-    /// Returns the end of what is being written.
-    fn preview_lines(&self, width: usize) -> Vec<Line> {
+    /// Returns the end of what is being written, in at most so many rows.
+    fn preview_lines(&self, width: usize, rows: usize) -> Vec<Line> {
         let from = self
             .preview
             .len()
@@ -236,7 +243,7 @@ impl Console {
         let lines: Vec<Line> = lines
             .flat_map(|line| Line::of(Tone::Dim, line).wrap(width, ""))
             .collect();
-        let skip = lines.len().saturating_sub(MOST_PREVIEW);
+        let skip = lines.len().saturating_sub(rows.min(MOST_PREVIEW));
         lines.into_iter().skip(skip).collect()
     }
 
@@ -257,8 +264,7 @@ impl Console {
             self.dirty = true;
             match pressed {
                 Pressed::Resize(columns, rows) => {
-                    self.screen.resize(columns);
-                    self.rows = rows;
+                    self.screen.resize((columns, rows));
                     return Input::Tick;
                 }
                 Pressed::Key(key) => {
@@ -293,6 +299,10 @@ impl Console {
 
     /// Takes a line that answers what is asked.
     fn answered(&mut self, text: &str) -> Option<Input> {
+        if ask::wants_all(text) {
+            self.wants_all = true;
+            return None;
+        }
         match ask::verdict(text) {
             Some(verdict) => {
                 let ask = self.asks.answered()?;

@@ -1,7 +1,11 @@
 //! What an agent asks a person, and what the person may say.
 //!
-//! One at a time, with the path of who asks. An answer is a word of its own line:
-//! a message that happens to begin with y is not a yes.
+//! One at a time, with the path of who asks, and never taller than the window: of
+//! what is too long the middle is left out, and said to be. An answer is a word of
+//! its own line: a message that happens to begin with y is not a yes.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 
@@ -14,22 +18,46 @@ use offshoot_types::tree::Tree;
 use super::line::{Line, Tone};
 use crate::render;
 
-/// Most characters of one need that are shown.
-const MOST: usize = 400;
+/// What can be said to it.
+const WORDS: &str = "y once, s for this session, n or n REASON to deny";
+
+/// What can be said to what is too long for the window.
+const MORE_WORDS: &str = "y once, s for this session, n or n REASON to deny, v to see all of it";
+
+/// Fewest rows that say something of what is asked: its head, how much is hidden, its end.
+const FEWEST: usize = 3;
 
 /// What waits for an answer, first come first.
 #[derive(Default)]
-pub(crate) struct Open(VecDeque<Ask>);
+pub(crate) struct Open {
+    asks: VecDeque<Ask>,
+    /// How many were ever asked.
+    asked: u64,
+}
+
+/// Tells one thing that was asked from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket(u64);
+
+impl Ticket {
+    pub(crate) const fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// One thing that is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
+    pub(crate) ticket: Ticket,
     pub(crate) agent: AgentId,
     pub(crate) call: CallId,
     /// From the root down to who asks.
     path: String,
-    tool: String,
+    /// The tool, and what the call is about.
+    about: String,
     needs: Vec<Need>,
+    /// What is asked, set in so many columns: it may be long, and is painted often.
+    set: Option<(usize, Vec<Line>)>,
 }
 
 impl Open {
@@ -42,19 +70,24 @@ impl Open {
     ) {
         let agent = &entry.agent;
         match &entry.event {
-            Event::Asked { call, needs, .. } => self.0.push_back(Ask {
-                agent: agent.clone(),
-                call: call.clone(),
-                path: path(tree, agent),
-                tool: about(call).unwrap_or("a call").to_owned(),
-                needs: needs.clone(),
-            }),
+            Event::Asked { call, needs, .. } => {
+                self.asked += 1;
+                self.asks.push_back(Ask {
+                    ticket: Ticket::new(self.asked),
+                    agent: agent.clone(),
+                    call: call.clone(),
+                    path: path(tree, agent),
+                    about: about(call).unwrap_or("a call").to_owned(),
+                    needs: needs.clone(),
+                    set: None,
+                });
+            }
             Event::Decided { call, .. } | Event::CallFinished { call, .. } => {
-                self.0
+                self.asks
                     .retain(|ask| ask.agent != *agent || ask.call != *call);
             }
             Event::TurnEnded { .. } | Event::Settled { .. } => {
-                self.0.retain(|ask| ask.agent != *agent);
+                self.asks.retain(|ask| ask.agent != *agent);
             }
             Event::Spawned(_)
             | Event::Prompted(_)
@@ -66,39 +99,92 @@ impl Open {
     }
 
     /// Returns what is to be answered now.
-    pub(crate) fn first(&self) -> Option<&Ask> {
-        self.0.front()
+    pub(crate) fn first(&self) -> Option<Ticket> {
+        Some(self.asks.front()?.ticket)
     }
 
     /// Takes away what has just been answered.
     pub(crate) fn answered(&mut self) -> Option<Ask> {
-        self.0.pop_front()
+        self.asks.pop_front()
     }
 
-    /// Returns the lines that ask, above the line that answers.
-    pub(crate) fn lines(&self, width: usize) -> Vec<Line> {
-        let Some(ask) = self.0.front() else {
+    /// Returns the lines that ask, above the line that answers: at most so many rows of a window.
+    pub(crate) fn lines(&mut self, width: usize, rows: usize) -> Vec<Line> {
+        let many = self.asks.len();
+        let Some(ask) = self.asks.front_mut() else {
             return Vec::new();
         };
-        let mut head = Line::of(Tone::Ask, &ask.path).and(Tone::Plain, " asks");
-        if self.0.len() > 1 {
-            head.push(Tone::Dim, &format!(" (1 of {})", self.0.len()));
+        let head = ask.head(many, width);
+        let whole: Vec<&Line> = head.iter().chain(ask.set(width)).collect();
+        let rows = rows.max(FEWEST);
+        let set = |words| Line::of(Tone::Dim, words).wrap(width, "  ");
+        let mut words = set(WORDS);
+        if whole.len() + words.len() > rows {
+            words = set(MORE_WORDS);
         }
-        let mut lines = head.wrap(width, "  ");
-        lines.extend(Line::of(Tone::Bold, &ask.tool).wrap(width, "  "));
-        for need in ask
-            .needs
-            .iter()
-            .filter(|need| !ask.tool.ends_with(need.target.trim()))
-        {
-            let target: String = need.target.chars().take(MOST).collect();
-            let line = Line::of(Tone::Dim, &format!("  needs {}: ", need.capability));
-            lines.extend(line.and(Tone::Plain, &target).wrap(width, "    "));
+        // What is asked counts for more than how to answer it.
+        if rows < words.len() + FEWEST {
+            words.clear();
         }
-        let hint = "y once, s for this session, n or n REASON to deny";
-        lines.extend(Line::of(Tone::Dim, hint).wrap(width, "  "));
+        let mut lines = shortened(&whole, rows - words.len());
+        lines.extend(words);
         lines
     }
+
+    /// Returns all of what is asked now, however long it is.
+    pub(crate) fn whole(&mut self, width: usize) -> Vec<Line> {
+        let many = self.asks.len();
+        let Some(ask) = self.asks.front_mut() else {
+            return Vec::new();
+        };
+        let mut lines = ask.head(many, width);
+        lines.extend_from_slice(ask.set(width));
+        lines
+    }
+}
+
+impl Ask {
+    /// Returns who asks, and that it is one of many.
+    fn head(&self, many: usize, width: usize) -> Vec<Line> {
+        let mut head = Line::of(Tone::Ask, &self.path).and(Tone::Plain, " asks");
+        if many > 1 {
+            head.push(Tone::Dim, &format!(" (1 of {many})"));
+        }
+        head.wrap(width, "  ")
+    }
+
+    /// Returns what is asked, set in so many columns.
+    fn set(&mut self, width: usize) -> &[Line] {
+        let set = self.set.take().filter(|(wide, _)| *wide == width);
+        let (_, lines) = self.set.insert(set.unwrap_or_else(|| {
+            let mut lines = Line::of(Tone::Bold, &self.about).wrap(width, "  ");
+            let said = self.about.split_once(' ').map(|(_, said)| said);
+            for need in &self.needs {
+                if said == Some(need.target.trim()) {
+                    continue;
+                }
+                let line = Line::of(Tone::Dim, &format!("  needs {}: ", need.capability));
+                lines.extend(line.and(Tone::Plain, &need.target).wrap(width, "    "));
+            }
+            (width, lines)
+        }));
+        lines
+    }
+}
+
+/// Leaves out the middle of lines that are more than so many, and says how much that is.
+fn shortened(lines: &[&Line], rows: usize) -> Vec<Line> {
+    let copies = |lines: &[&Line]| lines.iter().map(|line| (*line).clone()).collect();
+    if lines.len() <= rows {
+        return copies(lines);
+    }
+    let kept = rows.saturating_sub(1);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let hidden = lines.len() - kept;
+    let mut short: Vec<Line> = copies(&lines[..head]);
+    short.push(Line::of(Tone::Ask, &format!("[{hidden} lines hidden]")));
+    short.append(&mut copies(&lines[lines.len() - tail..]));
+    short
 }
 
 /// Returns who asks, from the root down.
@@ -120,6 +206,11 @@ fn path(tree: &Tree, agent: &AgentId) -> String {
     names.join(" > ")
 }
 
+/// Tells whether somebody wants to see all of what is asked.
+pub(crate) fn wants_all(text: &str) -> bool {
+    matches!(text.trim(), "v" | "V" | "view" | "?")
+}
+
 /// Reads an answer; `None` for what is none.
 pub(crate) fn verdict(text: &str) -> Option<Verdict> {
     let text = text.trim();
@@ -132,27 +223,5 @@ pub(crate) fn verdict(text: &str) -> Option<Verdict> {
             reason: reason.to_owned(),
         }),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_clear_word_is_an_answer() {
-        let no = |reason: &str| {
-            Some(Verdict::Deny {
-                reason: reason.to_owned(),
-            })
-        };
-        assert_eq!(verdict(" y "), Some(Verdict::Once));
-        assert_eq!(verdict("Yes"), Some(Verdict::Once));
-        assert_eq!(verdict("session"), Some(Verdict::Session));
-        assert_eq!(verdict("n"), no(""));
-        assert_eq!(verdict("no, use the other file"), no("use the other file"));
-        for text in ["", "yes please", "yolo", "sure", "please continue", "s y"] {
-            assert_eq!(verdict(text), None, "{text}");
-        }
     }
 }

@@ -21,6 +21,9 @@ use crate::{clock, render};
 /// Most rows of a picture.
 const MOST_ROWS: usize = 24;
 
+/// Most characters of a call that a row is made of; what fits is fewer.
+const MOST_OF_CALL: usize = 200;
+
 /// What is known of the agents beyond the tree.
 #[derive(Default)]
 pub(crate) struct Live {
@@ -189,7 +192,10 @@ impl Live {
             ("*", ".", "?")
         };
         let about = || {
-            let about: Vec<&str> = seen.calls.iter().map(|(_, about)| about.as_str()).collect();
+            let calls = seen.calls.iter();
+            let about: Vec<String> = calls
+                .map(|(_, about)| about.chars().take(MOST_OF_CALL).collect())
+                .collect();
             about.join(", ")
         };
         match &seen.activity {

@@ -2,7 +2,8 @@
 //!
 //! What is printed stays; the block (a tree, an input line) is erased before
 //! anything is printed and painted anew after. Keeps in mind how many rows the
-//! block takes, also after the window became narrower and broke its lines.
+//! block takes, also after the window became narrower and broke its lines. A block
+//! is never taller than the window: what leaves it at the top cannot be erased.
 
 use std::io::{self, Write};
 
@@ -13,6 +14,8 @@ pub(crate) struct Screen<W> {
     out: W,
     style: Style,
     width: usize,
+    /// Of the window.
+    rows: usize,
     /// The widths of the lines of the block.
     block: Vec<usize>,
     /// The line of the block that the cursor is in.
@@ -23,23 +26,29 @@ pub(crate) struct Screen<W> {
 pub(crate) type At = (usize, usize);
 
 impl<W: Write> Screen<W> {
-    pub(crate) fn new(out: W, style: Style, width: usize) -> Self {
+    /// A window of so many columns and rows.
+    pub(crate) fn new(out: W, style: Style, (width, rows): (usize, usize)) -> Self {
         Self {
             out,
             style,
             width: width.max(1),
+            rows: rows.max(1),
             block: Vec::new(),
             cursor: 0,
         }
     }
 
-    /// Notes that the window has another width.
-    pub(crate) fn resize(&mut self, width: usize) {
-        self.width = width.max(1);
+    /// Notes that the window has so many columns and rows now.
+    pub(crate) fn resize(&mut self, (width, rows): (usize, usize)) {
+        (self.width, self.rows) = (width.max(1), rows.max(1));
     }
 
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
     }
 
     pub(crate) fn style(&self) -> Style {
@@ -57,8 +66,11 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Paints the block; the cursor stays in it, or is hidden.
+    /// Paints the block, or as much of its end as fits; the cursor stays in it, or is hidden.
     pub(crate) fn paint(&mut self, block: &[Line], cursor: Option<At>) -> io::Result<()> {
+        let above = block.len().saturating_sub(self.rows);
+        let block = &block[above..];
+        let cursor = cursor.and_then(|(line, column)| Some((line.checked_sub(above)?, column)));
         let mut text = String::from("\x1b[?25l");
         text.push_str(&self.erase());
         for (index, line) in block.iter().enumerate() {
@@ -138,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_block_is_erased_before_something_is_printed() {
-        let mut screen = Screen::new(Vec::new(), PLAIN, 20);
+        let mut screen = Screen::new(Vec::new(), PLAIN, (20, 24));
         screen.paint(&[line("one"), line("two")], None).unwrap();
         assert_eq!(written(&mut screen), "\x1b[?25lone\r\ntwo");
         screen.print(&[line("said")]).unwrap();
@@ -149,29 +161,43 @@ mod tests {
 
     #[test]
     fn a_line_never_takes_more_than_its_row() {
-        let mut screen = Screen::new(Vec::new(), PLAIN, 5);
+        let mut screen = Screen::new(Vec::new(), PLAIN, (5, 24));
         screen.paint(&[line("123456789")], None).unwrap();
         assert_eq!(written(&mut screen), "\x1b[?25l1234…");
     }
 
     #[test]
     fn a_narrower_window_has_broken_the_lines_that_are_to_be_erased() {
-        let mut screen = Screen::new(Vec::new(), PLAIN, 20);
+        let mut screen = Screen::new(Vec::new(), PLAIN, (20, 24));
         screen
             .paint(&[line("12345678901234567890"), line("x")], None)
             .unwrap();
         written(&mut screen);
-        screen.resize(8);
+        screen.resize((8, 24));
         screen.clear().unwrap();
         assert_eq!(written(&mut screen), "\x1b[3A\r\x1b[J\x1b[?25h");
     }
 
     #[test]
     fn the_cursor_stays_where_the_input_is() {
-        let mut screen = Screen::new(Vec::new(), PLAIN, 20);
+        let mut screen = Screen::new(Vec::new(), PLAIN, (20, 24));
         let block = [line("tree"), line("> hello"), line("hint")];
         screen.paint(&block, Some((1, 4))).unwrap();
         assert!(written(&mut screen).ends_with("hint\x1b[1A\r\x1b[4C\x1b[?25h"));
+        screen.clear().unwrap();
+        assert_eq!(written(&mut screen), "\x1b[1A\r\x1b[J\x1b[?25h");
+    }
+
+    #[test]
+    fn a_block_is_never_taller_than_the_window() {
+        let mut screen = Screen::new(Vec::new(), PLAIN, (20, 2));
+        let block = ["one", "two", "three"].map(line);
+        for _ in 0..2 {
+            screen.paint(&block, Some((2, 0))).unwrap();
+            let text = written(&mut screen);
+            assert!(text.ends_with("two\r\nthree\r\x1b[?25h"), "{text:?}");
+            assert!(!text.contains("one"), "{text:?}");
+        }
         screen.clear().unwrap();
         assert_eq!(written(&mut screen), "\x1b[1A\r\x1b[J\x1b[?25h");
     }

@@ -47,3 +47,38 @@ fn a_terminal_that_only_takes_lines_is_not_painted_and_asks_nobody() {
     assert_eq!(terminal.ended(), Some(2));
     terminal.until(&["TERM is dumb"]);
 }
+
+/// A command that is longer than any window, and does nothing.
+fn long() -> String {
+    let words: Vec<String> = (1..=900).map(|word| format!("word-{word:04}")).collect();
+    format!(": {}", words.join(" "))
+}
+
+#[test]
+fn a_long_command_fits_the_window_and_can_be_seen_whole() {
+    let stage = Stage::new(&ASKS.replace("echo ran", &long()));
+    let mut terminal = Terminal::start(&stage, (80, 20), &RUN);
+    terminal.until(&[
+        "build asks",
+        "word-0001",
+        "lines hidden]",
+        "word-0900",
+        "allow?",
+    ]);
+    let scrolled = terminal.scrolled();
+    // Every key paints anew.
+    terminal.press("once more and again");
+    terminal.until(&["build asks", "allow? once more and again"]);
+    assert_eq!(terminal.scrolled(), scrolled);
+    terminal.press("\x15");
+    terminal.enter("v");
+    // All of it is above now, and who asks is still in sight.
+    let lines = long().len() / 80;
+    terminal.wait_for("the whole", |text| {
+        terminal.scrolled() > scrolled + lines && text.contains("allow?")
+    });
+    terminal.until(&["build asks", "lines hidden]"]);
+    terminal.enter("n not that");
+    assert_eq!(terminal.ended(), Some(0));
+    terminal.until(&["not that"]);
+}

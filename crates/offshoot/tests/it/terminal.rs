@@ -22,6 +22,9 @@ use crate::stage::Stage;
 /// How long something may take before the test says that it never comes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Lines above the window that the emulator keeps.
+const KEPT: usize = 10_000;
+
 /// The binary on a terminal.
 pub(crate) struct Terminal {
     pub(crate) child: Child,
@@ -63,7 +66,7 @@ impl Terminal {
             .spawn()
             .unwrap();
         let master = File::from(master);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, KEPT)));
         let (mut reader, drawn) = (master.try_clone().unwrap(), screen.clone());
         // Ends when nobody has the terminal any more.
         std::thread::spawn(move || {
@@ -91,8 +94,9 @@ impl Terminal {
         self.wait_for(&format!("{wanted:?}"), shows);
     }
 
+    /// Waits until what the screen shows is as it should be.
     #[track_caller]
-    fn wait_for(&self, what: &str, is_there: impl Fn(&str) -> bool) {
+    pub(crate) fn wait_for(&self, what: &str, is_there: impl Fn(&str) -> bool) {
         let began = Instant::now();
         while !is_there(&self.text()) {
             let text = self.text();
@@ -113,6 +117,16 @@ impl Terminal {
             assert!(began.elapsed() < PATIENCE, "it hangs:\n{text}");
             std::thread::yield_now();
         }
+    }
+
+    /// Returns how many lines have left the window at its top.
+    pub(crate) fn scrolled(&self) -> usize {
+        let mut parser = self.screen.lock().unwrap();
+        let screen = parser.screen_mut();
+        screen.set_scrollback(usize::MAX);
+        let scrolled = screen.scrollback();
+        screen.set_scrollback(0);
+        scrolled
     }
 
     /// Presses keys.

@@ -1,0 +1,135 @@
+//! What is asked, in windows of many sizes.
+
+use offshoot_types::event::{Origin, Spawned};
+use offshoot_types::id::{Pos, Seq, Timestamp, TreeId};
+use offshoot_types::permission::{Action, Decision, Layer};
+
+use super::super::line::Style;
+use super::*;
+
+const PLAIN: Style = Style {
+    colour: false,
+    unicode: true,
+};
+
+fn entry(event: Event) -> Entry {
+    Entry {
+        tree: TreeId::of(AgentId::new("root")),
+        pos: Pos::new(1),
+        agent: AgentId::new("root"),
+        seq: Seq::new(1),
+        at: Timestamp::new(0),
+        event,
+    }
+}
+
+/// An agent `build` that asks whether it may run a command.
+fn asked(command: &str) -> Open {
+    let mut tree = Tree::default();
+    let spawned = Spawned {
+        definition: "build".to_owned(),
+        origin: Origin::Session {
+            workspace: "/w".to_owned(),
+            date: "2026-11-15".to_owned(),
+        },
+        depth: 0,
+        model: "offline".to_owned(),
+        layer: Layer::default(),
+        inspectable: false,
+        metadata: None,
+    };
+    tree.apply(&entry(Event::Spawned(Box::new(spawned))))
+        .unwrap();
+    let mut open = Open::default();
+    let asks = Event::Asked {
+        call: CallId::new("c"),
+        needs: vec![Need {
+            capability: "shell".to_owned(),
+            target: command.to_owned(),
+        }],
+        decision: Decision {
+            action: Action::Ask,
+            layer: "session".to_owned(),
+            rule: None,
+        },
+    };
+    let about = format!("bash {command}");
+    open.entry(&tree, &entry(asks), |_| Some(&about));
+    open
+}
+
+fn shown(lines: &[Line]) -> Vec<String> {
+    lines.iter().map(|line| line.render(PLAIN)).collect()
+}
+
+/// A command of so many words.
+fn long(words: usize) -> String {
+    let words: Vec<String> = (1..=words).map(|word| format!("word-{word:04}")).collect();
+    words.join(" ")
+}
+
+#[test]
+fn who_asks_and_both_ends_are_seen_however_long_it_is() {
+    let mut open = asked(&long(500));
+    for rows in 3..60 {
+        for width in [20, 40, 80] {
+            let lines = open.lines(width, rows);
+            assert!(lines.len() <= rows, "{rows} {width}: {lines:?}");
+            let all = shown(&lines).join("\n");
+            assert!(all.starts_with("build asks"), "{rows} {width}: {all}");
+            assert!(all.contains("lines hidden]"), "{rows} {width}: {all}");
+            assert!(all.contains("word-0500"), "{rows} {width}: {all}");
+        }
+    }
+    let lines = shown(&open.lines(80, 8));
+    let expected = [
+        "build asks",
+        "bash word-0001 word-0002 word-0003 word-0004 word-0005 word-0006 word-0007",
+        "  word-0008 word-0009 word-0010 word-0011 word-0012 word-0013 word-0014",
+        "[67 lines hidden]",
+        "  word-0484 word-0485 word-0486 word-0487 word-0488 word-0489 word-0490",
+        "  word-0491 word-0492 word-0493 word-0494 word-0495 word-0496 word-0497",
+        "  word-0498 word-0499 word-0500",
+        MORE_WORDS,
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn nothing_is_hidden_where_all_fits_or_is_wanted() {
+    let mut open = asked("echo hello");
+    assert_eq!(
+        shown(&open.lines(80, 20)),
+        ["build asks", "bash echo hello", WORDS]
+    );
+    let mut open = asked(&long(500));
+    let whole = shown(&open.whole(80)).join(" ");
+    assert!((1..=500).all(|word| whole.contains(&format!("word-{word:04}"))));
+    assert!(["v", " ? "].into_iter().all(wants_all));
+    assert!(["", "y", "n v"].into_iter().all(|text| !wants_all(text)));
+}
+
+#[test]
+fn what_is_needed_is_told_unless_the_call_says_just_that() {
+    let mut open = asked("rm -rf /");
+    open.asks[0].about = "bash echo hello # rm -rf /".to_owned();
+    let lines = shown(&open.lines(80, 20));
+    assert_eq!(lines[2], "  needs shell: rm -rf /");
+}
+
+#[test]
+fn only_a_clear_word_is_an_answer() {
+    let no = |reason: &str| {
+        Some(Verdict::Deny {
+            reason: reason.to_owned(),
+        })
+    };
+    assert_eq!(verdict(" y "), Some(Verdict::Once));
+    assert_eq!(verdict("Yes"), Some(Verdict::Once));
+    assert_eq!(verdict("session"), Some(Verdict::Session));
+    assert_eq!(verdict("n"), no(""));
+    assert_eq!(verdict("no, use the other file"), no("use the other file"));
+    for text in ["", "yes please", "yolo", "sure", "please continue", "s y"] {
+        assert_eq!(verdict(text), None, "{text}");
+    }
+}
