@@ -10,6 +10,7 @@ mod keys;
 mod line;
 mod live;
 mod markdown;
+mod reply;
 mod screen;
 
 use std::io;
@@ -22,6 +23,7 @@ use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
+use tokio::time::Instant;
 
 use self::ask::Open;
 use self::editor::{Editor, Key};
@@ -29,6 +31,7 @@ use self::keys::{Keys, Pressed};
 pub(crate) use self::line::Style;
 use self::line::{Line, Tone};
 use self::live::Live;
+use self::reply::Reply;
 use self::screen::Screen;
 use crate::answers::Answers;
 use crate::env::System;
@@ -42,6 +45,9 @@ const MOST_PREVIEW: usize = 6;
 
 /// Rows that stay free of what is asked: the tree's, a hint's, the line's, and one to breathe.
 const KEPT_ROWS: usize = 4;
+
+/// Said to who types a message while something is asked.
+const BUSY: &str = "an agent asks: send what you type, or clear it with Ctrl-U, to answer";
 
 /// What a console is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +84,8 @@ pub(crate) struct Console {
     live: Live,
     asks: Open,
     input: Editor,
-    /// What is typed while something is asked; never a message.
-    answer: Editor,
+    /// What is typed to answer an ask; never a message.
+    reply: Reply,
     /// Whether all of what is asked is to be printed.
     wants_all: bool,
     /// What the agent that was asked is writing.
@@ -87,6 +93,8 @@ pub(crate) struct Console {
     /// A word to the person, until they type again.
     hint: Option<String>,
     dirty: bool,
+    /// When what has changed is painted next.
+    tick: Instant,
 }
 
 impl Console {
@@ -100,11 +108,12 @@ impl Console {
             live: Live::default(),
             asks: Open::default(),
             input: Editor::default(),
-            answer: Editor::default(),
+            reply: Reply::default(),
             wants_all: false,
             preview: String::new(),
             hint: None,
             dirty: true,
+            tick: Instant::now() + TICK,
         })
     }
 
@@ -199,6 +208,8 @@ impl Console {
         self.dirty = false;
         let (width, style) = (self.screen.width(), self.screen.style());
         let rows = self.screen.rows();
+        let front = self.asks.first();
+        self.reply.follow(front);
         if std::mem::take(&mut self.wants_all) {
             self.screen.print(&self.asks.whole(width))?;
         }
@@ -207,18 +218,20 @@ impl Console {
         let room = rows.saturating_sub(block.len() + asks.len() + 3);
         block.extend(self.live.lines(tree, System.now(), (width, room), style));
         block.extend(asks);
-        if let Some(hint) = &self.hint {
-            block.push(Line::of(Tone::Dim, hint));
-        }
+        let waits = front.is_some() && self.reply.line().is_none() && !self.input.is_empty();
+        let hint = self.hint.as_deref().or(waits.then_some(BUSY));
+        block.extend(hint.map(|hint| Line::of(Tone::Dim, hint)));
         let cursor = self.input_line(&mut block, width);
-        self.screen.paint(&block, cursor)
+        self.screen.paint(&block, cursor)?;
+        self.reply.painted(front, Instant::now());
+        Ok(())
     }
 
     /// Adds the line that is typed in; returns where the cursor is.
     fn input_line(&self, block: &mut Vec<Line>, width: usize) -> Option<(usize, usize)> {
         self.keys.as_ref()?;
-        let (prompt, editor) = match (self.asks.first(), self.talk) {
-            (Some(_), _) => ("allow? ", &self.answer),
+        let (prompt, editor) = match (self.reply.line(), self.talk) {
+            (Some(line), _) => ("allow? ", line),
             (None, Talk::Chat) => ("> ", &self.input),
             (None, Talk::Once) => return None,
         };
@@ -226,7 +239,7 @@ impl Console {
         let room = width.saturating_sub(prompt.len() + 1).max(1);
         // Of a long line the part around the cursor is shown.
         let skip = column.saturating_sub(room.saturating_sub(1));
-        let shown: String = text.chars().skip(skip).collect();
+        let shown: String = text.chars().skip(skip).take(width).collect();
         let line = Line::of(Tone::Bold, prompt).and(Tone::Plain, &shown);
         block.push(line.cut(width, self.screen.style()));
         Some((block.len() - 1, prompt.len() + column - skip))
@@ -250,31 +263,44 @@ impl Console {
     /// Waits for the person, or for a while. Loses nothing when dropped.
     pub(crate) async fn input(&mut self) -> Input {
         loop {
+            // Kept from call to call: whoever is interrupted often enough would never get there.
+            let tick = tokio::time::sleep_until(self.tick);
             let pressed = match &mut self.keys {
                 Some(keys) => tokio::select! {
                     biased;
-                    pressed = keys.next() => pressed,
-                    () = tokio::time::sleep(TICK) => return Input::Tick,
+                    pressed = keys.next() => Some(pressed),
+                    () = tick => None,
                 },
                 None => {
-                    tokio::time::sleep(TICK).await;
-                    return Input::Tick;
+                    tick.await;
+                    None
                 }
             };
-            self.dirty = true;
             match pressed {
-                Pressed::Resize(columns, rows) => {
+                None => {
+                    self.ticked(Instant::now());
+                    return Input::Tick;
+                }
+                Some(Pressed::Resize(columns, rows)) => {
                     self.screen.resize((columns, rows));
+                    self.dirty = true;
                     return Input::Tick;
                 }
-                Pressed::Key(key) => {
-                    if let Some(input) = self.key(key) {
-                        return input;
-                    }
-                    return Input::Tick;
+                Some(Pressed::Key(key)) => {
+                    self.dirty = true;
+                    return self.key(key).unwrap_or(Input::Tick);
                 }
-                Pressed::Gone => self.keys = None,
+                Some(Pressed::Gone) => self.keys = None,
             }
+        }
+    }
+
+    /// Opens the line that answers, where what is asked has been seen and nothing else is typed.
+    fn ticked(&mut self, now: Instant) {
+        self.tick = now + TICK;
+        if self.reply.line().is_none() && self.input.is_empty() {
+            self.reply.wait(self.asks.first(), now);
+            self.dirty |= self.reply.line().is_some();
         }
     }
 
@@ -283,14 +309,16 @@ impl Console {
         if key == Key::Control('c') {
             return Some(Input::Interrupt);
         }
-        if self.asks.first().is_some() {
-            let text = self.answer.key(key)?;
+        self.reply.follow(self.asks.first());
+        if self.reply.line().is_some() {
+            let text = self.reply.key(key)?;
             return self.answered(&text);
         }
+        self.reply.typed_elsewhere(Instant::now());
         if self.talk == Talk::Once {
             return None;
         }
-        if key == Key::Control('d') && self.input.text().is_empty() {
+        if key == Key::Control('d') && self.input.is_empty() {
             return Some(Input::Quit);
         }
         let text = self.input.key(key)?;

@@ -41,6 +41,10 @@ impl Editor {
         &self.text
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Returns the column of the cursor.
     pub(crate) fn column(&self) -> usize {
         self.text[..self.cursor].width()

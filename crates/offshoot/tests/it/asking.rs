@@ -82,3 +82,60 @@ fn a_long_command_fits_the_window_and_can_be_seen_whole() {
     assert_eq!(terminal.ended(), Some(0));
     terminal.until(&["not that"]);
 }
+
+/// A conversation with the root.
+const CHAT: [&str; 5] = [
+    "chat",
+    "--model",
+    "scripted/script.yaml",
+    "--session",
+    "asks",
+];
+
+#[test]
+fn an_ask_does_not_take_the_line_that_is_being_typed() {
+    let stage = Stage::new(&ASKS.replace("echo ran", "touch ran"));
+    let mut terminal = Terminal::start(&stage, (80, 24), &CHAT);
+    terminal.until(&["> "]);
+    terminal.press("go\rplease sa");
+    terminal.until(&["build asks", "clear it with Ctrl-U"]);
+    terminal.enter("y");
+    terminal.until(&["\n> please say\n", "allow?"]);
+    assert!(!stage.path().join("ran").exists());
+    terminal.enter("n");
+    terminal.until(&["it said error"]);
+    assert!(!stage.path().join("ran").exists());
+}
+
+/// Two children that want to run a command each.
+const TWO: &str = r#"
+replies:
+  - depth: 0
+    after_tools: false
+    call:
+      - {tool: task, arguments: {subagent_type: general, prompt: x}}
+      - {tool: task, arguments: {subagent_type: general, prompt: x}}
+  - {depth: 1, after_tools: false, call: [{tool: bash, arguments: {command: "touch ran"}}]}
+  - {say: "it said {output}"}
+"#;
+
+#[test]
+fn what_is_typed_for_one_ask_does_not_answer_the_next() {
+    let stage = Stage::new(TWO);
+    let mut terminal = Terminal::start(&stage, (80, 24), &RUN);
+    terminal.until(&["asks (1 of 2)", "allow?"]);
+    terminal.press("y");
+    terminal.until(&["allow? y"]);
+    let text = terminal.text();
+    let (before, _) = text.split_once(" asks (1 of 2)").unwrap();
+    let first = before.rsplit(' ').next().unwrap();
+    stage.offshoot(["sessions", "cancel", first]).succeeded();
+    // The other is in front now, and nobody has said anything to it.
+    terminal.until(&[" asks\n"]);
+    terminal.press("\r");
+    terminal.wait_for("an empty line", |text| text.trim_end().ends_with("allow?"));
+    assert!(!stage.path().join("ran").exists());
+    terminal.enter("n");
+    assert_eq!(terminal.ended(), Some(0));
+    assert!(!stage.path().join("ran").exists());
+}
