@@ -12,7 +12,7 @@ use offshoot_types::journal::{Change, Writer};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::tool::Work;
 
-pub(crate) use self::file::MOST_BYTES;
+pub use self::file::MOST_BYTES;
 use crate::blocking;
 use crate::refusal::Refusal;
 use crate::target::Target;

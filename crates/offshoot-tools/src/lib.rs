@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use offshoot_types::tool::Tool;
 
+pub use change::MOST_BYTES;
 pub use sidecar::Sidecars;
 
 /// Returns the built-in tools, in the order models see them.

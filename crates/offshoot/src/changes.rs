@@ -1,18 +1,24 @@
 //! What agents changed in files, from the journal: shown, or put back.
 //!
-//! Pure: records and what stands there now in, a plan out. A change was recorded
-//! before it was made, so the last may not have been. A file is put back only
-//! where nobody else has touched it since: not another agent, not a person.
+//! Pure: records, how their calls ended and what stands there now in, a plan out.
+//! A change was recorded before it was made, so it may not have been. Changes of
+//! others in between are not ours: what was done before and after them is told
+//! apart. A file is put back only where nobody else has touched it since: not
+//! another agent, not a person.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use offshoot_types::id::AgentId;
 use offshoot_types::journal::Recorded;
+use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use similar::TextDiff;
 
 use crate::render;
 
-/// What some agents did to one file, taken together.
+/// What some agents did to one file in a row, taken together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileChange {
     pub(crate) path: String,
@@ -24,80 +30,157 @@ pub(crate) struct FileChange {
     pub(crate) kept: Option<String>,
 }
 
-/// Collects what some agents did, file by file; `now` reads what stands there.
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Now {
+    /// Nothing.
+    Absent,
+    /// A file that an agent may have written.
+    File(Vec<u8>),
+    /// What no agent wrote, in words.
+    Other(String),
+}
+
+impl Now {
+    /// Tells whether it is this content; `None` is no file.
+    pub(crate) fn is(&self, content: Option<&Vec<u8>>) -> bool {
+        match self {
+            Self::Absent => content.is_none(),
+            Self::File(now) => content == Some(now),
+            Self::Other(_) => false,
+        }
+    }
+}
+
+/// What the log says of whether a change was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing, or that it was: it counts unless what stands there tells otherwise.
+    Likely,
+    /// Its call failed: it counts only where what stands there tells so.
+    Doubtful,
+    /// It was not: the file was found to be another one, or the call was stopped before.
+    Unmade,
+}
+
+impl Fate {
+    /// Judges by the outcome of the call; `None` if it has none.
+    pub(crate) fn of(outcome: Option<&Outcome>) -> Self {
+        match outcome.map(|outcome| &outcome.body) {
+            None | Some(Body::Output(_)) => Self::Likely,
+            Some(Body::Error { kind, .. }) => match kind {
+                ErrorKind::Conflict | ErrorKind::Cancelled => Self::Unmade,
+                // It was cut off, and nobody knows where.
+                ErrorKind::Interrupted => Self::Likely,
+                ErrorKind::InvalidInput
+                | ErrorKind::UnknownTool
+                | ErrorKind::Denied
+                | ErrorKind::Failed
+                | ErrorKind::TooLarge
+                | ErrorKind::UnknownAgent
+                | ErrorKind::WrongMode
+                | ErrorKind::Depth
+                | ErrorKind::Caps
+                | ErrorKind::AbortedByParent
+                | ErrorKind::ChildFailed => Self::Doubtful,
+            },
+        }
+    }
+}
+
+/// Collects what some agents did, file by file and in order; `now` looks at a path, once.
 pub(crate) fn collect(
     records: &[Recorded],
     agents: &BTreeSet<AgentId>,
-    mut now: impl FnMut(&str) -> Option<Vec<u8>>,
+    fate: impl Fn(&Recorded) -> Fate,
+    mut now: impl FnMut(&str) -> Now,
 ) -> Vec<FileChange> {
-    let mut paths: BTreeMap<&str, Vec<&Recorded>> = BTreeMap::new();
+    let mut paths: BTreeMap<&str, Vec<(&Recorded, Fate)>> = BTreeMap::new();
     for record in records {
-        paths.entry(&record.change.path).or_default().push(record);
+        let fate = fate(record);
+        if fate != Fate::Unmade {
+            let history = paths.entry(&record.change.path).or_default();
+            history.push((record, fate));
+        }
     }
     let mut changes = Vec::new();
     for (path, history) in paths {
-        let made = made(&history, now(path).as_ref());
-        let own = |record: &&&Recorded| agents.contains(&record.writer.agent);
-        let (Some(first), Some(last)) = (
-            made.iter().position(|record| own(&record)),
-            made.iter().rfind(own),
-        ) else {
-            continue;
-        };
-        let change = FileChange {
-            path: path.to_owned(),
-            before: made[first].change.before.clone(),
-            after: last.change.after.clone(),
-            kept: touched(&made[first..], agents, now(path).as_ref()),
-        };
-        if change.before != change.after {
-            changes.push(change);
+        let now = now(path);
+        let made = made(&history, &now);
+        let mut rest = made.as_slice();
+        while let Some(first) = rest.first() {
+            let length = in_a_row(rest, agents);
+            if length == 0 {
+                rest = &rest[1..];
+                continue;
+            }
+            let after = rest[length - 1].change.after.as_ref();
+            rest = &rest[length..];
+            let before = first.change.before.as_ref();
+            if before != after {
+                changes.push(FileChange {
+                    path: path.to_owned(),
+                    before: before.cloned(),
+                    after: after.cloned(),
+                    kept: touched(after, rest.first(), &now),
+                });
+            }
         }
     }
     changes
 }
 
-/// Leaves out what was recorded and then not made: the process died in between.
-fn made<'a>(history: &[&'a Recorded], now: Option<&Vec<u8>>) -> Vec<&'a Recorded> {
+/// Leaves out what was recorded and then not made.
+fn made<'a>(history: &[(&'a Recorded, Fate)], now: &Now) -> Vec<&'a Recorded> {
     let mut made = Vec::new();
-    for (index, record) in history.iter().enumerate() {
-        let next = match history.get(index + 1) {
-            Some(next) => next.change.before.as_ref(),
-            None => now,
+    for (index, (record, fate)) in history.iter().enumerate() {
+        let stood = |content: Option<&Vec<u8>>| match history.get(index + 1) {
+            Some((next, _)) => next.change.before.as_ref() == content,
+            None => now.is(content),
         };
         let change = &record.change;
-        let is_undone = next == change.before.as_ref() && next != change.after.as_ref();
-        if !is_undone {
+        let [before, after] =
+            [&change.before, &change.after].map(|content| stood(content.as_ref()));
+        let counts = match fate {
+            Fate::Likely => after || !before,
+            Fate::Doubtful => after,
+            Fate::Unmade => false,
+        };
+        if counts {
             made.push(*record);
         }
     }
     made
 }
 
-/// Says who else touched a file since the first of these changes, if anybody did.
-fn touched(
-    made: &[&Recorded],
-    agents: &BTreeSet<AgentId>,
-    now: Option<&Vec<u8>>,
-) -> Option<String> {
-    let mut expected = made.first()?.change.before.as_ref();
-    for record in made {
-        let writer = &record.writer;
-        if record.change.before.as_ref() != expected {
+/// Counts the first changes that are of these agents, each going on where the last one ended.
+fn in_a_row(made: &[&Recorded], agents: &BTreeSet<AgentId>) -> usize {
+    let own = |record: &Recorded| agents.contains(&record.writer.agent);
+    if !made.first().is_some_and(|first| own(first)) {
+        return 0;
+    }
+    let follows = |pair: &&[&Recorded]| {
+        own(pair[1]) && pair[0].change.after.as_ref() == pair[1].change.before.as_ref()
+    };
+    1 + made.windows(2).take_while(follows).count()
+}
+
+/// Says who else touched a file after changes that left it with `after`, if anybody did.
+fn touched(after: Option<&Vec<u8>>, next: Option<&&Recorded>, now: &Now) -> Option<String> {
+    if let Some(Recorded { writer, change, .. }) = next {
+        if change.before.as_ref() != after {
             return Some(
                 "somebody who is no agent of this session edited it in between".to_owned(),
             );
         }
-        if !agents.contains(&writer.agent) {
-            let agent = render::short(&writer.agent);
-            return Some(format!("{} {agent} edited it later", writer.definition));
-        }
-        expected = record.change.after.as_ref();
+        let agent = render::short(&writer.agent);
+        return Some(format!("{} {agent} edited it later", writer.definition));
     }
-    match (now == expected, now) {
-        (true, _) => None,
-        (false, Some(_)) => Some("it was edited since".to_owned()),
-        (false, None) => Some("it was removed since".to_owned()),
+    match now {
+        now if now.is(after) => None,
+        Now::File(_) => Some("it was edited since".to_owned()),
+        Now::Absent => Some("it was removed since".to_owned()),
+        Now::Other(what) => Some(what.clone()),
     }
 }
 
@@ -122,119 +205,4 @@ pub(crate) fn diff(change: &FileChange, shown: &str) -> String {
         .unified_diff()
         .header(&old, &new)
         .to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use offshoot_types::id::{CallId, Timestamp};
-    use offshoot_types::journal::{Change, Writer};
-
-    use super::*;
-
-    fn text(content: &str) -> Option<Vec<u8>> {
-        (content != "-").then(|| content.as_bytes().to_vec())
-    }
-
-    fn record(agent: &str, before: &str, after: &str) -> Recorded {
-        Recorded {
-            writer: Writer {
-                agent: AgentId::new(agent),
-                definition: "general".to_owned(),
-                at: Timestamp::new(0),
-            },
-            call: CallId::new("c"),
-            change: Change {
-                path: "/w/f".to_owned(),
-                before: text(before),
-                after: text(after),
-            },
-        }
-    }
-
-    /// Checks what agent `a` did to the file, which is `now`; `-` is no file.
-    #[track_caller]
-    fn check(
-        history: &[(&str, &str, &str)],
-        now: &str,
-        expected: Option<(&str, &str, Option<&str>)>,
-    ) {
-        let records: Vec<Recorded> = history
-            .iter()
-            .map(|(agent, before, after)| record(agent, before, after))
-            .collect();
-        let agents = BTreeSet::from([AgentId::new("a")]);
-        let found = collect(&records, &agents, |_| text(now));
-        let expected: Vec<FileChange> = expected
-            .into_iter()
-            .map(|(before, after, kept)| FileChange {
-                path: "/w/f".to_owned(),
-                before: text(before),
-                after: text(after),
-                kept: kept.map(str::to_owned),
-            })
-            .collect();
-        assert_eq!(found, expected, "{history:?} {now}");
-    }
-
-    #[test]
-    fn changes_of_one_agent_are_one_change() {
-        check(&[("a", "-", "1")], "1", Some(("-", "1", None)));
-        check(
-            &[("a", "1", "2"), ("a", "2", "3")],
-            "3",
-            Some(("1", "3", None)),
-        );
-        check(&[("a", "1", "2"), ("a", "2", "1")], "1", None);
-        check(&[("b", "1", "2")], "2", None);
-    }
-
-    #[test]
-    fn what_was_recorded_and_not_made_does_not_count() {
-        check(&[("a", "1", "2")], "1", None);
-        check(
-            &[("a", "1", "2"), ("a", "1", "3")],
-            "3",
-            Some(("1", "3", None)),
-        );
-        check(
-            &[("a", "1", "2"), ("a", "2", "3")],
-            "2",
-            Some(("1", "2", None)),
-        );
-    }
-
-    #[test]
-    fn a_file_that_somebody_else_touched_is_kept() {
-        let since = "it was edited since";
-        check(&[("a", "1", "2")], "x", Some(("1", "2", Some(since))));
-        let removed = "it was removed since";
-        check(&[("a", "1", "2")], "-", Some(("1", "2", Some(removed))));
-        let later = "general b edited it later";
-        let both = [("a", "1", "2"), ("b", "2", "3")];
-        check(&both, "3", Some(("1", "2", Some(later))));
-        let first = [("b", "1", "2"), ("a", "2", "3")];
-        check(&first, "3", Some(("2", "3", None)));
-        let between = "somebody who is no agent of this session edited it in between";
-        let edited = [("a", "1", "2"), ("a", "x", "3")];
-        check(&edited, "3", Some(("1", "3", Some(between))));
-    }
-
-    #[test]
-    fn a_change_is_shown_as_a_diff() {
-        let change = FileChange {
-            path: "/w/f".to_owned(),
-            before: None,
-            after: text("one\n"),
-            kept: None,
-        };
-        assert_eq!(
-            diff(&change, "f"),
-            "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+one\n"
-        );
-        let binary = FileChange {
-            before: Some(vec![0xff]),
-            ..change
-        };
-        assert_eq!(diff(&binary, "f"), "Binary files a/f and b/f differ\n");
-    }
 }

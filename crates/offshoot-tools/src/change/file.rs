@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 use crate::target::{RootKind, Target};
 
 /// Biggest file that is changed, in bytes (TLS-08).
-pub(crate) const MOST_BYTES: usize = 10 * 1024 * 1024;
+pub const MOST_BYTES: usize = 10 * 1024 * 1024;
 
 /// How often the lock of a folder is tried for; some five seconds in all.
 const TRIES: u32 = 1000;

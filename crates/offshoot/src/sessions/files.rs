@@ -4,19 +4,24 @@
 //! file that somebody edited later is kept as it is, and said to be. What a shell
 //! did is not in the journal.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
-use offshoot_types::event::Origin;
-use offshoot_types::id::AgentId;
+use offshoot_tools::MOST_BYTES;
+use offshoot_types::event::{Event, Origin};
+use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::journal::Recorded;
+use offshoot_types::outcome::Outcome;
+use offshoot_types::store::Store;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
-use crate::changes::{self, FileChange};
+use crate::changes::{self, Fate, FileChange, Now};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
-use crate::lookup::{self, Found};
+use crate::lookup::{self, Found, Session};
 use crate::output::{self, Stdout};
 use crate::{assemble, render};
 
@@ -28,7 +33,9 @@ struct Done {
 
 /// Shows what an agent and those below it changed.
 pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
-    let done = done(settings, id).await?;
+    let store = assemble::store(&settings.data_dir.value)?;
+    let found = lookup::find(store.as_ref(), id).await?;
+    let done = done(store.as_ref(), &found).await?;
     let mut stdout = Stdout::default();
     for change in &done.changes {
         let text = changes::diff(change, done.shown(&change.path));
@@ -42,7 +49,12 @@ pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
 
 /// Puts back what an agent and those below it changed.
 pub(super) async fn revert(settings: &Settings, id: &str, dry_run: bool) -> Result<Code, Stop> {
-    let done = done(settings, id).await?;
+    let store = assemble::store(&settings.data_dir.value)?;
+    let found = lookup::find(store.as_ref(), id).await?;
+    put_all_back(&done(store.as_ref(), &found).await?, dry_run)
+}
+
+fn put_all_back(done: &Done, dry_run: bool) -> Result<Code, Stop> {
     let mut stdout = Stdout::default();
     let mut kept = 0;
     for change in &done.changes {
@@ -73,19 +85,34 @@ pub(super) async fn revert(settings: &Settings, id: &str, dry_run: bool) -> Resu
     })
 }
 
-async fn done(settings: &Settings, id: &str) -> Result<Done, Stop> {
-    let store = assemble::store(&settings.data_dir.value)?;
-    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+async fn done(store: &dyn Store, found: &Found) -> Result<Done, Stop> {
+    let Found { agent, session } = found;
     let records: Vec<Recorded> = store.changes(&session.id).await?;
-    let below = session.tree.below(&agent).into_iter();
+    let below = session.tree.below(agent).into_iter();
     let agents: BTreeSet<AgentId> = below.cloned().collect();
     let root = session.tree.agent(session.id.root());
     let workspace = match root.map(|root| &root.spawned.origin) {
         Some(Origin::Session { workspace, .. }) => workspace.clone(),
         Some(Origin::Task(_)) | None => String::new(),
     };
-    let changes = changes::collect(&records, &agents, |path| now(Path::new(path)));
+    let outcomes = outcomes(session);
+    let fate = |record: &Recorded| {
+        let call = (&record.writer.agent, &record.call);
+        Fate::of(outcomes.get(&call).copied())
+    };
+    let changes = changes::collect(&records, &agents, fate, |path| look(Path::new(path)).0);
     Ok(Done { changes, workspace })
+}
+
+/// Returns what the calls of a session came to. An agent never has two calls of one id.
+fn outcomes(session: &Session) -> BTreeMap<(&AgentId, &CallId), &Outcome> {
+    let mut outcomes = BTreeMap::new();
+    for entry in &session.log {
+        if let Event::CallFinished { call, outcome, .. } = &entry.event {
+            outcomes.insert((&entry.agent, call), outcome);
+        }
+    }
+    outcomes
 }
 
 impl Done {
@@ -98,11 +125,38 @@ impl Done {
     }
 }
 
-/// Returns what stands there now; `None` where there is no file.
-fn now(path: &Path) -> Option<Vec<u8>> {
-    // A link that somebody put there is not the file that was changed.
-    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    is_file.then(|| fs::read(path).ok()).flatten()
+/// Returns what stands at a path, and who may read it.
+///
+/// A link that somebody put there is not followed, and of what is bigger than any file that agents
+/// write nothing is read.
+fn look(path: &Path) -> (Now, Option<Permissions>) {
+    let other = |what: &str| (Now::Other(what.to_owned()), None);
+    // A pipe must not keep us waiting.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT | Errno::NOTDIR) => return (Now::Absent, None),
+        Err(Errno::LOOP) => return other("a link stands there now"),
+        Err(errno) => return other(&format!("it cannot be read: {errno}")),
+    };
+    match read(file) {
+        Ok(Some((content, permissions))) => (Now::File(content), Some(permissions)),
+        Ok(None) => other("it was edited since"),
+        Err(error) => other(&format!("it cannot be read: {error}")),
+    }
+}
+
+/// Reads a file; `None` for what no agent can have written.
+fn read(file: File) -> io::Result<Option<(Vec<u8>, Permissions)>> {
+    let about = file.metadata()?;
+    let most = MOST_BYTES as u64;
+    if !about.is_file() || about.len() > most {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    // It may grow while it is read.
+    file.take(most + 1).read_to_end(&mut content)?;
+    Ok((content.len() <= MOST_BYTES).then(|| (content, about.permissions())))
 }
 
 /// Puts a file back, at once or not at all.
@@ -114,13 +168,39 @@ fn put_back(change: &FileChange) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut draft = tempfile::NamedTempFile::new_in(folder)?;
     draft.write_all(before)?;
-    if let Ok(found) = fs::metadata(path) {
-        draft.as_file().set_permissions(found.permissions())?;
-    }
     draft.as_file().sync_data()?;
     // Looked at once more, as late as can be: an editor may have been quicker.
-    if now(path) != change.after {
+    let (now, permissions) = look(path);
+    if !now.is(change.after.as_ref()) {
         return Err(io::Error::other("it was edited just now"));
     }
+    if let Some(permissions) = permissions {
+        draft.as_file().set_permissions(permissions)?;
+    }
     draft.persist(path).map(drop).map_err(|error| error.error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_a_pipe_and_a_huge_file_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        assert_eq!(look(&at("none")).0, Now::Absent);
+        fs::write(at("file"), "text").unwrap();
+        assert_eq!(look(&at("file")).0, Now::File(b"text".to_vec()));
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        let link = Now::Other("a link stands there now".to_owned());
+        assert_eq!(look(&at("link")).0, link);
+        let edited = Now::Other("it was edited since".to_owned());
+        let mode = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), mode).unwrap();
+        assert_eq!(look(&at("pipe")).0, edited);
+        let huge = File::create(at("huge")).unwrap();
+        huge.set_len(1 << 36).unwrap();
+        assert_eq!(look(&at("huge")).0, edited);
+        assert_eq!(look(folder.path()).0, edited);
+    }
 }

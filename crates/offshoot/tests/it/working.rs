@@ -97,6 +97,46 @@ fn a_file_that_was_edited_later_is_kept() {
     assert_eq!(read(&stage, "b.txt").as_deref(), Some("mine\n"));
 }
 
+/// A child, then the root, then, asked again, the child edits the same file.
+const IN_TURN: &str = r#"
+replies:
+  - depth: 0
+    prompt: go
+    after_tools: false
+    call: [{tool: task, arguments: {subagent_type: general, prompt: first}}]
+  - depth: 0
+    results: [{tool: task}]
+    call: [{tool: edit, arguments: {path: f.txt, old_string: two, new_string: three}}]
+  - depth: 1
+    prompt: first
+    after_tools: false
+    call: [{tool: edit, arguments: {path: f.txt, old_string: one, new_string: two}}]
+  - depth: 1
+    prompt: second
+    after_tools: false
+    call: [{tool: edit, arguments: {path: f.txt, old_string: three, new_string: four}}]
+  - {say: done}
+"#;
+
+#[test]
+fn what_somebody_else_did_in_between_is_not_shown_as_the_agents() {
+    let stage = Stage::new(IN_TURN);
+    stage.write("f.txt", "one\n");
+    yes(&stage);
+    let child = child(&stage);
+    let more = ["sessions", "message", "--yes", &child, "second"];
+    stage.offshoot(more).succeeded();
+    assert_eq!(read(&stage, "f.txt").as_deref(), Some("four\n"));
+    let own = stage.offshoot(["sessions", "diff", &child]).succeeded();
+    let head = "--- a/f.txt\n+++ b/f.txt\n@@ -1 +1 @@\n";
+    let expected = format!("{head}-one\n+two\n{head}-three\n+four\n");
+    assert_eq!(own.stdout, expected);
+    let back = stage.offshoot(["sessions", "revert", &child]).exited(3);
+    let expected = "kept f.txt: build writes edited it later\nreverted f.txt\n";
+    assert_eq!(back.stdout, expected);
+    assert_eq!(read(&stage, "f.txt").as_deref(), Some("three\n"));
+}
+
 #[test]
 fn a_session_is_exported_and_removed() {
     let stage = stage();
