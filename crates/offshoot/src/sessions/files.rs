@@ -1,12 +1,14 @@
 //! `sessions diff` and `revert`: what agents changed in files, shown or put back.
 //!
 //! Works from the journal, for a session or for one agent and those below it. A
-//! file that somebody edited later is kept as it is, and said to be. What a shell
-//! did is not in the journal.
+//! file that somebody edited later is kept as it is, and said to be; it is looked
+//! at once more right before it is touched. While a session is put back nobody
+//! runs it. What a shell did is not in the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use offshoot_tools::MOST_BYTES;
@@ -14,10 +16,11 @@ use offshoot_types::event::{Event, Origin};
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::journal::Recorded;
 use offshoot_types::outcome::Outcome;
-use offshoot_types::store::Store;
-use rustix::fs::{Mode, OFlags};
+use offshoot_types::store::{Store, StoreErrorKind};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::is_owned;
 use crate::changes::{self, Fate, FileChange, Now};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -47,11 +50,43 @@ pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Puts back what an agent and those below it changed.
+/// Puts back what an agent and those below it changed, unless the session is run.
 pub(super) async fn revert(settings: &Settings, id: &str, dry_run: bool) -> Result<Code, Stop> {
     let store = assemble::store(&settings.data_dir.value)?;
-    let found = lookup::find(store.as_ref(), id).await?;
-    put_all_back(&done(store.as_ref(), &found).await?, dry_run)
+    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+    let held = || {
+        Stop::usage(format!(
+            "session {} is run by another process, which may write these files; end that first",
+            session.id
+        ))
+    };
+    if dry_run {
+        if is_owned(store.as_ref(), &session.id).await? {
+            return Err(held());
+        }
+        return put_all_back(
+            &done(store.as_ref(), &Found { agent, session }).await?,
+            dry_run,
+        );
+    }
+    let claimed = store.claim(&session.id).await;
+    let lease = claimed.map_err(|error| {
+        if error.kind == StoreErrorKind::Held {
+            return held();
+        }
+        error.into()
+    })?;
+    // What was done until it was ours counts, too.
+    let Some(session) = lookup::session(store.as_ref(), &session.id).await? else {
+        return Err(Stop::usage(format!("session {} is gone", session.id)));
+    };
+    let done = done(store.as_ref(), &Found { agent, session }).await?;
+    let code = put_all_back(&done, dry_run);
+    if let Err(error) = store.release(lease).await {
+        // Given up with this process, as after a crash.
+        tracing::warn!(%error, "release");
+    }
+    code
 }
 
 fn put_all_back(done: &Done, dry_run: bool) -> Result<Code, Stop> {
@@ -62,7 +97,7 @@ fn put_all_back(done: &Done, dry_run: bool) -> Result<Code, Stop> {
         let result = match &change.kept {
             Some(why) => Err(why.clone()),
             None if dry_run => Ok(()),
-            None => put_back(change).map_err(|error| error.to_string()),
+            None => put_back(change),
         };
         match result {
             Ok(()) => {
@@ -159,30 +194,79 @@ fn read(file: File) -> io::Result<Option<(Vec<u8>, Permissions)>> {
     Ok((content.len() <= MOST_BYTES).then(|| (content, about.permissions())))
 }
 
-/// Puts a file back, at once or not at all.
-fn put_back(change: &FileChange) -> io::Result<()> {
+/// Puts a file back, at once or not at all; or says why not.
+fn put_back(change: &FileChange) -> Result<(), String> {
     let path = Path::new(&change.path);
-    let Some(before) = &change.before else {
-        return fs::remove_file(path);
-    };
     let folder = path.parent().unwrap_or(Path::new("/"));
-    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
-    draft.write_all(before)?;
-    draft.as_file().sync_data()?;
+    let mut draft = None;
+    if let Some(before) = &change.before {
+        draft = Some(drafted(folder, before).map_err(|error| error.to_string())?);
+    }
+    let _lock = lock(folder)?;
     // Looked at once more, as late as can be: an editor may have been quicker.
     let (now, permissions) = look(path);
     if !now.is(change.after.as_ref()) {
-        return Err(io::Error::other("it was edited just now"));
+        return Err("it was edited just now".to_owned());
     }
-    if let Some(permissions) = permissions {
-        draft.as_file().set_permissions(permissions)?;
+    let replaced = match (draft, permissions) {
+        (None, _) => fs::remove_file(path),
+        (Some(draft), Some(permissions)) => draft
+            .as_file()
+            .set_permissions(permissions)
+            .and_then(|()| draft.persist(path).map(drop).map_err(|error| error.error)),
+        (Some(draft), None) => draft
+            .persist_noclobber(path)
+            .map(drop)
+            .map_err(|error| error.error),
+    };
+    replaced.map_err(|error| error.to_string())
+}
+
+/// Writes what comes to a file beside it, down to the disk.
+fn drafted(folder: &Path, content: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+    draft.write_all(content)?;
+    draft.as_file().sync_data()?;
+    Ok(draft)
+}
+
+/// Locks a folder as agents of other sessions do while they replace a file in it.
+fn lock(folder: &Path) -> Result<OwnedFd, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(folder, flags, Mode::empty());
+    let folder = opened.map_err(|errno| errno.to_string())?;
+    match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        // A file system without locks: what is left is the look before the change.
+        Ok(()) | Err(Errno::NOTSUP | Errno::NOSYS) => Ok(folder),
+        Err(Errno::WOULDBLOCK) => Err("another program holds a lock on its folder".to_owned()),
+        Err(errno) => Err(errno.to_string()),
     }
-    draft.persist(path).map(drop).map_err(|error| error.error)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_edited_in_the_last_moment_is_neither_removed_nor_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        for before in [None, Some(b"old".to_vec())] {
+            fs::write(&path, "theirs").unwrap();
+            let change = FileChange {
+                path: path.to_str().unwrap().to_owned(),
+                before: before.clone(),
+                after: Some(b"ours".to_vec()),
+                kept: None,
+            };
+            assert_eq!(put_back(&change), Err("it was edited just now".to_owned()));
+            assert_eq!(fs::read(&path).unwrap(), b"theirs");
+            fs::write(&path, "ours").unwrap();
+            assert_eq!(put_back(&change), Ok(()));
+            assert_eq!(fs::read(&path).ok(), before);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn a_link_a_pipe_and_a_huge_file_are_not_read() {

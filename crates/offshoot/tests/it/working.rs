@@ -138,6 +138,30 @@ fn what_somebody_else_did_in_between_is_not_shown_as_the_agents() {
 }
 
 #[test]
+fn files_of_a_session_that_runs_are_left_alone() {
+    let script = r#"
+replies:
+  - after_tools: false
+    call: [{tool: edit, arguments: {path: b.txt, old_string: old, new_string: new}}]
+  - {say: thinking, fault: hang}
+"#;
+    let stage = Stage::new(script);
+    stage.write("b.txt", "old\n");
+    let mut run = stage.live(&[&RUN[..], &["--yes", "--json"]].concat());
+    run.until("assistant.message_delta");
+    for more in [&[][..], &["--dry-run"]] {
+        let args = [&["sessions", "revert", "writes"], more].concat();
+        let refused = stage.offshoot(args);
+        refused.complained(2, "session writes is run by another process");
+    }
+    assert_eq!(read(&stage, "b.txt").as_deref(), Some("new\n"));
+    run.kill();
+    let back = stage.offshoot(["sessions", "revert", "writes"]).succeeded();
+    assert_eq!(back.stdout, "reverted b.txt\n");
+    assert_eq!(stage.status("writes"), "interrupted");
+}
+
+#[test]
 fn a_session_is_exported_and_removed() {
     let stage = stage();
     yes(&stage);
