@@ -123,14 +123,21 @@ impl Models {
         Ok(())
     }
 
+    /// Returns all agents there are: the built-in ones, and those that came with the models.
+    pub(crate) fn registry(&self) -> Registry {
+        let mut registry = Registry::default();
+        registry.extend(offshoot_agents::builtin());
+        registry.extend(self.agents.iter().cloned());
+        registry
+    }
+
     /// Returns all models there are: those that were loaded, `offline`, and the providers'.
-    fn into_set(self, host: &Host) -> (ModelSet, Vec<Manifest>) {
+    fn into_set(self, host: &Host) -> ModelSet {
         let http = Arc::new(Http::new());
         let server = OpenAiChat::new(host.openai_chat.clone(), http);
         let set = self.models.into_iter().collect::<ModelSet>();
         let set = set.with_offline();
-        let set = set.with_provider(OpenAiChat::PROVIDER, Arc::new(server));
-        (set, self.agents)
+        set.with_provider(OpenAiChat::PROVIDER, Arc::new(server))
     }
 }
 
@@ -139,7 +146,7 @@ pub(crate) fn check(name: &str, host: &Host) -> Result<(), Stop> {
     if name.starts_with(SCRIPTED) {
         return Ok(());
     }
-    let (set, _) = Models::default().into_set(host);
+    let set = Models::default().into_set(host);
     let found = set.find(name).map(drop);
     found.map_err(|error| Stop::usage(error.to_string()))
 }
@@ -198,10 +205,8 @@ pub(crate) fn store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
 /// Makes a runtime with these models, the built-in agents and the built-in tools.
 pub(crate) fn runtime(store: Arc<dyn Store>, models: Models, host: Host) -> Runtime {
     tracing::debug!(limits = ?host.limits, asks = ?host.asks, "runtime");
-    let (set, agents) = models.into_set(&host);
-    let mut registry = Registry::default();
-    registry.extend(offshoot_agents::builtin());
-    registry.extend(agents);
+    let registry = models.registry();
+    let set = models.into_set(&host);
     let mut tools = offshoot_tools::builtin();
     tools.push(Arc::new(bash(&host.key_variable)));
     // The workspace has no links in its path either, so that one can be told to lie in the other. The

@@ -1,9 +1,13 @@
 //! `offshoot chat`: a conversation at a terminal.
 //!
 //! Opens a session, or continues one, and stays until the person leaves. Going on
-//! with another agent is another session: a session keeps its agent.
+//! with another agent is another session, with the model and the folder of the one
+//! that is left: a session keeps its agent.
+
+use std::path::PathBuf;
 
 use offshoot_types::id::AgentId;
+use offshoot_types::manifest::Registry;
 
 use crate::answers::Answers;
 use crate::assemble::Host;
@@ -37,7 +41,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         consent,
         mut session,
         mut goes_on,
-        cwd,
+        mut cwd,
     } = args;
     loop {
         let ask = Ask {
@@ -50,11 +54,14 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         let Opened {
             runtime,
             session: opened,
+            model,
+            agents,
             ..
         } = run::open(&ask, &settings, host, false).await?;
         let agent = opened.id.root().clone();
         output::note("type a message; /help says what else; Ctrl-D leaves");
-        let view = console(&settings, agent.clone())?;
+        let view = console(&settings, agent.clone(), &agents)?;
+        let workspace = opened.workspace().map(PathBuf::from);
         let errand = Errand {
             session: opened,
             agent,
@@ -66,18 +73,20 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             Outcome::Over(code) => return Ok(code),
             Outcome::Switched(name) => {
                 output::note(&format!("agent {name}, in a session of its own"));
-                settings.agent = Sourced::new(name, Source::Flag("/agent"));
-                choice = Choice {
-                    agent: None,
-                    ..choice
-                };
+                // What was talked about stays: the same model, in the same folder.
+                let source = Source::Flag("/agent");
+                settings.agent = Sourced::new(name, source.clone());
+                settings.model = Sourced::new(model, source);
+                choice = Choice::default();
+                cwd = workspace.or(cwd);
                 (session, goes_on) = (None, false);
             }
         }
     }
 }
 
-fn console(settings: &Settings, agent: AgentId) -> Result<View, Stop> {
+fn console(settings: &Settings, agent: AgentId, agents: &Registry) -> Result<View, Stop> {
     let console = Console::open(Answers::of(agent), Talk::Chat, settings.style)?;
-    Ok(View::console(console))
+    let names = agents.for_users().map(|manifest| manifest.name.clone());
+    Ok(View::console(console.offering(names.collect())))
 }

@@ -159,7 +159,7 @@ pub(crate) struct Chat {
 }
 
 /// Who is asked, wherever a session is opened.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Choice {
     /// The model: offline, openai-chat/NAME or scripted/FILE. A session keeps the one it was started with [default:
     /// $OFFSHOOT_MODEL, else `model` of a config file, else offline]

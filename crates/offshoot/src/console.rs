@@ -21,6 +21,7 @@ use offshoot_types::command::Verdict;
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::message::MAX_PROMPT_BYTES;
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
 use tokio::time::Instant;
@@ -79,6 +80,8 @@ pub(crate) enum Input {
 pub(crate) struct Console {
     screen: Screen<io::Stdout>,
     talk: Talk,
+    /// The agents that the person may go on with.
+    agents: Vec<String>,
     keys: Option<Keys>,
     answers: Answers,
     live: Live,
@@ -103,6 +106,7 @@ impl Console {
         Ok(Self {
             screen: Screen::new(io::stdout(), style, keys::size()),
             talk,
+            agents: Vec::new(),
             keys: Keys::open()?,
             answers,
             live: Live::default(),
@@ -115,6 +119,11 @@ impl Console {
             dirty: true,
             tick: Instant::now() + TICK,
         })
+    }
+
+    /// Lets the person go on with one of these agents.
+    pub(crate) fn offering(self, agents: Vec<String>) -> Self {
+        Self { agents, ..self }
     }
 
     pub(crate) fn answers(&mut self) -> &mut Answers {
@@ -354,6 +363,12 @@ impl Console {
                 self.hint("/agent NAME goes on with another agent");
                 None
             }
+            // Leaving stops what runs, so a name that is wrong is told before.
+            ("/agent", name) if !self.agents.iter().any(|known| known == name) => {
+                let known = self.agents.join(", ");
+                self.hint(&format!("there is no agent {name}; there are: {known}"));
+                None
+            }
             ("/agent", name) => Some(Input::Agent(name.to_owned())),
             ("/help", _) => {
                 self.hint(
@@ -363,6 +378,13 @@ impl Console {
             }
             (word, _) if word.starts_with('/') && !word[1..].contains('/') => {
                 self.hint(&format!("there is no {word}; /help says what there is"));
+                None
+            }
+            _ if text.len() > MAX_PROMPT_BYTES => {
+                let size = text.len();
+                self.hint(&format!(
+                    "the message has {size} bytes, and at most {MAX_PROMPT_BYTES} are taken"
+                ));
                 None
             }
             _ => Some(Input::Say(text.to_owned())),

@@ -138,7 +138,7 @@ impl<'a> Follower<'a> {
                         return Ok(ended);
                     },
                 },
-                Some(receipt) = self.ordered.next() => self.answered(&receipt?)?,
+                Some(receipt) = self.ordered.next() => self.answered(receipt)?,
                 update = self.news.next() => {
                     self.stirred = Instant::now();
                     if let Some(parked) = self.news(update?)? {
@@ -207,10 +207,17 @@ impl<'a> Follower<'a> {
         Ok(None)
     }
 
-    /// Says something where an order had no effect.
-    fn answered(&mut self, receipt: &Receipt) -> Result<(), Stop> {
+    /// Says something where an order had no effect, or was refused in a conversation, which goes on.
+    fn answered(&mut self, answer: Result<Receipt, CommandError>) -> Result<(), Stop> {
+        let receipt = match answer {
+            Ok(receipt) => receipt,
+            Err(CommandError::Invalid(why) | CommandError::Unknown(why)) if self.goal.chat => {
+                return Ok(self.view.remark(&why)?);
+            }
+            Err(error) => return Err(error.into()),
+        };
         match receipt {
-            Receipt::NoEffect { why } => self.view.remark(why)?,
+            Receipt::NoEffect { why } => self.view.remark(&why)?,
             Receipt::Queued => self
                 .view
                 .remark("another process runs this session; it is told")?,

@@ -3,7 +3,7 @@
 //! Reads only: nothing here claims a tree or starts a turn. A tree has to be
 //! read before a runtime can be made for it, because its log names its model.
 
-use offshoot_types::event::Entry;
+use offshoot_types::event::{Entry, Origin};
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
@@ -196,5 +196,14 @@ impl Session {
     pub(crate) fn model(&self) -> Option<&str> {
         let root = self.tree.agent(self.tree.root()?)?;
         Some(&root.spawned.model)
+    }
+
+    /// Returns the folder it works in.
+    pub(crate) fn workspace(&self) -> Option<&str> {
+        let root = self.tree.agent(self.tree.root()?)?;
+        match &root.spawned.origin {
+            Origin::Session { workspace, .. } => Some(workspace),
+            Origin::Task(_) => None,
+        }
     }
 }

@@ -13,6 +13,7 @@ use offshoot_types::command::{Command, Opening, Order};
 use offshoot_types::env::Env;
 use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
+use offshoot_types::manifest::Registry;
 use offshoot_types::store::{Store, StoreErrorKind};
 
 use crate::assemble::{self, Host, Models};
@@ -47,6 +48,10 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// Whether it was there before.
     pub(crate) known: bool,
+    /// The model it was opened with, as the log names it.
+    pub(crate) model: String,
+    /// The agents that a session with this model can be of.
+    pub(crate) agents: Registry,
 }
 
 /// Carries out `offshoot run`.
@@ -70,6 +75,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         runtime,
         session,
         known,
+        ..
     } = opened;
     if prompt.is_none() && !known {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
@@ -121,6 +127,7 @@ pub(crate) async fn open(
     };
     assemble::check(&model, &host)?;
     let models = Models::load(&model)?;
+    let agents = models.registry();
     let runtime = assemble::runtime(store.clone(), models, host);
     let is_known = known.is_some();
     let session = match known {
@@ -128,7 +135,7 @@ pub(crate) async fn open(
         None => {
             let new = New {
                 id: id.clone(),
-                model,
+                model: model.clone(),
                 agent: settings.agent.clone(),
                 cwd: ask.cwd.map(Path::to_owned),
             };
@@ -144,6 +151,8 @@ pub(crate) async fn open(
         runtime,
         session,
         known: is_known,
+        model,
+        agents,
     })
 }
 

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use offshoot_tools::MOST_BYTES;
-use offshoot_types::event::{Event, Origin};
+use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::journal::Recorded;
 use offshoot_types::outcome::Outcome;
@@ -125,11 +125,7 @@ async fn done(store: &dyn Store, found: &Found) -> Result<Done, Stop> {
     let records: Vec<Recorded> = store.changes(&session.id).await?;
     let below = session.tree.below(agent).into_iter();
     let agents: BTreeSet<AgentId> = below.cloned().collect();
-    let root = session.tree.agent(session.id.root());
-    let workspace = match root.map(|root| &root.spawned.origin) {
-        Some(Origin::Session { workspace, .. }) => workspace.clone(),
-        Some(Origin::Task(_)) | None => String::new(),
-    };
+    let workspace = session.workspace().unwrap_or_default().to_owned();
     let outcomes = outcomes(session);
     let fate = |record: &Recorded| {
         let call = (&record.writer.agent, &record.call);

@@ -11,6 +11,7 @@
 
 mod asking;
 mod attach;
+mod chatting;
 mod completions;
 mod config;
 mod damaged;
