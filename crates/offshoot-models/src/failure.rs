@@ -24,7 +24,7 @@ pub(crate) struct Asked {
     pub(crate) place: String,
     pub(crate) key: Option<Secret>,
     /// Where users put the key.
-    pub(crate) key_variable: &'static str,
+    pub(crate) key_variable: String,
 }
 
 /// What a provider says of a failure, in the middle of a stream or in place of one.

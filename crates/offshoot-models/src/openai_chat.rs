@@ -50,6 +50,8 @@ struct Server {
     /// The base address, as errors show it.
     place: String,
     key: Option<Secret>,
+    /// Where users put it.
+    key_variable: String,
     cap_field: CapField,
     slots: Arc<Semaphore>,
 }
@@ -63,7 +65,7 @@ struct ChatModel {
 impl OpenAiChat {
     /// The name of this provider in names of models.
     pub const PROVIDER: &str = "openai-chat";
-    /// The variable that users put their key into.
+    /// The variable that users put their key into, unless they say otherwise.
     pub const KEY_VARIABLE: &str = "OPENAI_API_KEY";
     /// The variable that users put another address into.
     pub const BASE_URL_VARIABLE: &str = "OPENAI_BASE_URL";
@@ -76,6 +78,7 @@ impl OpenAiChat {
                 place: public(&checked.base_url),
                 endpoint: checked.endpoint(),
                 key: checked.key,
+                key_variable: checked.key_variable,
                 cap_field: checked.cap_field,
                 slots: Arc::new(Semaphore::new(checked.slots)),
             })
@@ -122,7 +125,7 @@ impl Model for ChatModel {
             model: self.name.clone(),
             place: server.place.clone(),
             key: server.key.clone(),
-            key_variable: OpenAiChat::KEY_VARIABLE,
+            key_variable: server.key_variable.clone(),
         };
         let body = match encode::body(&request, &self.name, server.cap_field) {
             Ok(body) => body,

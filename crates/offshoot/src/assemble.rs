@@ -66,7 +66,9 @@ impl Host {
             data_dir: settings.data_dir.value.clone(),
             openai_chat: OpenAiChatSettings {
                 base_url: base_url.value.clone(),
+                base_url_source: base_url.source.to_string(),
                 api_key: key.as_ref().map(|key| Secret::new(key.expose().to_owned())),
+                key_variable: api_key_env.value.clone(),
                 ..OpenAiChatSettings::default()
             },
             key_variable: api_key_env.value.clone(),

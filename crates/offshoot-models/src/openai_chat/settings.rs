@@ -24,8 +24,12 @@ const DEFAULT_SLOTS: usize = 64;
 pub struct OpenAiChatSettings {
     /// The address that `chat/completions` is appended to.
     pub base_url: String,
+    /// Where the address comes from, as errors name it.
+    pub base_url_source: String,
     /// The key. Servers on loopback may do without.
     pub api_key: Option<Secret>,
+    /// The variable that users put the key into, as errors name it.
+    pub key_variable: String,
     /// What the server calls the cap of the output; `None` decides by the address.
     pub cap_field: Option<CapField>,
     /// How many requests may be under way at a time; the others wait.
@@ -43,10 +47,12 @@ pub enum CapField {
 
 /// Settings that can be right.
 pub(super) struct Checked {
-    /// Has a host, and a scheme that is http or https.
+    /// Has a host, no user, and a scheme that is http or https.
     pub(super) base_url: Url,
     /// Made of characters that a header may have.
     pub(super) key: Option<Secret>,
+    /// Where users put it.
+    pub(super) key_variable: String,
     pub(super) cap_field: CapField,
     /// At least one.
     pub(super) slots: usize,
@@ -56,7 +62,9 @@ impl Default for OpenAiChatSettings {
     fn default() -> Self {
         Self {
             base_url: OPENAI_URL.to_owned(),
+            base_url_source: OpenAiChat::BASE_URL_VARIABLE.to_owned(),
             api_key: None,
+            key_variable: OpenAiChat::KEY_VARIABLE.to_owned(),
             cap_field: None,
             slots: DEFAULT_SLOTS,
         }
@@ -68,7 +76,9 @@ impl fmt::Debug for OpenAiChatSettings {
         let base_url = Url::parse(&self.base_url).map(|url| public(&url)).ok();
         f.debug_struct("OpenAiChatSettings")
             .field("base_url", &base_url)
+            .field("base_url_source", &self.base_url_source)
             .field("api_key", &self.api_key)
+            .field("key_variable", &self.key_variable)
             .field("cap_field", &self.cap_field)
             .field("slots", &self.slots)
             .finish()
@@ -77,13 +87,15 @@ impl fmt::Debug for OpenAiChatSettings {
 
 impl OpenAiChatSettings {
     pub(super) fn check(self) -> Result<Checked, ModelError> {
-        let base_url = address(&self.base_url)?;
-        let key = self.api_key.map(key).transpose()?.flatten();
-        if key.is_none() && !is_loopback(&base_url) && !has_user(&base_url) {
+        let variable = &self.key_variable;
+        let base_url = address(&self.base_url, &self.base_url_source, variable)?;
+        let key = self.api_key.map(|secret| key(secret, variable));
+        let key = key.transpose()?.flatten();
+        if key.is_none() && !is_loopback(&base_url) {
             return Err(config(format!(
-                "ask a model at {}: it needs a key; set {} (to any text, if the server wants none)",
+                "ask a model at {}: it needs a key; set {variable} (to any text, if the server \
+                 wants none)",
                 public(&base_url),
-                OpenAiChat::KEY_VARIABLE,
             )));
         }
         let default_cap = match base_url.host_str() {
@@ -93,6 +105,7 @@ impl OpenAiChatSettings {
         Ok(Checked {
             base_url,
             key,
+            key_variable: self.key_variable,
             cap_field: self.cap_field.unwrap_or(default_cap),
             slots: self.slots.clamp(1, Semaphore::MAX_PERMITS),
         })
@@ -113,24 +126,29 @@ impl Checked {
     }
 }
 
-fn address(text: &str) -> Result<Url, ModelError> {
-    let variable = OpenAiChat::BASE_URL_VARIABLE;
+fn address(text: &str, source: &str, key_variable: &str) -> Result<Url, ModelError> {
     let like = "give an address like http://localhost:11434/v1";
     let url = Url::parse(text.trim())
-        .map_err(|error| config(format!("read the address in {variable}: {error}; {like}")))?;
-    if matches!(url.scheme(), "http" | "https") && url.has_host() {
-        return Ok(url);
+        .map_err(|error| config(format!("read the address in {source}: {error}; {like}")))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(config(format!(
+            "read the address in {source}: it does not begin with http:// or https://; {like}"
+        )));
     }
-    Err(config(format!(
-        "read the address in {variable}: it does not begin with http:// or https://; {like}"
-    )))
+    // Addresses are shown, logged and handed to commands: what is secret has a place of its own.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(config(format!(
+            "read the address in {source}: it has a user or a password in it, which are not sent; \
+             take them out and put the key into {key_variable}"
+        )));
+    }
+    Ok(url)
 }
 
 /// Takes the space off a key; what is left must be able to stand in a header.
-fn key(secret: Secret) -> Result<Option<Secret>, ModelError> {
+fn key(secret: Secret, variable: &str) -> Result<Option<Secret>, ModelError> {
     let text = secret.expose().trim();
     if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let variable = OpenAiChat::KEY_VARIABLE;
         return Err(config(format!(
             "read the key in {variable}: it has a space or another character no key has"
         )));
@@ -145,11 +163,6 @@ fn is_loopback(url: &Url) -> bool {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
-}
-
-/// Tells whether the address brings a user of its own to sign in as.
-fn has_user(url: &Url) -> bool {
-    !url.username().is_empty() || url.password().is_some()
 }
 
 fn config(message: String) -> ModelError {
@@ -202,7 +215,6 @@ mod tests {
             "http://127.0.0.2",
             "http://[::1]:8080/v1",
             "http://box.localhost",
-            "https://me:pass@example.org",
         ] {
             assert!(settings(address, None).check().is_ok(), "{address}");
             assert!(settings(address, Some(" ")).check().is_ok(), "{address}");
@@ -245,6 +257,35 @@ mod tests {
             settings("http://h", Some("sk-1\nsk-2")),
             "read the key in OPENAI_API_KEY: it has a space or another character no key has",
         );
+        for key in [None, Some("k")] {
+            check_error(
+                settings("https://me:secret@example.org", key),
+                "read the address in OPENAI_BASE_URL: it has a user or a password in it, which \
+                 are not sent; take them out and put the key into OPENAI_API_KEY",
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_where_it_was_said() {
+        let elsewhere = |base_url: &str, key: Option<&str>| OpenAiChatSettings {
+            base_url_source: "mine.toml line 3".to_owned(),
+            key_variable: "MY_KEY".to_owned(),
+            ..settings(base_url, key)
+        };
+        for (base_url, key, told) in [
+            ("ftp://h", None, "read the address in mine.toml line 3: "),
+            ("http://:1", None, "read the address in mine.toml line 3: "),
+            ("http://me@h", None, "put the key into MY_KEY"),
+            ("http://h", None, "it needs a key; set MY_KEY "),
+            ("http://h", Some("a b"), "read the key in MY_KEY: "),
+        ] {
+            let Err(error) = elsewhere(base_url, key).check() else {
+                panic!("{base_url} was taken");
+            };
+            assert!(error.message.contains(told), "{}", error.message);
+            assert!(!error.message.contains("OPENAI"), "{}", error.message);
+        }
     }
 
     #[test]
@@ -252,7 +293,8 @@ mod tests {
         let settings = settings("https://me:pass@h:1/v1?key=abc", Some("sk-1"));
         assert_eq!(
             format!("{settings:?}"),
-            "OpenAiChatSettings { base_url: Some(\"https://h:1/v1\"), api_key: Some(***), \
+            "OpenAiChatSettings { base_url: Some(\"https://h:1/v1\"), base_url_source: \
+             \"OPENAI_BASE_URL\", api_key: Some(***), key_variable: \"OPENAI_API_KEY\", \
              cap_field: None, slots: 64 }"
         );
     }

@@ -11,8 +11,8 @@ use crate::exit::Stop;
 /// How many characters of a line are shown.
 const MOST: usize = 80;
 
-/// Words that a line with a secret in it is likely to have.
-const SECRETS: [&str; 5] = ["key", "token", "secret", "password", "sk-"];
+/// What a line with a secret in it is likely to have; a password in an address ends in `@`.
+const SECRETS: [&str; 6] = ["key", "token", "secret", "password", "sk-", "@"];
 
 /// The text of a file.
 #[derive(Clone, Copy, Debug)]
