@@ -22,5 +22,5 @@ pub use registry::ModelSet;
 pub use scripted::{ScriptError, Scripted};
 pub use secret::Secret;
 pub use transport::{
-    HeaderText, Http, HttpRequest, HttpResponse, Method, Transport, TransportError,
+    HeaderText, Http, HttpRequest, HttpResponse, Method, Transport, TransportError, public_address,
 };

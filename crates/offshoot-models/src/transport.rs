@@ -122,6 +122,25 @@ impl fmt::Debug for HeaderText {
     }
 }
 
+/// Returns what may be shown of an address as it was given: no user, no password, no query.
+///
+/// What cannot be read as an address loses whatever could be one of these.
+pub fn public_address(text: &str) -> String {
+    let text = text.trim();
+    if let Ok(url) = Url::parse(text)
+        && url.has_host()
+    {
+        return public(&url);
+    }
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), text),
+    };
+    let rest = rest.rsplit('@').next().unwrap_or_default();
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    format!("{scheme}{rest}")
+}
+
 /// Returns scheme, host, port and path of an address: what may be shown of it.
 pub(crate) fn public(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
@@ -132,4 +151,27 @@ pub(crate) fn public(url: &Url) -> String {
         url.scheme(),
         port.unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::public_address;
+
+    #[test]
+    fn no_secret_of_an_address_is_shown_whether_it_is_one_or_not() {
+        for (given, shown) in [
+            ("https://api.openai.com/v1", "https://api.openai.com/v1"),
+            ("http://localhost:11434/v1/", "http://localhost:11434/v1"),
+            ("https://me:pass@h:1/v1?key=abc#d", "https://h:1/v1"),
+            ("https://token@h/@scope/v1", "https://h/@scope/v1"),
+            ("http://me:pass@:99999", "http://:99999"),
+            ("http://me:pa/ss@h/v1?key=abc", "http://h/v1"),
+            ("http://me:pa?ss@h/v1", "http://h/v1"),
+            ("me:pass@h/v1", "h/v1"),
+            ("localhost:8080", "localhost:8080"),
+            ("", ""),
+        ] {
+            assert_eq!(public_address(given), shown, "{given}");
+        }
+    }
 }

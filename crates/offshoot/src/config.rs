@@ -182,7 +182,8 @@ impl Settings {
             api_key_env,
             ..
         } = &self.openai_chat;
-        let address = base_url.value.clone();
+        // As far as it may be shown: a password or a key may be in the rest.
+        let address = offshoot_models::public_address(&base_url.value);
         add("openai_chat.base_url", address, &base_url.source);
         let name = api_key_env.value.clone();
         add("openai_chat.api_key_env", name, &api_key_env.source);

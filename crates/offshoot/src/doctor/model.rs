@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::Finding;
 use crate::assemble::{self, Models};
-use crate::config::{OpenAiChat, Settings};
+use crate::config::{OpenAiChat, Settings, Sourced};
 
 /// How long a server may take to pick up.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,11 +30,7 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
         let host = address.as_ref().map(|(host, _)| host.clone()).ok();
         findings.push(match address {
             Ok((host, port)) => call(server, &host, port).await,
-            Err(why) => {
-                let base_url = &server.base_url;
-                let detail = format!("{}, {}: {why}", base_url.value, base_url.source.phrase());
-                Finding::fail("model server", detail)
-            }
+            Err(why) => Finding::fail("model server", format!("{}: {why}", place(server))),
         });
         findings.push(key(server, host.as_deref()));
     }
@@ -44,8 +40,7 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
 /// Calls the server and hangs up.
 async fn call(server: &OpenAiChat, host: &str, port: u16) -> Finding {
     let what = "model server";
-    let base_url = &server.base_url;
-    let place = format!("{}, {}", base_url.value, base_url.source.phrase());
+    let place = place(server);
     let called = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await;
     match called {
         Ok(Ok(_)) => Finding::ok(what, format!("{place}, answers")),
@@ -55,6 +50,13 @@ async fn call(server: &OpenAiChat, host: &str, port: u16) -> Finding {
             Finding::fail(what, format!("{place}: no answer within {seconds} s"))
         }
     }
+}
+
+/// Says where the server is and who says so, without what is secret of it.
+fn place(server: &OpenAiChat) -> String {
+    let Sourced { value, source } = &server.base_url;
+    let address = offshoot_models::public_address(value);
+    format!("{address}, {}", source.phrase())
 }
 
 fn key(server: &OpenAiChat, host: Option<&str>) -> Finding {

@@ -204,6 +204,34 @@ fn a_server_is_called_and_its_key_is_not_shown() {
 }
 
 #[test]
+fn no_password_of_an_address_is_shown_or_logged() {
+    let stage = Stage::new(HANGS);
+    for address in [
+        "http://me:hunter2@127.0.0.1:9/v1?api-key=hunter2",
+        "http://127.0.0.1:9/v1?api-key=hunter2",
+        "me:hunter2@127.0.0.1",
+    ] {
+        let with = |args: &[&str]| {
+            let mut command = stage.command(args);
+            wait(command.env("OPENAI_BASE_URL", address).spawn().unwrap())
+        };
+        for more in [&[][..], &["--json"]] {
+            let args = [&["doctor", "--model", "openai-chat/x"], more].concat();
+            let done = with(&args).exited(1);
+            assert!(!done.stdout.contains("hunter2"), "{done:#?}");
+            assert!(done.stdout.contains("127.0.0.1"), "{done:#?}");
+        }
+        let log = ["--log-file", "a.log", "--log-level", "trace"];
+        let run = ["run", "--model", "openai-chat/x", "x"];
+        let done = with(&[&run[..], &log].concat());
+        assert!(!done.stderr.contains("hunter2"), "{done:#?}");
+    }
+    let log = std::fs::read_to_string(stage.path().join("a.log")).unwrap();
+    assert!(log.contains("openai_chat.base_url"), "{log}");
+    assert!(!log.contains("hunter2"), "{log}");
+}
+
+#[test]
 fn a_program_gets_one_object_a_line() {
     let stage = Stage::new(HANGS);
     let json = [&DOCTOR[..], &["--json"]].concat();
