@@ -49,6 +49,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             session: session.as_deref(),
             goes_on,
             cwd: cwd.as_deref(),
+            prompt: None,
         };
         let host = Host::of(&settings).asking(consent, true);
         let Opened {
@@ -66,6 +67,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             session: opened,
             agent,
             prompt: None,
+            asked: false,
             elsewhere: Elsewhere::Follow,
             chat: true,
         };

@@ -26,7 +26,9 @@ pub(crate) struct Errand {
     pub(crate) session: Session,
     pub(crate) agent: AgentId,
     /// The words; without any, the session goes on with what it has.
-    pub(crate) prompt: Option<String>,
+    pub(crate) prompt: Option<Prompt>,
+    /// Whether the session was asked them when it was opened.
+    pub(crate) asked: bool,
     /// What to do when another process runs the session.
     pub(crate) elsewhere: Elsewhere,
     /// Whether it goes on until the person leaves.
@@ -110,50 +112,39 @@ async fn ask(
         session: Session { id, log, tree },
         agent,
         prompt,
+        asked,
         elsewhere,
         chat,
     } = errand;
     view.before(&log);
     drop(log);
-    let message = prompt.is_some().then(|| MessageId::new(System.new_id()));
+    let message = prompt.as_ref().map(|prompt| prompt.message.clone());
     if let Some(message) = &message {
         view.answers_to(message);
     }
-    let command = command(&id, &agent, prompt, message.clone());
-    // Listening begins before there is anything to hear: what is not in the log is told only once.
+    // Listening begins before anything is said: what is not in the log is told only once.
     let mut news = News {
         updates: runtime.subscribe(&id, tree.pos()).await,
         heard: VecDeque::new(),
     };
-    logging::sent(&command);
-    let mut ordered = Box::pin(runtime.command(command));
-    let receipt = loop {
-        tokio::select! {
-            biased;
-            update = news.updates.next() => news.heard.push_back(update?),
-            receipt = &mut ordered => break receipt?,
-            signal = signals.next() => {
-                output::complain(match signal {
-                    Signal::Interrupt => "interrupted; leaving",
-                    Signal::Terminate => TERMINATED,
-                });
-                return Ok(Ended::Terminated);
-            }
-        }
-    };
-    drop(ordered);
-    if !is_ours(runtime, &id).await? {
-        let here = format!("session {id} is run by another process");
-        let left = if receipt == Receipt::Queued {
-            "the message is queued there"
-        } else {
-            "the message was delivered there"
+    if !asked {
+        let command = command(&id, &agent, prompt);
+        let Some(receipt) = send(runtime, command, &mut news, signals).await? else {
+            return Ok(Ended::Terminated);
         };
-        if elsewhere == Elsewhere::Leave {
-            output::remark(&format!("{here}; {left}"));
-            return Ok(Ended::Quiet(Code::Completed));
+        if !is_ours(runtime, &id).await? {
+            let here = format!("session {id} is run by another process");
+            let left = if receipt == Receipt::Queued {
+                "the message is queued there"
+            } else {
+                "the message was delivered there"
+            };
+            if elsewhere == Elsewhere::Leave {
+                output::remark(&format!("{here}; {left}"));
+                return Ok(Ended::Quiet(Code::Completed));
+            }
+            output::remark(&format!("{here}; following it there"));
         }
-        output::remark(&format!("{here}; following it there"));
     }
     let upto = last_pos(runtime, &id, tree.pos()).await?;
     let goal = Goal {
@@ -165,25 +156,46 @@ async fn ask(
     follower.follow(signals).await
 }
 
-fn command(
-    tree: &TreeId,
-    agent: &AgentId,
-    prompt: Option<String>,
-    message: Option<MessageId>,
-) -> Command {
-    let order = match (prompt, message) {
-        (Some(text), Some(message)) => Order::Prompt(Prompt {
-            message,
-            text,
-            metadata: None,
-        }),
-        (Some(_) | None, _) => Order::Resume,
-    };
+/// Sends a command and waits for what becomes of it; `None` when a signal came first.
+async fn send(
+    runtime: &Runtime,
+    command: Command,
+    news: &mut News,
+    signals: &mut Signals,
+) -> Result<Option<Receipt>, Stop> {
+    logging::sent(&command);
+    let mut ordered = Box::pin(runtime.command(command));
+    loop {
+        tokio::select! {
+            biased;
+            update = news.updates.next() => news.heard.push_back(update?),
+            receipt = &mut ordered => return Ok(Some(receipt?)),
+            signal = signals.next() => {
+                output::complain(match signal {
+                    Signal::Interrupt => "interrupted; leaving",
+                    Signal::Terminate => TERMINATED,
+                });
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Makes a prompt of words.
+pub(crate) fn prompt(text: String) -> Prompt {
+    Prompt {
+        message: MessageId::new(System.new_id()),
+        text,
+        metadata: None,
+    }
+}
+
+fn command(tree: &TreeId, agent: &AgentId, prompt: Option<Prompt>) -> Command {
     Command {
         id: CommandId::new(System.new_id()),
         tree: tree.clone(),
         agent: agent.clone(),
-        order,
+        order: prompt.map_or(Order::Resume, Order::Prompt),
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_engine::{CommandError, Runtime};
-use offshoot_types::command::{Command, Opening, Order};
+use offshoot_types::command::{Command, Opening, Order, Prompt};
 use offshoot_types::env::Env;
 use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
@@ -40,6 +40,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) session: Option<&'a str>,
     pub(crate) goes_on: bool,
     pub(crate) cwd: Option<&'a Path>,
+    /// What it is asked first, if it has to be opened.
+    pub(crate) prompt: Option<&'a Prompt>,
 }
 
 /// A session that is there, and the runtime that runs it.
@@ -48,6 +50,8 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// Whether it was there before.
     pub(crate) known: bool,
+    /// Whether it was asked its first prompt when it was opened.
+    pub(crate) asked: bool,
     /// The model it was opened with, as the log names it.
     pub(crate) model: String,
     /// The agents that a session with this model can be of.
@@ -58,6 +62,7 @@ pub(crate) struct Opened {
 pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     // Before signals are listened to: who types a prompt and presses Ctrl-C means to leave.
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
+    let prompt = prompt.map(drive::prompt);
     let mut signals = Signals::listen()?;
     let face = Face::of(args.json, settings);
     let ask = Ask {
@@ -65,6 +70,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session: args.session.as_deref(),
         goes_on: args.goes_on,
         cwd: args.cwd.as_deref(),
+        prompt: prompt.as_ref(),
     };
     if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
@@ -75,6 +81,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         runtime,
         session,
         known,
+        asked,
         ..
     } = opened;
     if prompt.is_none() && !known {
@@ -86,6 +93,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session,
         agent,
         prompt,
+        asked,
         elsewhere: Elsewhere::Follow,
         chat: false,
     };
@@ -130,27 +138,29 @@ pub(crate) async fn open(
     let agents = models.registry();
     let runtime = assemble::runtime(store.clone(), models, host);
     let is_known = known.is_some();
-    let session = match known {
-        Some(session) => session,
+    let (session, asked) = match known {
+        Some(session) => (session, false),
         None => {
             let new = New {
                 id: id.clone(),
                 model: model.clone(),
                 agent: settings.agent.clone(),
                 cwd: ask.cwd.map(Path::to_owned),
+                prompt: ask.prompt.cloned(),
             };
-            let session = new.open(&runtime, &store).await?;
+            let opened = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
             if let Some(choice) = assemble::choice(&settings.model).filter(|_| !json) {
                 output::note(&choice);
             }
-            session
+            opened
         }
     };
     Ok(Opened {
         runtime,
         session,
         known: is_known,
+        asked,
         model,
         agents,
     })
@@ -225,11 +235,18 @@ struct New {
     model: String,
     agent: Sourced<String>,
     cwd: Option<PathBuf>,
+    prompt: Option<Prompt>,
 }
 
 impl New {
-    /// Opens the session, or finds it when another process was quicker.
-    async fn open(self, runtime: &Runtime, store: &Arc<dyn Store>) -> Result<Session, Stop> {
+    /// Opens the session, or finds it when another process was quicker; tells whether it was asked
+    /// its prompt.
+    async fn open(
+        self,
+        runtime: &Runtime,
+        store: &Arc<dyn Store>,
+    ) -> Result<(Session, bool), Stop> {
+        let asks = self.prompt.is_some();
         let tree = TreeId::of(self.id.clone());
         let opening = Opening {
             definition: self.agent.value,
@@ -237,7 +254,7 @@ impl New {
             workspace: config::workspace(self.cwd.as_deref())?,
             date: clock::date(System.now()),
             metadata: None,
-            prompt: None,
+            prompt: self.prompt,
         };
         let command = Command {
             id: CommandId::new(System.new_id()),
@@ -248,12 +265,12 @@ impl New {
         logging::sent(&command);
         match runtime.command(command).await {
             // Nothing of it is to be skipped: its birth is news as well.
-            Ok(_) => Ok(Session::unborn(tree)),
+            Ok(_) => Ok((Session::unborn(tree), asks)),
             Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
-                born_elsewhere(store.as_ref(), tree).await
+                Ok((born_elsewhere(store.as_ref(), tree).await?, false))
             }
             Err(error) => match lookup::session(store.as_ref(), &tree).await? {
-                Some(session) => Ok(session),
+                Some(session) => Ok((session, false)),
                 None => Err(Stop::from(error).coming_from(&self.agent.source)),
             },
         }

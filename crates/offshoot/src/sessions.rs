@@ -140,7 +140,8 @@ async fn message(
     let errand = Errand {
         session,
         agent,
-        prompt: Some(text),
+        prompt: Some(drive::prompt(text)),
+        asked: false,
         elsewhere: Elsewhere::Leave,
         chat: false,
     };
