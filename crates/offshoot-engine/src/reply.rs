@@ -71,6 +71,10 @@ pub(crate) async fn ask(
         let error = match ended {
             Ended::Whole(stop) => return Reply::Whole(step.end(stop)),
             Ended::Cancelled => return Reply::Cancelled(step.end(StopReason::Cut)),
+            // On another core the stream may hear of the stop before we do, and end of it.
+            Ended::Failed(_) if cancel.is_cancelled() => {
+                return Reply::Cancelled(step.end(StopReason::Cut));
+            }
             Ended::Failed(error) => error,
         };
         let wait = match wait_before(&error, attempt) {

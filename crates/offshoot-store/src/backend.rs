@@ -75,6 +75,9 @@ pub trait Backend: Send {
     /// Commits a group. One result for each write, in order; `Err` for all when the commit itself failed.
     fn commit(&mut self, group: Vec<Write>) -> Vec<Result<Written, StoreError>>;
 
+    /// Does ahead, while nobody waits, what the first commits would have to do.
+    fn make_ready(&mut self) {}
+
     /// Returns up to `limit` entries of a tree after a position, in order.
     fn entries(
         &mut self,

@@ -312,6 +312,13 @@ impl Backend for Sqlite {
         }
     }
 
+    fn make_ready(&mut self) {
+        for sql in append::SOON.iter().chain(&chat::SOON) {
+            // What cannot be prepared is reported when it is needed.
+            drop(self.connection.prepare_cached(sql));
+        }
+    }
+
     fn entries(
         &mut self,
         tree: &TreeId,

@@ -60,8 +60,14 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn run(mut self, mailbox: &Mailbox<Job>) {
+        let mut ready = false;
         while let Some(jobs) = mailbox.take(MOST) {
             self.group(jobs);
+            if !ready {
+                // Whoever began waits for a model now.
+                self.backend.make_ready();
+                ready = true;
+            }
         }
         self.held.let_all_go();
     }

@@ -78,6 +78,10 @@ pub(super) fn owned<'c>(
 /// Looks whether a tree is where we left it and ours.
 const LOOK: &str = "SELECT 1 FROM trees WHERE key = ?1 AND epoch = ?2 AND pos = ?3 AND owned";
 
+/// Moves the row of a tree ahead, on the same condition.
+const ADVANCE: &str = "UPDATE trees SET pos = pos + ?4, updated_at = ?5
+    WHERE key = ?1 AND epoch = ?2 AND pos = ?3 AND owned";
+
 /// Moves the row of a tree ahead, if it is where we left it and ours.
 fn advance<'c>(
     connection: &Connection,
@@ -86,11 +90,9 @@ fn advance<'c>(
     epoch: Epoch,
     (count, at): (u64, Timestamp),
 ) -> Result<&'c mut TreeCounters, Failure> {
-    let sql = "UPDATE trees SET pos = pos + ?4, updated_at = ?5
-        WHERE key = ?1 AND epoch = ?2 AND pos = ?3 AND owned";
     // An append of nothing is how an owner looks whether it still is one: it writes nothing, so
     // that its commit waits for no disk.
-    let sql = if count == 0 { LOOK } else { sql };
+    let sql = if count == 0 { LOOK } else { ADVANCE };
     let mut statement = connection.prepare_cached(sql)?;
     let mut is_ours = |tree: &TreeCounters| {
         let epoch = signed(epoch.get());
@@ -140,6 +142,19 @@ struct Place<'a> {
 
 const INSERT: &str = "INSERT INTO entries (tree, pos, agent, seq, at, event)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+const HAS_OPEN_CHILD: &str =
+    "SELECT 1 FROM runs WHERE tree = ?1 AND parent = ?2 AND settled_pos IS NULL";
+
+const SETTLE: &str = "UPDATE runs SET settled_pos = ?3, status = ?4
+    WHERE agent = ?1 AND run = ?2 AND settled_pos IS NULL";
+
+const DELIVER: &str = "UPDATE runs SET delivered_pos = ?3
+    WHERE agent = ?1 AND run = ?2 AND parent = ?4
+        AND settled_pos IS NOT NULL AND delivered_pos IS NULL";
+
+/// What every child needs and the birth of a session does not.
+pub(super) const SOON: [&str; 4] = [ADVANCE, HAS_OPEN_CHILD, SETTLE, DELIVER];
 
 impl Place<'_> {
     fn entry(&mut self, new: NewEntry) -> Result<Arc<Entry>, Failure> {
@@ -302,8 +317,7 @@ impl Place<'_> {
         run: RunNo,
         settlement: &Settlement,
     ) -> Result<(), Failure> {
-        let sql = "SELECT 1 FROM runs WHERE tree = ?1 AND parent = ?2 AND settled_pos IS NULL";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.connection.prepare_cached(HAS_OPEN_CHILD)?;
         if statement.exists([self.tree.key, agent.key])? {
             return Err(Failure::Rule(
                 StoreErrorKind::Refused,
@@ -313,9 +327,7 @@ impl Place<'_> {
                 ),
             ));
         }
-        let sql = "UPDATE runs SET settled_pos = ?3, status = ?4
-            WHERE agent = ?1 AND run = ?2 AND settled_pos IS NULL";
-        let settled = self.connection.prepare_cached(sql)?.execute(params![
+        let settled = self.connection.prepare_cached(SETTLE)?.execute(params![
             agent.key,
             run.get(),
             signed(entry.pos.get()),
@@ -337,10 +349,7 @@ impl Place<'_> {
         let wrong = || Failure::conflict(format!("run {run} is not mail of agent {}", entry.agent));
         let child = self.tree.agent(self.connection, &run.agent)?;
         let child = child.ok_or_else(wrong)?.key;
-        let sql = "UPDATE runs SET delivered_pos = ?3
-            WHERE agent = ?1 AND run = ?2 AND parent = ?4
-                AND settled_pos IS NOT NULL AND delivered_pos IS NULL";
-        let told = self.connection.prepare_cached(sql)?.execute(params![
+        let told = self.connection.prepare_cached(DELIVER)?.execute(params![
             child,
             run.run.get(),
             signed(entry.pos.get()),

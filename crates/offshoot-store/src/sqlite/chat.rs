@@ -173,27 +173,47 @@ fn insert_part(connection: &Connection, row: &PartRow) -> Result<(), Failure> {
     Ok(())
 }
 
+const OPEN_PART: &str = "SELECT rowid, data_json FROM chat_parts
+    WHERE tool_call_id = ?2 AND session_id = ?1 AND tool_state = 'input-available'";
+
+const FINISH_PART: &str = "UPDATE chat_parts SET data_json = ?2, tool_state = ?3, updated_at = ?4
+    WHERE rowid = ?1";
+
+// A sum beyond the largest INTEGER would be a REAL, which the table refuses, and the session with
+// it. So it stops there.
+const SPEND: &str = "UPDATE chat_sessions SET
+        prompt_tokens = prompt_tokens + min(?2, ?9 - prompt_tokens),
+        completion_tokens = completion_tokens + min(?3, ?9 - completion_tokens),
+        reasoning_tokens = reasoning_tokens + min(?4, ?9 - reasoning_tokens),
+        cache_read = cache_read + min(?5, ?9 - cache_read),
+        cache_write = cache_write + min(?6, ?9 - cache_write),
+        total_tokens = total_tokens + min(?7, ?9 - total_tokens),
+        updated_at = ?8
+    WHERE id = ?1";
+
+/// What every session needs after its birth.
+pub(super) const SOON: [&str; 3] = [OPEN_PART, FINISH_PART, SPEND];
+
 fn finish_part(
     connection: &Connection,
     (session, call): (&AgentId, &CallId),
     finish: &Finish,
     at: Timestamp,
 ) -> Result<(), Failure> {
-    let sql = "SELECT rowid, data_json FROM chat_parts
-        WHERE tool_call_id = ?2 AND session_id = ?1 AND tool_state = 'input-available'";
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(OPEN_PART)?;
     let mut rows = statement.query([session.as_str(), call.as_str()])?;
     let Some(row) = rows.next()? else {
         return Ok(());
     };
     let key: i64 = row.get(0)?;
     let data_json = chat::finished(text(row, 1)?, finish)?;
-    let sql = "UPDATE chat_parts SET data_json = ?2, tool_state = ?3, updated_at = ?4
-        WHERE rowid = ?1";
     let state = finish.state.word();
-    connection
-        .prepare_cached(sql)?
-        .execute(params![key, data_json, state, signed(at.get())])?;
+    connection.prepare_cached(FINISH_PART)?.execute(params![
+        key,
+        data_json,
+        state,
+        signed(at.get())
+    ])?;
     Ok(())
 }
 
@@ -224,18 +244,7 @@ fn spend(
     usage: &Usage,
     at: Timestamp,
 ) -> Result<(), Failure> {
-    // A sum beyond the largest INTEGER would be a REAL, which the table refuses, and the session
-    // with it. So it stops there.
-    let sql = "UPDATE chat_sessions SET
-            prompt_tokens = prompt_tokens + min(?2, ?9 - prompt_tokens),
-            completion_tokens = completion_tokens + min(?3, ?9 - completion_tokens),
-            reasoning_tokens = reasoning_tokens + min(?4, ?9 - reasoning_tokens),
-            cache_read = cache_read + min(?5, ?9 - cache_read),
-            cache_write = cache_write + min(?6, ?9 - cache_write),
-            total_tokens = total_tokens + min(?7, ?9 - total_tokens),
-            updated_at = ?8
-        WHERE id = ?1";
-    connection.prepare_cached(sql)?.execute(params![
+    connection.prepare_cached(SPEND)?.execute(params![
         session.as_str(),
         signed(usage.input),
         signed(usage.output),
