@@ -19,6 +19,9 @@ use super::row::{Finish, PartState, ToolCall};
 /// The metadata key that says a prompt waits.
 const QUEUED_AT: &str = "queued_at";
 
+/// How metadata begins that has this key first, and mostly no other.
+const QUEUED_ALONE: &str = "{\"queued_at\":";
+
 /// A part without its place.
 pub(super) struct Block {
     pub(super) kind: String,
@@ -227,14 +230,26 @@ fn told(settlement: &Settlement) -> (&'static str, Option<String>, Option<String
 
 /// Returns the metadata of a prompt that waits: the host's keys, and since when.
 pub(super) fn queued(message: &UserMessage, at: Timestamp) -> String {
-    let host = message.metadata.as_ref().map(RawJson::as_str);
-    let mut keys = keys(host.unwrap_or("{}"));
+    let Some(host) = &message.metadata else {
+        return format!("{QUEUED_ALONE}{}}}", at.get());
+    };
+    let mut keys = keys(host.as_str());
     keys.insert(QUEUED_AT.to_owned(), RawJson::of(&at));
     json(&keys)
 }
 
 /// Returns the metadata of a prompt whose turn has begun.
 pub(crate) fn fired(metadata_json: &str) -> String {
+    // Most have no other key, and need not be read.
+    let since = metadata_json.strip_prefix(QUEUED_ALONE);
+    if since.is_some_and(|since| {
+        since
+            .trim_end_matches('}')
+            .bytes()
+            .all(|b| b.is_ascii_digit())
+    }) {
+        return "{}".to_owned();
+    }
     let mut keys = keys(metadata_json);
     keys.remove(QUEUED_AT);
     json(&keys)

@@ -12,6 +12,7 @@ use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::Usage;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::derive::{Source, derive};
 use super::part;
@@ -83,10 +84,10 @@ struct Session<'a> {
     agent: &'a str,
     kind: Kind,
     workspace_root: Option<&'a str>,
-    model: Option<RawJson>,
+    model: Option<&'a RawValue>,
     parent_id: Option<&'a AgentId>,
     parent_message_id: Option<&'a MessageId>,
-    metadata: Option<RawJson>,
+    metadata: Option<&'a RawValue>,
     usage: Usage,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -96,10 +97,10 @@ struct Session<'a> {
 struct Message<'a> {
     id: &'a MessageId,
     role: Role,
-    metadata: Option<RawJson>,
+    metadata: Option<&'a RawValue>,
     created_at: Timestamp,
     updated_at: Timestamp,
-    parts: Vec<RawJson>,
+    parts: Vec<&'a RawValue>,
 }
 
 #[derive(Serialize)]
@@ -171,7 +172,7 @@ fn messages<'a>(rows: &'a Rows, log: &'a [Arc<Entry>]) -> Vec<Message<'a>> {
         .collect()
 }
 
-fn message<'a>(row: &'a MessageRow, rows: &Rows) -> Message<'a> {
+fn message<'a>(row: &'a MessageRow, rows: &'a Rows) -> Message<'a> {
     let parts = rows.parts_of(row);
     Message {
         id: &row.id,
@@ -183,6 +184,7 @@ fn message<'a>(row: &'a MessageRow, rows: &Rows) -> Message<'a> {
     }
 }
 
-fn raw(json: &str) -> Option<RawJson> {
-    RawJson::parse(json.to_owned()).ok()
+/// Borrows what a column holds: it goes through byte for byte.
+fn raw(json: &str) -> Option<&RawValue> {
+    serde_json::from_str(json).ok()
 }
