@@ -96,17 +96,17 @@ fn fold(entries: Vec<Entry>) -> Tree {
 
 /// Returns a chain of five layers with forty rules each, and something that none of them names.
 fn chain() -> (Permissions, Need) {
-    let mut chain = Permissions::empty().narrow(Layer::root_grant("/work/project", None));
+    let mut chain = Permissions::empty().narrow(Layer::root_grant("/home/me/project", None));
     for layer in 0..4 {
         let rules: Vec<Rule> = (0..40)
-            .map(|n| Rule::new("fs.write", format!("/work/{layer}/{n}/**"), Action::Allow))
-            .chain([Rule::new("fs.read", "/work/project/**", Action::Allow)])
+            .map(|n| Rule::new("fs.write", format!("/home/me/{layer}/{n}/**"), Action::Allow))
+            .chain([Rule::new("fs.read", "/home/me/project/**", Action::Allow)])
             .collect();
         chain = chain.narrow(Layer::of_agent(&format!("agent{layer}"), Some(&rules)));
     }
     let need = Need {
         capability: "fs.read".to_owned(),
-        target: "/work/project/src/main.rs".to_owned(),
+        target: "/home/me/project/src/main.rs".to_owned(),
     };
     (chain, need)
 }
