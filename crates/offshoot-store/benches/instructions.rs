@@ -99,7 +99,13 @@ fn chain() -> (Permissions, Need) {
     let mut chain = Permissions::empty().narrow(Layer::root_grant("/home/me/project", None));
     for layer in 0..4 {
         let rules: Vec<Rule> = (0..40)
-            .map(|n| Rule::new("fs.write", format!("/home/me/{layer}/{n}/**"), Action::Allow))
+            .map(|n| {
+                Rule::new(
+                    "fs.write",
+                    format!("/home/me/{layer}/{n}/**"),
+                    Action::Allow,
+                )
+            })
             .chain([Rule::new("fs.read", "/home/me/project/**", Action::Allow)])
             .collect();
         chain = chain.narrow(Layer::of_agent(&format!("agent{layer}"), Some(&rules)));
