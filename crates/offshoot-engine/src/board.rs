@@ -56,6 +56,8 @@ pub(crate) struct State {
     nodes: BTreeMap<AgentId, Node>,
     stirred: BTreeSet<AgentId>,
     runnable: BTreeSet<AgentId>,
+    /// Agents that the commit at hand concerns.
+    concerned: Vec<AgentId>,
     /// Children that are planned and not committed yet; they count against the descendants.
     planned: usize,
     /// By definition, model and version of the tools.
@@ -110,6 +112,7 @@ impl Board {
             nodes: BTreeMap::new(),
             stirred: BTreeSet::new(),
             runnable: BTreeSet::new(),
+            concerned: Vec::new(),
             planned: 0,
             prefixes: BTreeMap::new(),
             partials: BTreeMap::new(),
@@ -157,7 +160,7 @@ impl Board {
                 state.broken.get_or_insert(violation.to_string());
                 break;
             }
-            state.follow(entry, &self.limits, self.scratch.as_ref());
+            state.follow(entry, self.scratch.as_ref());
             if matches!(entry.event, Event::Decided { grant: Some(_), .. }) {
                 self.answered.notify_waiters();
             }
@@ -170,6 +173,7 @@ impl Board {
                 self.publish(Update::Entry(entry.clone()));
             }
         }
+        state.judge_concerned(&self.limits);
         let idle = state.is_idle();
         if idle && !state.was_idle {
             self.publish(Update::Idle);
@@ -501,7 +505,7 @@ impl State {
     }
 
     /// Updates everything that hangs on one entry, after the fold has taken it.
-    fn follow(&mut self, entry: &Arc<Entry>, limits: &Limits, scratch: Option<&Scratch>) {
+    fn follow(&mut self, entry: &Arc<Entry>, scratch: Option<&Scratch>) {
         let id = &entry.agent;
         let mut parent = None;
         match &entry.event {
@@ -558,9 +562,9 @@ impl State {
         {
             infancy.push(entry.clone());
         }
-        self.judge(id, limits);
+        self.concern(id);
         if let Some(parent) = parent {
-            self.judge(&parent, limits);
+            self.concern(&parent);
             self.stirred.insert(parent);
         }
         if let Event::Settled { settlement, .. } = &entry.event
@@ -569,7 +573,7 @@ impl State {
             // What was held below may begin now, also where the stop came too late to count.
             let below: Vec<AgentId> = self.tree.below(id).into_iter().cloned().collect();
             for id in below {
-                self.judge(&id, limits);
+                self.concern(&id);
                 self.stirred.insert(id);
             }
         }
@@ -583,6 +587,20 @@ impl State {
         self.nodes
             .get(id)
             .is_some_and(|node| node.stopped().is_some())
+    }
+
+    /// Notes that an entry of a commit concerns an agent; it is judged once, where the commit ends.
+    fn concern(&mut self, id: &AgentId) {
+        if self.concerned.last() != Some(id) {
+            self.concerned.push(id.clone());
+        }
+    }
+
+    /// Judges everybody whom a commit concerned.
+    fn judge_concerned(&mut self, limits: &Limits) {
+        for id in std::mem::take(&mut self.concerned) {
+            self.judge(&id, limits);
+        }
     }
 
     /// Keeps the set of agents that want to work although no run of theirs is open.

@@ -3,6 +3,7 @@
 //! Carries out row operations in the transaction of their entry, and looks up
 //! what the derivation needs. Nothing else writes these tables.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use offshoot_types::event::Entry;
@@ -11,7 +12,7 @@ use offshoot_types::message::Usage;
 use offshoot_types::store::ChatExport;
 use rusqlite::{Connection, Row, params};
 
-use super::counters::TreeCounters;
+use super::counters::{OpenPart, TreeCounters};
 use super::failure::Failure;
 use super::read::{self, number, signed, text};
 use crate::chat::{
@@ -31,21 +32,24 @@ pub(super) fn project(
         tree,
     };
     let ops = chat::derive(entry, &mut log)?;
-    let Some(agent) = tree.agent(connection, &entry.agent)? else {
-        return Ok(());
-    };
     for op in ops {
         if touches(&op) {
+            let Some(agent) = tree.agent(connection, &entry.agent)? else {
+                return Ok(());
+            };
             if agent.touched == Some(entry.at) && matches!(op, RowOp::Touch { .. }) {
                 // It says so already: many entries of one session come in one millisecond.
                 continue;
             }
             agent.touched = Some(entry.at);
         }
-        execute(connection, op)?;
+        execute(connection, &mut tree.open_parts, op)?;
     }
     Ok(())
 }
+
+/// Calls that have no outcome yet, so that who brings it need not look for their rows.
+type OpenParts = HashMap<(AgentId, CallId), OpenPart>;
 
 /// Tells whether an operation leaves the time of its entry in the row of the session.
 fn touches(op: &RowOp) -> bool {
@@ -86,11 +90,11 @@ impl Source for Log<'_> {
     }
 }
 
-fn execute(connection: &Connection, op: RowOp) -> Result<(), Failure> {
+fn execute(connection: &Connection, open: &mut OpenParts, op: RowOp) -> Result<(), Failure> {
     match op {
         RowOp::Session(row) => insert_session(connection, &row),
         RowOp::Message(row) => insert_message(connection, &row),
-        RowOp::Part(row) => insert_part(connection, &row),
+        RowOp::Part(row) => insert_part(connection, open, row),
         RowOp::Title { session, title } => {
             let sql = "UPDATE chat_sessions SET title = ?2 WHERE id = ?1 AND title IS NULL";
             let mut statement = connection.prepare_cached(sql)?;
@@ -102,7 +106,7 @@ fn execute(connection: &Connection, op: RowOp) -> Result<(), Failure> {
             call,
             finish,
             at,
-        } => finish_part(connection, (&session, &call), &finish, at),
+        } => finish_part(connection, open, (session, call), &finish, at),
         RowOp::Fire {
             session,
             message,
@@ -153,12 +157,12 @@ fn insert_message(connection: &Connection, row: &MessageRow) -> Result<(), Failu
     Ok(())
 }
 
-fn insert_part(connection: &Connection, row: &PartRow) -> Result<(), Failure> {
+fn insert_part(connection: &Connection, open: &mut OpenParts, row: PartRow) -> Result<(), Failure> {
     let sql = "INSERT INTO chat_parts (id, message_id, session_id, \"index\", type, data_json,
             tool_call_id, tool_state, created_at, updated_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
         ON CONFLICT DO NOTHING";
-    connection.prepare_cached(sql)?.execute(params![
+    let inserted = connection.prepare_cached(sql)?.execute(params![
         row.id(),
         row.message_id.as_str(),
         row.session_id.as_str(),
@@ -170,6 +174,16 @@ fn insert_part(connection: &Connection, row: &PartRow) -> Result<(), Failure> {
         signed(row.created_at.get()),
         signed(row.updated_at.get()),
     ])?;
+    if let Some(ToolCall { call, state }) = row.tool
+        && state == PartState::InputAvailable
+        && inserted == 1
+    {
+        let part = OpenPart {
+            row: connection.last_insert_rowid(),
+            data_json: row.data_json,
+        };
+        open.insert((row.session_id, call), part);
+    }
     Ok(())
 }
 
@@ -192,29 +206,47 @@ const SPEND: &str = "UPDATE chat_sessions SET
     WHERE id = ?1";
 
 /// What every session needs after its birth.
-pub(super) const SOON: [&str; 3] = [OPEN_PART, FINISH_PART, SPEND];
+pub(super) const SOON: [&str; 2] = [FINISH_PART, SPEND];
 
 fn finish_part(
     connection: &Connection,
-    (session, call): (&AgentId, &CallId),
+    open: &mut OpenParts,
+    place: (AgentId, CallId),
     finish: &Finish,
     at: Timestamp,
 ) -> Result<(), Failure> {
-    let mut statement = connection.prepare_cached(OPEN_PART)?;
-    let mut rows = statement.query([session.as_str(), call.as_str()])?;
-    let Some(row) = rows.next()? else {
+    let part = match open.remove(&place) {
+        Some(part) => Some(part),
+        None => open_part(connection, &place)?,
+    };
+    let Some(OpenPart { row, data_json }) = part else {
         return Ok(());
     };
-    let key: i64 = row.get(0)?;
-    let data_json = chat::finished(text(row, 1)?, finish)?;
+    let data_json = chat::finished(&data_json, finish)?;
     let state = finish.state.word();
     connection.prepare_cached(FINISH_PART)?.execute(params![
-        key,
+        row,
         data_json,
         state,
         signed(at.get())
     ])?;
     Ok(())
+}
+
+/// Looks up the row of a call that was opened before this process had the tree.
+fn open_part(
+    connection: &Connection,
+    (session, call): &(AgentId, CallId),
+) -> Result<Option<OpenPart>, Failure> {
+    let mut statement = connection.prepare_cached(OPEN_PART)?;
+    let mut rows = statement.query([session.as_str(), call.as_str()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(OpenPart {
+        row: row.get(0)?,
+        data_json: text(row, 1)?.to_owned(),
+    }))
 }
 
 fn fire(

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::id::{AgentId, Pos, RunNo, Seq, Timestamp, TreeId};
+use offshoot_types::id::{AgentId, CallId, Pos, RunNo, Seq, Timestamp, TreeId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
@@ -30,8 +30,17 @@ pub(super) struct TreeCounters {
     agents: HashMap<AgentId, AgentCounters>,
     /// Logs that are about to be nested.
     pub(super) young: Young,
+    /// Parts of calls that have no outcome yet: their rows, and what stands in them.
+    pub(super) open_parts: HashMap<(AgentId, CallId), OpenPart>,
     /// The root folder, once somebody has asked; it never changes.
     workspace: Option<String>,
+}
+
+/// The row of a call that has no outcome yet.
+#[derive(Debug)]
+pub(super) struct OpenPart {
+    pub(super) row: i64,
+    pub(super) data_json: String,
 }
 
 /// Where an agent is.
@@ -121,6 +130,7 @@ fn load_tree(connection: &Connection, id: &TreeId) -> Result<Option<TreeCounters
             pos: Pos::new(number(row, 1)?),
             agents: HashMap::new(),
             young: Young::default(),
+            open_parts: HashMap::new(),
             workspace: None,
         })
     };
