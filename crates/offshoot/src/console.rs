@@ -4,6 +4,7 @@
 //! the person types. What it takes is handed on as an `Input`; the console sends
 //! nothing itself. Whatever happens, the terminal is given back as it was found.
 
+mod about;
 mod ask;
 mod editor;
 mod keys;
@@ -205,6 +206,8 @@ impl Console {
             self.screen.print(&[Line::of(Tone::Bad, &text)])?;
         }
         self.preview.clear();
+        // Whatever it said, it said of what has ended now.
+        self.hint = None;
         self.dirty = true;
         Ok(())
     }
@@ -319,7 +322,10 @@ impl Console {
             return Some(Input::Interrupt);
         }
         self.reply.follow(self.asks.first());
-        if self.reply.line().is_some() {
+        if let Some(line) = self.reply.line() {
+            if key == Key::Control('d') && line.is_empty() && self.talk == Talk::Chat {
+                return Some(Input::Quit);
+            }
             let text = self.reply.key(key)?;
             return self.answered(&text);
         }
@@ -344,6 +350,9 @@ impl Console {
             Some(verdict) => {
                 let ask = self.asks.answered()?;
                 Some(Input::Answer(ask.agent, ask.call, verdict))
+            }
+            None if self.talk == Talk::Chat && text.trim_start().starts_with('/') => {
+                self.said(text.trim())
             }
             None => {
                 self.hint("y, s or n, please; messages wait until this is answered");

@@ -140,10 +140,10 @@ async fn ask(
                 "the message was delivered there"
             };
             if elsewhere == Elsewhere::Leave {
-                output::remark(&format!("{here}; {left}"));
+                output::note(&format!("{here}; {left}"));
                 return Ok(Ended::Quiet(Code::Completed));
             }
-            output::remark(&format!("{here}; following it there"));
+            output::note(&format!("{here}; following it there"));
         }
     }
     let upto = last_pos(runtime, &id, tree.pos()).await?;

@@ -84,11 +84,6 @@ pub(crate) fn note(text: &str) {
     }
 }
 
-/// Says on stderr, in the name of the program, what is worth knowing and no error.
-pub(crate) fn remark(text: &str) {
-    note(&format!("offshoot: {text}"));
-}
-
 /// Says on stderr what went wrong.
 pub(crate) fn complain(text: &str) {
     say(&format!("offshoot: {text}"));

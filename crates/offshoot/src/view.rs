@@ -10,6 +10,7 @@ use offshoot_engine::{Activity, Delta, Output};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event, Origin, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
+use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
 
@@ -223,7 +224,7 @@ impl View {
                 Ok(())
             }
             Form::Answers(_) | Form::Events(_) => {
-                output::remark(text);
+                output::note(text);
                 Ok(())
             }
         }
@@ -310,6 +311,19 @@ fn progress(tree: &Tree, entry: &Entry) {
                 "{indent}{definition} {id} {how} ({took}, {tokens} tokens)"
             ));
         }
+        // Whoever was refused goes on, and nobody else would say why something is missing.
+        Event::CallFinished { outcome, .. } => {
+            let (Body::Error { kind, text }, Some(agent)) =
+                (&outcome.body, tree.agent(&entry.agent))
+            else {
+                return;
+            };
+            if *kind == ErrorKind::Denied {
+                let spawned = &agent.spawned;
+                let indent = "  ".repeat(spawned.depth as usize);
+                output::note(&format!("{indent}{} {id}: {text}", spawned.definition));
+            }
+        }
         Event::Prompted(_)
         | Event::Completion { .. }
         | Event::TurnStarted { .. }
@@ -317,7 +331,6 @@ fn progress(tree: &Tree, entry: &Entry) {
         | Event::Asked { .. }
         | Event::Decided { .. }
         | Event::CallStarted { .. }
-        | Event::CallFinished { .. }
         | Event::TurnEnded { .. } => {}
     }
 }

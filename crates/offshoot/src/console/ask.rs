@@ -15,14 +15,19 @@ use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::permission::Need;
 use offshoot_types::tree::Tree;
 
+use super::about::{About, Changed};
 use super::line::{Line, Tone};
 use crate::render;
 
-/// What can be said to it.
-const WORDS: &str = "y once, s for this session, n or n REASON to deny";
+/// What can be said to who wants to touch files; "for this session" reaches as far as it says.
+const WORDS_FOR_FILES: &str =
+    "y once, s for every file of the folder in this session, n or n REASON to deny";
 
-/// What can be said to what is too long for the window.
-const MORE_WORDS: &str = "y once, s for this session, n or n REASON to deny, v to see all of it";
+/// What can be said to anything else.
+const WORDS: &str = "y once, s for just this again in this session, n or n REASON to deny";
+
+/// What can be said as well to what is too long for the window.
+const MORE_WORDS: &str = ", v to see all of it";
 
 /// Fewest rows that say something of what is asked: its head, how much is hidden, its end.
 const FEWEST: usize = 3;
@@ -53,8 +58,7 @@ pub(crate) struct Ask {
     pub(crate) call: CallId,
     /// From the root down to who asks.
     path: String,
-    /// The tool, and what the call is about.
-    about: String,
+    about: About,
     needs: Vec<Need>,
     /// What is asked, set in so many columns: it may be long, and is painted often.
     set: Option<(usize, Vec<Line>)>,
@@ -66,7 +70,7 @@ impl Open {
         &mut self,
         tree: &Tree,
         entry: &Entry,
-        about: impl Fn(&CallId) -> Option<&'a str>,
+        about: impl Fn(&CallId) -> Option<&'a About>,
     ) {
         let agent = &entry.agent;
         match &entry.event {
@@ -77,7 +81,10 @@ impl Open {
                     agent: agent.clone(),
                     call: call.clone(),
                     path: path(tree, agent),
-                    about: about(call).unwrap_or("a call").to_owned(),
+                    about: about(call).cloned().unwrap_or_else(|| About {
+                        brief: "a call".to_owned(),
+                        change: Vec::new(),
+                    }),
                     needs: needs.clone(),
                     set: None,
                 });
@@ -115,12 +122,13 @@ impl Open {
             return Vec::new();
         };
         let head = ask.head(many, width);
+        let said = ask.words();
         let whole: Vec<&Line> = head.iter().chain(ask.set(width)).collect();
         let rows = rows.max(FEWEST);
-        let set = |words| Line::of(Tone::Dim, words).wrap(width, "  ");
-        let mut words = set(WORDS);
+        let set = |words: &str| Line::of(Tone::Dim, words).wrap(width, "  ");
+        let mut words = set(said);
         if whole.len() + words.len() > rows {
-            words = set(MORE_WORDS);
+            words = set(&format!("{said}{MORE_WORDS}"));
         }
         // What is asked counts for more than how to answer it.
         if rows < words.len() + FEWEST {
@@ -153,12 +161,35 @@ impl Ask {
         head.wrap(width, "  ")
     }
 
+    /// Returns what can be said to it.
+    fn words(&self) -> &'static str {
+        let is_file = |need: &Need| need.capability.starts_with("fs.");
+        if self.needs.iter().all(is_file) {
+            WORDS_FOR_FILES
+        } else {
+            WORDS
+        }
+    }
+
     /// Returns what is asked, set in so many columns.
     fn set(&mut self, width: usize) -> &[Line] {
         let set = self.set.take().filter(|(wide, _)| *wide == width);
         let (_, lines) = self.set.insert(set.unwrap_or_else(|| {
-            let mut lines = Line::of(Tone::Bold, &self.about).wrap(width, "  ");
-            let said = self.about.split_once(' ').map(|(_, said)| said);
+            let mut lines = Vec::new();
+            // A command of many lines is seen as it is read by the shell, and not as one.
+            for (index, line) in self.about.brief.lines().enumerate() {
+                let bar = if index == 0 { "" } else { "| " };
+                let line = Line::of(Tone::Dim, bar).and(Tone::Bold, line);
+                lines.extend(line.wrap(width, "  "));
+            }
+            for changed in &self.about.change {
+                let line = match changed {
+                    Changed::Gone(text) => Line::of(Tone::Bad, "- ").and(Tone::Bad, text),
+                    Changed::New(text) => Line::of(Tone::Good, "+ ").and(Tone::Good, text),
+                };
+                lines.extend(line.wrap(width, "  "));
+            }
+            let said = self.about.brief.split_once(' ').map(|(_, said)| said);
             for need in &self.needs {
                 if said == Some(need.target.trim()) {
                     continue;

@@ -9,12 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use offshoot_engine::{Activity, Output};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, Timestamp};
-use offshoot_types::json::RawJson;
-use offshoot_types::message::{Arguments, Call};
 use offshoot_types::settlement::Status;
 use offshoot_types::tree::Tree;
-use serde_json::Value;
 
+use super::about::About;
 use super::line::{Line, Style, Tone};
 use crate::{clock, render};
 
@@ -37,7 +35,7 @@ pub(crate) struct Live {
 struct Seen {
     activity: Option<Activity>,
     /// Open calls, in the order of the model: which, and what it is about.
-    calls: Vec<(CallId, String)>,
+    calls: Vec<(CallId, About)>,
     /// The last line that a running call has said.
     heard: String,
     tokens: u64,
@@ -61,9 +59,11 @@ impl Live {
                 }
             }
             Event::Replied(message) => {
-                seen.tokens += message.usage.total();
+                seen.tokens = seen.tokens.saturating_add(message.usage.total());
                 let calls = message.calls();
-                seen.calls = calls.map(|call| (call.id.clone(), brief(call))).collect();
+                seen.calls = calls
+                    .map(|call| (call.id.clone(), About::of(call)))
+                    .collect();
             }
             Event::CallFinished { call, .. } => {
                 seen.calls.retain(|(open, _)| open != call);
@@ -104,7 +104,7 @@ impl Live {
     }
 
     /// Returns what a call is about, if it is open.
-    pub(crate) fn call(&self, agent: &AgentId, call: &CallId) -> Option<&str> {
+    pub(crate) fn call(&self, agent: &AgentId, call: &CallId) -> Option<&About> {
         let seen = self.agents.get(agent)?;
         let open = seen.calls.iter().find(|(open, _)| open == call)?;
         Some(&open.1)
@@ -194,7 +194,7 @@ impl Live {
         let about = || {
             let calls = seen.calls.iter();
             let about: Vec<String> = calls
-                .map(|(_, about)| about.chars().take(MOST_OF_CALL).collect())
+                .map(|(_, about)| about.brief.chars().take(MOST_OF_CALL).collect())
                 .collect();
             about.join(", ")
         };
@@ -259,21 +259,5 @@ fn tokens(count: u64) -> String {
         0..1_000 => format!("{count} tok"),
         1_000..1_000_000 => format!("{}.{}k tok", count / 1_000, count % 1_000 / 100),
         _ => format!("{}.{}M tok", count / 1_000_000, count % 1_000_000 / 100_000),
-    }
-}
-
-/// Says what a call is about: the tool, and the argument that tells it apart.
-pub(crate) fn brief(call: &Call) -> String {
-    let value: Option<Value> = match &call.arguments {
-        Arguments::Json(arguments) => RawJson::read(arguments).ok(),
-        Arguments::Malformed(_) => None,
-    };
-    let text = |key: &str| Some(value.as_ref()?.get(key)?.as_str()?.to_owned());
-    let about = ["subagent_type", "command", "pattern", "path"]
-        .into_iter()
-        .find_map(text);
-    match about {
-        Some(about) => format!("{} {}", call.tool, about.trim()),
-        None => call.tool.clone(),
     }
 }

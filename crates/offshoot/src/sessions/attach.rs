@@ -154,7 +154,7 @@ impl Watch {
         let id = &self.id;
         match ended {
             Ended::Quiet => self.view.quiet(self.seen.as_deref())?,
-            Ended::Abandoned => output::remark(&format!(
+            Ended::Abandoned => output::note(&format!(
                 "nobody runs session {id} any more; go on with: offshoot run --session {id} PROMPT"
             )),
             Ended::Interrupted => return Ok(Code::Interrupted),
@@ -164,7 +164,7 @@ impl Watch {
             Some(settlement) => Ok(Code::of(&settlement.status)),
             None => {
                 if ended == Ended::Quiet {
-                    output::remark(&format!("session {id} is quiet"));
+                    output::note(&format!("session {id} is quiet"));
                 }
                 Ok(Code::Completed)
             }

@@ -47,7 +47,7 @@ pub(super) async fn cancel(
         (Receipt::NoEffect { .. }, Some(before)) => stdout.line(&too_late(&before))?,
         (Receipt::NoEffect { why }, None) => {
             stdout.line(word(&receipt))?;
-            output::remark(why);
+            output::note(why);
         }
         (
             Receipt::Settled(_)
@@ -94,7 +94,7 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
     }
     stdout.line(word)?;
     if let Some(why) = why {
-        output::remark(why);
+        output::note(why);
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(super) async fn remove(
         }
     }
     if !consent.yes && !agreed(sessions.len())? {
-        output::remark("nothing was removed");
+        output::note("nothing was removed");
         return Ok(Code::Completed);
     }
     let mut stdout = Stdout::default();

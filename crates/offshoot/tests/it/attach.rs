@@ -81,7 +81,7 @@ fn attaching_to_a_quiet_session_says_so_or_shows_how_it_was() {
     stage.offshoot(args).succeeded();
     let done = stage.offshoot(["sessions", "attach", "quiet"]).succeeded();
     assert_eq!(done.stdout, "");
-    assert_eq!(done.stderr, "offshoot: session quiet is quiet\n");
+    assert_eq!(done.stderr, "session quiet is quiet\n");
     let args = ["sessions", "attach", "--from-start", "quiet"];
     let done = stage.offshoot(args).succeeded();
     assert_eq!(done.stdout, "you said hello\n");
@@ -135,7 +135,7 @@ fn a_child_that_is_waited_for_can_be_sent_to_the_background() {
     run.until("assistant.turn_end");
     let done = stage.offshoot(["sessions", "promote", &id]).succeeded();
     assert_eq!(done.stdout, "nothing to promote\n");
-    assert_eq!(done.stderr, "offshoot: no call waits for this agent\n");
+    assert_eq!(done.stderr, "no call waits for this agent\n");
     let args = ["sessions", "promote", "--json", &id];
     let answer = &stage.offshoot(args).succeeded().events()[0];
     assert_eq!(answer["status"], "nothing to promote");
@@ -143,5 +143,5 @@ fn a_child_that_is_waited_for_can_be_sent_to_the_background() {
     run.wait().0.exited(130);
     // Nobody runs it now: nothing is taken over for this.
     let done = stage.offshoot(["sessions", "promote", &id]).succeeded();
-    assert_eq!(done.stderr, "offshoot: nobody runs session owned\n");
+    assert_eq!(done.stderr, "nobody runs session owned\n");
 }

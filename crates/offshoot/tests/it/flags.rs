@@ -94,8 +94,7 @@ fn a_log_says_what_was_done_and_not_what_was_said() {
     for said in [
         "start",
         "source=--model",
-        "order=\"open\"",
-        "order=\"prompt\"",
+        "order=\"open and prompt\"",
         "end code=0",
     ] {
         assert!(text.contains(said), "{said}: {text}");

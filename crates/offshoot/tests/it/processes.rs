@@ -64,7 +64,7 @@ fn a_message_to_a_session_that_another_process_runs_is_answered_there() {
         .offshoot(["sessions", "message", "owned", "hello"])
         .succeeded();
     assert_eq!(sent.stdout, "");
-    let expected = "offshoot: session owned is run by another process; \
+    let expected = "session owned is run by another process; \
                     the message was delivered there\n";
     assert_eq!(sent.stderr, expected);
     let (done, events) = run.wait();

@@ -53,7 +53,10 @@ fn asked(command: &str) -> Open {
             rule: None,
         },
     };
-    let about = format!("bash {command}");
+    let about = About {
+        brief: format!("bash {command}"),
+        change: Vec::new(),
+    };
     open.entry(&tree, &entry(asks), |_| Some(&about));
     open
 }
@@ -86,11 +89,11 @@ fn who_asks_and_both_ends_are_seen_however_long_it_is() {
         "build asks",
         "bash word-0001 word-0002 word-0003 word-0004 word-0005 word-0006 word-0007",
         "  word-0008 word-0009 word-0010 word-0011 word-0012 word-0013 word-0014",
-        "[67 lines hidden]",
-        "  word-0484 word-0485 word-0486 word-0487 word-0488 word-0489 word-0490",
+        "[68 lines hidden]",
         "  word-0491 word-0492 word-0493 word-0494 word-0495 word-0496 word-0497",
         "  word-0498 word-0499 word-0500",
-        MORE_WORDS,
+        "y once, s for just this again in this session, n or n REASON to deny, v to see",
+        "  all of it",
     ];
     assert_eq!(lines, expected);
 }
@@ -112,7 +115,7 @@ fn nothing_is_hidden_where_all_fits_or_is_wanted() {
 #[test]
 fn what_is_needed_is_told_unless_the_call_says_just_that() {
     let mut open = asked("rm -rf /");
-    open.asks[0].about = "bash echo hello # rm -rf /".to_owned();
+    open.asks[0].about.brief = "bash echo hello # rm -rf /".to_owned();
     let lines = shown(&open.lines(80, 20));
     assert_eq!(lines[2], "  needs shell: rm -rf /");
 }
@@ -132,4 +135,28 @@ fn only_a_clear_word_is_an_answer() {
     for text in ["", "yes please", "yolo", "sure", "please continue", "s y"] {
         assert_eq!(verdict(text), None, "{text}");
     }
+}
+
+#[test]
+fn a_command_of_many_lines_is_seen_line_by_line() {
+    let mut open = asked("echo 1\nrm -rf /tmp/nothing");
+    let all = shown(&open.lines(80, 20));
+    assert_eq!(all[1..3], ["bash echo 1", "| rm -rf /tmp/nothing"]);
+}
+
+#[test]
+fn what_would_be_written_is_seen_and_how_far_a_yes_reaches() {
+    let mut open = asked("a");
+    let ask = &mut open.asks[0];
+    ask.needs[0].capability = "fs.write".to_owned();
+    ask.about = About {
+        brief: "edit a".to_owned(),
+        change: vec![
+            Changed::Gone("# Title".to_owned()),
+            Changed::New("# Hacked".to_owned()),
+        ],
+    };
+    let all = shown(&open.lines(80, 20));
+    assert_eq!(all[1..4], ["edit a", "- # Title", "+ # Hacked"]);
+    assert!(all[4].contains("every file of the folder"), "{all:?}");
 }
