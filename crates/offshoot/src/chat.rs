@@ -49,7 +49,6 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             session: session.as_deref(),
             goes_on,
             cwd: cwd.as_deref(),
-            prompt: None,
         };
         let host = Host::of(&settings).asking(consent, true);
         let Opened {
@@ -67,7 +66,6 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             session: opened,
             agent,
             prompt: None,
-            asked: false,
             elsewhere: Elsewhere::Follow,
             chat: true,
         };

@@ -26,9 +26,7 @@ pub(crate) struct Errand {
     pub(crate) session: Session,
     pub(crate) agent: AgentId,
     /// The words; without any, the session goes on with what it has.
-    pub(crate) prompt: Option<Prompt>,
-    /// Whether the session was asked them when it was opened.
-    pub(crate) asked: bool,
+    pub(crate) prompt: Option<String>,
     /// What to do when another process runs the session.
     pub(crate) elsewhere: Elsewhere,
     /// Whether it goes on until the person leaves.
@@ -112,39 +110,50 @@ async fn ask(
         session: Session { id, log, tree },
         agent,
         prompt,
-        asked,
         elsewhere,
         chat,
     } = errand;
     view.before(&log);
     drop(log);
-    let message = prompt.as_ref().map(|prompt| prompt.message.clone());
+    let message = prompt.is_some().then(|| MessageId::new(System.new_id()));
     if let Some(message) = &message {
         view.answers_to(message);
     }
-    // Listening begins before anything is said: what is not in the log is told only once.
+    let command = command(&id, &agent, prompt, message.clone());
+    // Listening begins before there is anything to hear: what is not in the log is told only once.
     let mut news = News {
         updates: runtime.subscribe(&id, tree.pos()).await,
         heard: VecDeque::new(),
     };
-    if !asked {
-        let command = command(&id, &agent, prompt);
-        let Some(receipt) = send(runtime, command, &mut news, signals).await? else {
-            return Ok(Ended::Terminated);
-        };
-        if !is_ours(runtime, &id).await? {
-            let here = format!("session {id} is run by another process");
-            let left = if receipt == Receipt::Queued {
-                "the message is queued there"
-            } else {
-                "the message was delivered there"
-            };
-            if elsewhere == Elsewhere::Leave {
-                output::note(&format!("{here}; {left}"));
-                return Ok(Ended::Quiet(Code::Completed));
+    logging::sent(&command);
+    let mut ordered = Box::pin(runtime.command(command));
+    let receipt = loop {
+        tokio::select! {
+            biased;
+            update = news.updates.next() => news.heard.push_back(update?),
+            receipt = &mut ordered => break receipt?,
+            signal = signals.next() => {
+                output::complain(match signal {
+                    Signal::Interrupt => "interrupted; leaving",
+                    Signal::Terminate => TERMINATED,
+                });
+                return Ok(Ended::Terminated);
             }
-            output::note(&format!("{here}; following it there"));
         }
+    };
+    drop(ordered);
+    if !is_ours(runtime, &id).await? {
+        let here = format!("session {id} is run by another process");
+        let left = if receipt == Receipt::Queued {
+            "the message is queued there"
+        } else {
+            "the message was delivered there"
+        };
+        if elsewhere == Elsewhere::Leave {
+            output::note(&format!("{here}; {left}"));
+            return Ok(Ended::Quiet(Code::Completed));
+        }
+        output::note(&format!("{here}; following it there"));
     }
     let upto = last_pos(runtime, &id, tree.pos()).await?;
     let goal = Goal {
@@ -156,46 +165,25 @@ async fn ask(
     follower.follow(signals).await
 }
 
-/// Sends a command and waits for what becomes of it; `None` when a signal came first.
-async fn send(
-    runtime: &Runtime,
-    command: Command,
-    news: &mut News,
-    signals: &mut Signals,
-) -> Result<Option<Receipt>, Stop> {
-    logging::sent(&command);
-    let mut ordered = Box::pin(runtime.command(command));
-    loop {
-        tokio::select! {
-            biased;
-            update = news.updates.next() => news.heard.push_back(update?),
-            receipt = &mut ordered => return Ok(Some(receipt?)),
-            signal = signals.next() => {
-                output::complain(match signal {
-                    Signal::Interrupt => "interrupted; leaving",
-                    Signal::Terminate => TERMINATED,
-                });
-                return Ok(None);
-            }
-        }
-    }
-}
-
-/// Makes a prompt of words.
-pub(crate) fn prompt(text: String) -> Prompt {
-    Prompt {
-        message: MessageId::new(System.new_id()),
-        text,
-        metadata: None,
-    }
-}
-
-fn command(tree: &TreeId, agent: &AgentId, prompt: Option<Prompt>) -> Command {
+fn command(
+    tree: &TreeId,
+    agent: &AgentId,
+    prompt: Option<String>,
+    message: Option<MessageId>,
+) -> Command {
+    let order = match (prompt, message) {
+        (Some(text), Some(message)) => Order::Prompt(Prompt {
+            message,
+            text,
+            metadata: None,
+        }),
+        (Some(_) | None, _) => Order::Resume,
+    };
     Command {
         id: CommandId::new(System.new_id()),
         tree: tree.clone(),
         agent: agent.clone(),
-        order: prompt.map_or(Order::Resume, Order::Prompt),
+        order,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_engine::{CommandError, Runtime};
-use offshoot_types::command::{Command, Opening, Order, Prompt};
+use offshoot_types::command::{Command, Opening, Order};
 use offshoot_types::env::Env;
 use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
@@ -40,8 +40,6 @@ pub(crate) struct Ask<'a> {
     pub(crate) session: Option<&'a str>,
     pub(crate) goes_on: bool,
     pub(crate) cwd: Option<&'a Path>,
-    /// What it is asked first, if it has to be opened.
-    pub(crate) prompt: Option<&'a Prompt>,
 }
 
 /// A session that is there, and the runtime that runs it.
@@ -50,8 +48,6 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// Whether it was there before.
     pub(crate) known: bool,
-    /// Whether it was asked its first prompt when it was opened.
-    pub(crate) asked: bool,
     /// The model it was opened with, as the log names it.
     pub(crate) model: String,
     /// The agents that a session with this model can be of.
@@ -62,7 +58,6 @@ pub(crate) struct Opened {
 pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     // Before signals are listened to: who types a prompt and presses Ctrl-C means to leave.
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
-    let prompt = prompt.map(drive::prompt);
     let mut signals = Signals::listen()?;
     let face = Face::of(args.json, settings);
     let ask = Ask {
@@ -70,7 +65,6 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session: args.session.as_deref(),
         goes_on: args.goes_on,
         cwd: args.cwd.as_deref(),
-        prompt: prompt.as_ref(),
     };
     if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
@@ -81,7 +75,6 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         runtime,
         session,
         known,
-        asked,
         ..
     } = opened;
     if prompt.is_none() && !known {
@@ -93,7 +86,6 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session,
         agent,
         prompt,
-        asked,
         elsewhere: Elsewhere::Follow,
         chat: false,
     };
@@ -138,29 +130,27 @@ pub(crate) async fn open(
     let agents = models.registry();
     let runtime = assemble::runtime(store.clone(), models, host);
     let is_known = known.is_some();
-    let (session, asked) = match known {
-        Some(session) => (session, false),
+    let session = match known {
+        Some(session) => session,
         None => {
             let new = New {
                 id: id.clone(),
                 model: model.clone(),
                 agent: settings.agent.clone(),
                 cwd: ask.cwd.map(Path::to_owned),
-                prompt: ask.prompt.cloned(),
             };
-            let opened = new.open(&runtime, &store).await?;
+            let session = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
             if let Some(choice) = assemble::choice(&settings.model).filter(|_| !json) {
                 output::note(&choice);
             }
-            opened
+            session
         }
     };
     Ok(Opened {
         runtime,
         session,
         known: is_known,
-        asked,
         model,
         agents,
     })
@@ -235,18 +225,11 @@ struct New {
     model: String,
     agent: Sourced<String>,
     cwd: Option<PathBuf>,
-    prompt: Option<Prompt>,
 }
 
 impl New {
-    /// Opens the session, or finds it when another process was quicker; tells whether it was asked
-    /// its prompt.
-    async fn open(
-        self,
-        runtime: &Runtime,
-        store: &Arc<dyn Store>,
-    ) -> Result<(Session, bool), Stop> {
-        let asks = self.prompt.is_some();
+    /// Opens the session, or finds it when another process was quicker.
+    async fn open(self, runtime: &Runtime, store: &Arc<dyn Store>) -> Result<Session, Stop> {
         let tree = TreeId::of(self.id.clone());
         let opening = Opening {
             definition: self.agent.value,
@@ -254,7 +237,7 @@ impl New {
             workspace: config::workspace(self.cwd.as_deref())?,
             date: clock::date(System.now()),
             metadata: None,
-            prompt: self.prompt,
+            prompt: None,
         };
         let command = Command {
             id: CommandId::new(System.new_id()),
@@ -265,12 +248,12 @@ impl New {
         logging::sent(&command);
         match runtime.command(command).await {
             // Nothing of it is to be skipped: its birth is news as well.
-            Ok(_) => Ok((Session::unborn(tree), asks)),
+            Ok(_) => Ok(Session::unborn(tree)),
             Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
-                Ok((born_elsewhere(store.as_ref(), tree).await?, false))
+                born_elsewhere(store.as_ref(), tree).await
             }
             Err(error) => match lookup::session(store.as_ref(), &tree).await? {
-                Some(session) => Ok((session, false)),
+                Some(session) => Ok(session),
                 None => Err(Stop::from(error).coming_from(&self.agent.source)),
             },
         }

@@ -140,8 +140,7 @@ async fn message(
     let errand = Errand {
         session,
         agent,
-        prompt: Some(drive::prompt(text)),
-        asked: false,
+        prompt: Some(text),
         elsewhere: Elsewhere::Leave,
         chat: false,
     };

@@ -94,7 +94,8 @@ fn a_log_says_what_was_done_and_not_what_was_said() {
     for said in [
         "start",
         "source=--model",
-        "order=\"open and prompt\"",
+        "order=\"open\"",
+        "order=\"prompt\"",
         "end code=0",
     ] {
         assert!(text.contains(said), "{said}: {text}");
