@@ -71,7 +71,6 @@ fn open(file: &Sourced<std::path::PathBuf>) -> Result<File, Stop> {
 /// Notes what is asked of a session; not the words.
 pub(crate) fn sent(command: &Command) {
     let order = match &command.order {
-        Order::Open(opening) if opening.prompt.is_some() => "open and prompt",
         Order::Open(_) => "open",
         Order::Prompt(_) => "prompt",
         Order::Cancel(Scope::Run) => "cancel",
