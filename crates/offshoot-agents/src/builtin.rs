@@ -4,7 +4,7 @@
 //! say what the agent is for and how it hands over; what tools do is said by the
 //! tools, and limits are enforced rather than asked for.
 
-use offshoot_types::manifest::{Manifest, Mode};
+use offshoot_types::manifest::{Manifest, Mode, Toolset};
 use offshoot_types::permission::{Action, Rule};
 
 const BUILD: &str = "\
@@ -64,11 +64,7 @@ pub fn builtin() -> Vec<Manifest> {
                           places that prove it. Changes nothing. For searches and for \
                           understanding code."
                 .to_owned(),
-            tools: Some(
-                ["read", "glob", "grep", "todo", "task"]
-                    .map(str::to_owned)
-                    .to_vec(),
-            ),
+            tools: Toolset::only(["read", "glob", "grep", "todo", "task"]),
             permissions: Some(vec![Rule::new("fs.read", "*", Action::Allow)]),
             ..Manifest::new("explore", Mode::Subagent, EXPLORE)
         },

@@ -15,6 +15,7 @@ use futures_util::stream::FuturesUnordered;
 use offshoot_types::command::{Order, Prompt, Receipt, Scope};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, TurnNo};
+use offshoot_types::manifest::Toolset;
 use offshoot_types::message::{Author, UserMessage};
 use offshoot_types::model::{ModelError, ModelErrorKind};
 use offshoot_types::permission::Permissions;
@@ -444,7 +445,7 @@ impl Agent {
                     ModelError::new(ModelErrorKind::Config, text)
                 })?;
                 let (tools, offers): (Vec<_>, Vec<_>) =
-                    self.offered(manifest.tools.as_deref()).into_iter().unzip();
+                    self.offered(&manifest.tools).into_iter().unzip();
                 let place = Surroundings {
                     workspace: &self.workspace,
                     date: &self.date,
@@ -463,8 +464,7 @@ impl Agent {
 
     /// Returns what this agent may call: tools in the host's order, then the engine's own calls, whose
     /// ids are locked.
-    fn offered(&self, wanted: Option<&[String]>) -> Vec<(ToolSpec, Offer)> {
-        let wants = |id: &str| wanted.is_none_or(|list| list.iter().any(|tool| tool == id));
+    fn offered(&self, wanted: &Toolset) -> Vec<(ToolSpec, Offer)> {
         let tools = self.parts.tools.tools().into_iter();
         let tools = tools.filter(|tool| ![TODO, TASK].contains(&tool.spec().id.as_str()));
         let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
@@ -477,7 +477,7 @@ impl Agent {
             let schema = self.parts.tools.schema(&spec);
             (spec, Offer { callable, schema })
         };
-        let all = tools.chain(own).filter(|(spec, _)| wants(&spec.id));
+        let all = tools.chain(own).filter(|(spec, _)| wanted.has(&spec.id));
         all.map(offer).collect()
     }
 

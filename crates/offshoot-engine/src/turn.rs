@@ -208,7 +208,7 @@ impl Agent {
             .tree
             .agent(&self.id)
             .map_or(0, |agent| agent.tally.steps);
-        let cap = match (prefix.manifest.max_turns, self.depth) {
+        let cap = match (prefix.manifest.limits.steps, self.depth) {
             (Some(cap), _) => cap,
             (None, 0) => u32::MAX,
             (None, _) => self.board.limits.steps,

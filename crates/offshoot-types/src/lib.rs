@@ -14,6 +14,7 @@ pub mod message;
 pub mod outcome;
 pub mod settlement;
 
+pub mod caps;
 pub mod manifest;
 pub mod permission;
 

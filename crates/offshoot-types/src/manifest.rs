@@ -4,55 +4,65 @@
 //! the permission chain's business. `mode` gates who may invoke it and nothing
 //! else. Where manifests come from (files, scripts, code) is not known here.
 
+mod written;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::caps::Caps;
+use crate::json::RawJson;
 use crate::permission::Rule;
+
+use self::written::Written;
 
 /// The line that `caller: agent` adds to the prompt, and the only thing it does.
 pub const CALLER_LINE: &str = "Your caller is another agent; return structured output.";
 
 /// One agent, as its author described it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(into = "Written", try_from = "Written")]
 pub struct Manifest {
     /// What `task` and people call it.
     pub name: String,
     /// Who may invoke it. Has no default on purpose.
     pub mode: Mode,
     /// For pickers and for the catalogue in `task`'s description.
-    #[serde(default)]
     pub description: String,
     /// Section 1 of its context.
-    #[serde(default)]
     pub prompt: String,
     /// `PROVIDER/NAME`; without it the parent's, or the session's for a root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How hard the model is to think; without it the provider's default.
+    pub effort: Option<Effort>,
     /// Sampling temperature; without it the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Hard cap of one step's output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    /// Tool ids it wants; without it, all that its place offers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
+    /// Which of the tools that its place offers it wants.
+    pub tools: Toolset,
     /// Its permission layer. Declared, it ends in an implicit `* deny`; absent, it adds nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Vec<Rule>>,
     /// Whether its runs have session rows of their own.
-    #[serde(default)]
     pub inspectable: bool,
     /// Whom it is told it works for.
-    #[serde(default)]
     pub caller: Caller,
-    /// Most model requests of one run; without it the host's default for spawned runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_turns: Option<u32>,
+    /// Whether every call of its runs, and of all below them, is held to reading.
+    pub read_only: bool,
+    /// What of its parent's conversation it sees.
+    pub context: Context,
+    /// Which agents it may spawn; without it all that agents may.
+    pub spawns: Option<Vec<String>>,
+    /// What its runs may use.
+    pub limits: Caps,
+    /// JSON Schema of its answer; the answer is then a value and not prose.
+    pub output_schema: Option<RawJson>,
+    /// Whether it is shown the project's instructions.
+    pub project_instructions: bool,
+    /// Whether it is shown the skills there are.
+    pub skills: bool,
 }
 
 impl Manifest {
@@ -64,14 +74,121 @@ impl Manifest {
             description: String::new(),
             prompt: prompt.into(),
             model: None,
+            effort: None,
             temperature: None,
             max_output_tokens: None,
-            tools: None,
+            tools: Toolset::default(),
             permissions: None,
             inspectable: false,
             caller: Caller::default(),
-            max_turns: None,
+            read_only: false,
+            context: Context::default(),
+            spawns: None,
+            limits: Caps::default(),
+            output_schema: None,
+            project_instructions: true,
+            skills: true,
         }
+    }
+
+    /// Tells whether it may spawn an agent of a name, as far as it has a say.
+    pub fn may_spawn(&self, name: &str) -> bool {
+        let spawns = self.spawns.as_ref();
+        spawns.is_none_or(|spawns| spawns.iter().any(|allowed| allowed == name))
+    }
+}
+
+/// Which of the tools that a place offers an agent wants. A name may end in `*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Toolset {
+    /// These and no others; without it, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    /// And not these, whatever `allow` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+}
+
+impl Toolset {
+    /// These and no others.
+    pub fn only<const N: usize>(names: [&str; N]) -> Self {
+        Self {
+            allow: Some(names.map(str::to_owned).to_vec()),
+            deny: Vec::new(),
+        }
+    }
+
+    /// Tells whether a tool is among them.
+    pub fn has(&self, id: &str) -> bool {
+        let allowed = self.allow.as_deref();
+        allowed.is_none_or(|names| names_any(names, id)) && !names_any(&self.deny, id)
+    }
+
+    /// Returns the names that were asked for and are not among what there is.
+    pub fn missing<'a>(&'a self, offered: &'a [String]) -> impl Iterator<Item = &'a String> {
+        let is_there = |name: &str| offered.iter().any(|id| is_named(name, id));
+        let wanted = self.allow.iter().flatten();
+        wanted.filter(move |name| !is_there(name) && !names_any(&self.deny, name))
+    }
+}
+
+fn names_any(names: &[String], id: &str) -> bool {
+    names.iter().any(|name| is_named(name, id))
+}
+
+/// Tells whether a name, which may end in `*`, is that of a tool.
+fn is_named(name: &str, id: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(head) => id.starts_with(head),
+        None => name == id,
+    }
+}
+
+/// How hard a model is to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// As little as it can.
+    Minimal,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+}
+
+impl fmt::Display for Effort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        })
+    }
+}
+
+/// What of its parent's conversation an agent sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Context {
+    /// Nothing: its own prompt and what it is asked.
+    #[default]
+    Fresh,
+    /// The parent's last message, with what it was told itself.
+    Fork,
+    /// The parent's whole request, unchanged.
+    Inherit,
+}
+
+impl fmt::Display for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fresh => "fresh",
+            Self::Fork => "fork",
+            Self::Inherit => "inherit",
+        })
     }
 }
 
@@ -112,30 +229,43 @@ pub enum Caller {
 
 /// The agents of one workspace, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Registry(BTreeMap<String, Arc<Manifest>>);
+pub struct Registry {
+    agents: BTreeMap<String, Arc<Manifest>>,
+    /// Other names that an agent answers to.
+    aliases: BTreeMap<String, String>,
+}
 
 impl Registry {
     /// Adds a manifest; a later one of the same name replaces the earlier.
     pub fn add(&mut self, manifest: Manifest) {
-        self.0.insert(manifest.name.clone(), Arc::new(manifest));
+        self.agents
+            .insert(manifest.name.clone(), Arc::new(manifest));
     }
 
-    /// Finds a manifest by name.
+    /// Lets an agent answer to another name, as long as no agent has that name itself.
+    pub fn add_alias(&mut self, alias: impl Into<String>, name: impl Into<String>) {
+        self.aliases.insert(alias.into(), name.into());
+    }
+
+    /// Finds a manifest by name, or by another name it answers to.
     pub fn get(&self, name: &str) -> Option<&Arc<Manifest>> {
-        self.0.get(name)
+        let other = || self.agents.get(self.aliases.get(name)?);
+        self.agents.get(name).or_else(other)
+    }
+
+    /// Returns all, by name.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Manifest>> {
+        self.agents.values()
     }
 
     /// Returns what a person may start, by name.
     pub fn for_users(&self) -> impl Iterator<Item = &Arc<Manifest>> {
-        self.0
-            .values()
-            .filter(|manifest| manifest.mode.user_may_start())
+        self.all().filter(|manifest| manifest.mode.user_may_start())
     }
 
     /// Returns what `task` may spawn, by name.
     pub fn for_agents(&self) -> impl Iterator<Item = &Arc<Manifest>> {
-        self.0
-            .values()
+        self.all()
             .filter(|manifest| manifest.mode.agents_may_spawn())
     }
 }

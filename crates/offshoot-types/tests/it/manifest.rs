@@ -50,3 +50,66 @@ fn sa_06_the_mode_changes_nothing_else() {
         all
     );
 }
+
+#[test]
+fn everything_an_author_can_write_is_read_and_written_back() {
+    let text = r#"{
+        "name": "team/critic.v2", "mode": "subagent", "description": "d", "prompt": "p",
+        "model": "a/b", "effort": "high", "temperature": 0.2, "max_output_tokens": 900,
+        "tools": {"allow": ["read", "mcp_*"], "deny": ["mcp_shell"]},
+        "permissions": [{"permission": "fs.read", "action": "allow"}],
+        "inspectable": true, "caller": "agent", "read_only": true, "context": "fork",
+        "spawns": ["explore"], "max_turns": 3, "max_total_tokens": 50000, "max_cost_usd": 0.25,
+        "max_time": "10m", "max_stall": "90s", "max_descendants": 4,
+        "output_schema": {"type": "object"}, "project_instructions": false, "skills": false
+    }"#;
+    let manifest: Manifest = serde_json::from_str(text).unwrap();
+    assert!(manifest.may_spawn("explore") && !manifest.may_spawn("general"));
+    assert!(manifest.tools.has("mcp_search") && !manifest.tools.has("mcp_shell"));
+    assert_eq!(manifest.limits.time.unwrap().to_string(), "10m");
+    let again = serde_json::to_string(&manifest).unwrap();
+    assert_eq!(serde_json::from_str::<Manifest>(&again).unwrap(), manifest);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_in_one_sentence() {
+    let refused = |rest: &str| {
+        let text = format!(r#"{{"name":"a","mode":"all",{rest}}}"#);
+        serde_json::from_str::<Manifest>(&text)
+            .expect_err(rest)
+            .to_string()
+    };
+    assert!(refused(r#""temperature": 3"#).contains("from 0 to 2"));
+    assert!(refused(r#""output_schema": "text""#).contains("not a JSON Schema"));
+    assert!(refused(r#""max_time": 10"#).contains("expected a string"));
+    assert!(refused(r#""max_time": "soon""#).contains("500ms, 30s, 10m, 1h"));
+    assert!(refused(r#""max_cost_usd": -1"#).contains("not an amount"));
+    assert!(refused(r#""tools": {"only": []}"#).contains("unknown field `only`"));
+    assert!(refused(r#""max_output_tokens": 0"#).contains("no use"));
+    let nameless = serde_json::from_str::<Manifest>(r#"{"name":"a b","mode":"all"}"#);
+    assert!(nameless.unwrap_err().to_string().contains("not a name"));
+}
+
+#[test]
+fn tools_may_be_a_list_or_names_with_commas() {
+    let tools = |tools: &str| {
+        let text = format!(r#"{{"name":"a","mode":"all","tools":{tools}}}"#);
+        serde_json::from_str::<Manifest>(&text).unwrap().tools
+    };
+    assert_eq!(tools(r#"["read", "grep"]"#), tools(r#""read, grep""#));
+    assert!(!tools("[]").has("read"));
+    let offered = ["read".to_owned()];
+    let wanted = tools(r#"{"allow": ["read", "grep", "bash"], "deny": ["bash"]}"#);
+    assert_eq!(wanted.missing(&offered).collect::<Vec<_>>(), ["grep"]);
+}
+
+#[test]
+fn an_agent_answers_to_another_name_unless_one_has_that_name() {
+    let mut registry = Registry::default();
+    registry.add(Manifest::new("general", Mode::All, "G"));
+    registry.add_alias("general-purpose", "general");
+    assert_eq!(registry.get("general-purpose").unwrap().name, "general");
+    assert_eq!(registry.for_agents().count(), 1, "a name is listed once");
+    registry.add(Manifest::new("general-purpose", Mode::All, "Own."));
+    assert_eq!(registry.get("general-purpose").unwrap().prompt, "Own.");
+}
