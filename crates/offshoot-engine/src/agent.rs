@@ -15,27 +15,21 @@ use futures_util::stream::FuturesUnordered;
 use offshoot_types::command::{Order, Prompt, Receipt, Scope};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, TurnNo};
-use offshoot_types::manifest::Toolset;
 use offshoot_types::message::{Author, UserMessage};
-use offshoot_types::model::{ModelError, ModelErrorKind};
 use offshoot_types::permission::Permissions;
 use offshoot_types::settlement::{CancelledBy, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tool::ToolSpec;
 use offshoot_types::transcript::Transcript;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::Board;
-use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
 use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::scratch::Scratch;
-use crate::task::{self, TASK};
-use crate::todo::{self, TODO};
 use crate::update::Activity;
 use crate::{settle, turn};
 
@@ -50,6 +44,8 @@ pub(crate) struct Agent {
     pub(crate) scratch: Option<Scratch>,
     pub(crate) date: String,
     pub(crate) permissions: Permissions,
+    /// Whether it is held to reading, by its own manifest or one above it.
+    pub(crate) read_only: bool,
     pub(crate) board: Arc<Board>,
     pub(crate) parts: Arc<Parts>,
     pub(crate) log: AgentLog,
@@ -432,53 +428,6 @@ impl Agent {
     /// Notes what the agent does now.
     pub(crate) fn set_activity(&self, activity: Activity) {
         self.board.set_activity(&self.id, activity);
-    }
-
-    /// Returns what all agents of this definition and model share.
-    pub(crate) fn prefix(&self) -> Result<Arc<Prefix>, ModelError> {
-        let version = self.parts.tools.version();
-        self.board
-            .prefix(&self.definition, &self.model, version, || {
-                let manifest = self.parts.registry.get(&self.definition).ok_or_else(|| {
-                    let text =
-                        format!("run agent {}: there is no such definition", self.definition);
-                    ModelError::new(ModelErrorKind::Config, text)
-                })?;
-                let (tools, offers): (Vec<_>, Vec<_>) =
-                    self.offered(&manifest.tools).into_iter().unzip();
-                let place = Surroundings {
-                    workspace: &self.workspace,
-                    date: &self.date,
-                    model: &self.model,
-                };
-                Ok(Prefix {
-                    manifest: manifest.clone(),
-                    model: self.parts.models.find(&self.model)?,
-                    model_name: self.model.clone(),
-                    system: context::system(manifest, &place, &tools).into(),
-                    tools: tools.into(),
-                    offers,
-                })
-            })
-    }
-
-    /// Returns what this agent may call: tools in the host's order, then the engine's own calls, whose
-    /// ids are locked.
-    fn offered(&self, wanted: &Toolset) -> Vec<(ToolSpec, Offer)> {
-        let tools = self.parts.tools.tools().into_iter();
-        let tools = tools.filter(|tool| ![TODO, TASK].contains(&tool.spec().id.as_str()));
-        let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
-        let task = task::spec(self.parts.registry.for_agents());
-        let own = [
-            (todo::spec(), Callable::Engine(EngineCall::Todo)),
-            (task, Callable::Engine(EngineCall::Task)),
-        ];
-        let offer = |(spec, callable)| {
-            let schema = self.parts.tools.schema(&spec);
-            (spec, Offer { callable, schema })
-        };
-        let all = tools.chain(own).filter(|(spec, _)| wanted.has(&spec.id));
-        all.map(offer).collect()
     }
 
     /// Returns the run that is open, if one is.

@@ -14,7 +14,7 @@ use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision, Grant, Need, Rule};
-use offshoot_types::tool::Tool;
+use offshoot_types::tool::{Effect, Tool};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
@@ -52,6 +52,14 @@ pub(crate) fn judge(
     let needs = std::panic::catch_unwind(AssertUnwindSafe(|| tool.needs(arguments, &place)))
         .map_err(|_| panicked(id))?
         .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))?;
+    if needs.is_empty() && agent.read_only && tool.spec().effect == Effect::Write {
+        // It changes something and does not say what: nobody could hold it to reading.
+        return Ok(Judged::Decided(Decision {
+            action: Action::Deny,
+            layer: "an agent that is read-only".to_owned(),
+            rule: None,
+        }));
+    }
     let mut strictest = Decision {
         action: Action::Allow,
         layer: "needs nothing".to_owned(),

@@ -61,7 +61,7 @@ pub(crate) struct State {
     /// Children that are planned and not committed yet; they count against the descendants.
     planned: usize,
     /// By definition, model and version of the tools.
-    prefixes: BTreeMap<(String, String, u64), Arc<Prefix>>,
+    prefixes: BTreeMap<PrefixKey, Arc<Prefix>>,
     partials: BTreeMap<AgentId, Partial>,
     /// What running calls have said lately.
     outputs: BTreeMap<(AgentId, CallId), Spoken>,
@@ -336,27 +336,32 @@ impl Board {
         }
     }
 
-    /// Returns the prefix that agents of this definition and model share, made once.
+    /// Returns the prefix that agents of a kind share, made once.
     pub(crate) fn prefix<E>(
         &self,
-        definition: &str,
-        model: &str,
-        tools: u64,
+        key: PrefixKey,
         make: impl FnOnce() -> Result<Prefix, E>,
     ) -> Result<Arc<Prefix>, E> {
-        let key = (definition.to_owned(), model.to_owned(), tools);
         if let Some(prefix) = self.state().prefixes.get(&key) {
             return Ok(prefix.clone());
         }
         let prefix = Arc::new(make()?);
         let mut state = self.state();
         // What was made of an earlier state of the tools is of no use any more.
-        state
-            .prefixes
-            .retain(|(_, _, version), _| *version >= tools);
+        state.prefixes.retain(|other, _| other.tools >= key.tools);
         state.prefixes.insert(key, prefix.clone());
         Ok(prefix)
     }
+}
+
+/// What agents have in common that share a prefix.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PrefixKey {
+    pub(crate) definition: String,
+    pub(crate) model: String,
+    pub(crate) is_root: bool,
+    /// Which state of the toolbox.
+    pub(crate) tools: u64,
 }
 
 /// What a new subscriber lacks.
@@ -624,11 +629,11 @@ impl State {
         infancy: Option<Vec<Arc<Entry>>>,
     ) {
         let unbound = CancellationToken::new;
-        let (mut permissions, token, scratch) = match &spawned.origin {
+        let (mut permissions, token, scratch, mut read_only) = match &spawned.origin {
             Origin::Session { workspace, .. } => {
                 let folder = of_root.map(|scratch| scratch.folder.as_str());
                 let granted = Permissions::empty().narrow(Layer::root_grant(workspace, folder));
-                (granted, unbound(), of_root.cloned())
+                (granted, unbound(), of_root.cloned(), false)
             }
             Origin::Task(parent) => match self.nodes.get(&parent.agent) {
                 Some(node) => {
@@ -637,16 +642,21 @@ impl State {
                         false => node.token.child_token(),
                     };
                     let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
-                    (node.permissions.clone(), token, scratch)
+                    (node.permissions.clone(), token, scratch, node.read_only)
                 }
-                None => (Permissions::empty(), unbound(), None),
+                None => (Permissions::empty(), unbound(), None, false),
             },
         };
         if let Some(Scratch { data, folder }) = &scratch {
             permissions = permissions.narrow(Layer::off_limits(data, folder));
         }
+        permissions = permissions.narrow(spawned.layer.clone());
+        read_only |= spawned.terms.read_only;
+        if spawned.terms.read_only {
+            permissions = permissions.narrow(Layer::read_only(&spawned.definition));
+        }
         let node = Node {
-            permissions: permissions.narrow(spawned.layer.clone()),
+            permissions,
             scratch,
             token,
             cancelled_by: None,
@@ -656,6 +666,7 @@ impl State {
             answers: BTreeMap::new(),
             activity: Activity::Resting,
             infancy,
+            read_only,
         };
         self.nodes.insert(id.clone(), node);
     }

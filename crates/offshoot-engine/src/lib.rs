@@ -22,6 +22,7 @@ mod runtime;
 mod sabotage;
 mod scheduler;
 mod schema;
+mod scope;
 pub mod scratch;
 mod session;
 mod settle;

@@ -37,6 +37,8 @@ pub(crate) struct Node {
     pub(crate) activity: Activity,
     /// A newborn's own entries, until its actor takes them; saves reading them back.
     pub(crate) infancy: Option<Vec<Arc<Entry>>>,
+    /// Whether its calls are held to reading.
+    pub(crate) read_only: bool,
 }
 
 /// A command on its way, with whoever waits for its receipt.

@@ -18,6 +18,7 @@ use offshoot_types::sidecar::Sidecars;
 use offshoot_types::store::{
     Append, Lease, NewEntry, SessionSummary, Store, StoreError, StoreErrorKind,
 };
+use offshoot_types::terms::Terms;
 use offshoot_types::tool::Tool;
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -29,6 +30,7 @@ use crate::board::Board;
 use crate::door;
 use crate::limits::Limits;
 use crate::node::Ordered;
+use crate::scope;
 use crate::scratch::Scratch;
 use crate::session::{self, Departure, Parked, Session};
 use crate::subscribe::Subscription;
@@ -487,6 +489,9 @@ impl Inner {
             model: own_model.unwrap_or_else(|| opening.model.clone()),
             layer: Layer::of_agent(&opening.definition, permissions),
             inspectable: true,
+            terms: manifest.map_or_else(Terms::default, |manifest| {
+                scope::terms_of_root(&self.parts, manifest, &opening.workspace)
+            }),
             metadata: opening.metadata.clone(),
         }
     }

@@ -119,7 +119,7 @@ impl Plan {
             // Those of the engine read their arguments strictly themselves.
             Callable::Engine(EngineCall::Todo) => Err(todo::take(arguments)),
             Callable::Engine(EngineCall::Task) => {
-                let child = task::plan(agent, call, arguments, processed, batch)?;
+                let child = task::plan(agent, prefix, call, arguments, processed, batch)?;
                 if !child.background {
                     self.children.push((call.id.clone(), child.id));
                 }

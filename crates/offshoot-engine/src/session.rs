@@ -305,6 +305,7 @@ impl Session {
             scratch: node.scratch.clone(),
             date: date.clone(),
             permissions: node.permissions.clone(),
+            read_only: node.read_only,
             board: self.board.clone(),
             parts: self.parts.clone(),
             log: AgentLog::new(&self.parts, &self.board.lease, id.clone(), last),

@@ -17,6 +17,7 @@ use offshoot_types::tool::{Effect, ToolSpec};
 use serde::Deserialize;
 
 use crate::agent::{Agent, first_turn};
+use crate::context::Prefix;
 use crate::log::Batch;
 use crate::settle;
 
@@ -81,13 +82,14 @@ pub(crate) fn spec<'a>(agents: impl Iterator<Item = &'a std::sync::Arc<Manifest>
 /// Plans a child: adds its birth to the batch, or says why there can be none.
 pub(crate) fn plan(
     agent: &Agent,
+    prefix: &Prefix,
     call: &Call,
     arguments: &RawJson,
     message: &MessageId,
     batch: &mut Batch,
 ) -> Result<Child, Outcome> {
     let wanted = parse(arguments)?;
-    let manifest = resolve(agent, &wanted.subagent_type)?;
+    let manifest = resolve(agent, prefix, &wanted.subagent_type)?;
     if agent.depth >= agent.board.limits.depth {
         let text = format!(
             "cannot spawn {}: agents nest at most {} deep; do the work here or hand back what you have",
@@ -148,9 +150,15 @@ fn parse(arguments: &RawJson) -> Result<Arguments, Outcome> {
     Ok(wanted)
 }
 
-fn resolve(agent: &Agent, name: &str) -> Result<std::sync::Arc<Manifest>, Outcome> {
+fn resolve(
+    agent: &Agent,
+    prefix: &Prefix,
+    name: &str,
+) -> Result<std::sync::Arc<Manifest>, Outcome> {
     let registry = &agent.parts.registry;
-    let choices = || names(registry.for_agents());
+    let caller = &prefix.manifest;
+    let may_spawn = |manifest: &&std::sync::Arc<Manifest>| caller.may_spawn(&manifest.name);
+    let choices = || names(registry.for_agents().filter(may_spawn));
     match registry.get(name) {
         None => {
             let text = format!("there is no agent {name}; there are: {}", choices());
@@ -164,6 +172,14 @@ fn resolve(agent: &Agent, name: &str) -> Result<std::sync::Arc<Manifest>, Outcom
             );
             Err(Outcome::error(ErrorKind::WrongMode, text))
         }
+        Some(manifest) if !caller.may_spawn(&manifest.name) => {
+            let text = format!(
+                "agent {} may not spawn {name}; it may spawn: {}",
+                caller.name,
+                choices()
+            );
+            Err(Outcome::error(ErrorKind::Denied, text))
+        }
         Some(manifest) => Ok(manifest.clone()),
     }
 }
@@ -176,6 +192,7 @@ fn birth(
     message: &MessageId,
     wanted: &Arguments,
 ) -> Vec<Event> {
+    let model = manifest.model.as_ref().unwrap_or(&agent.model);
     let spawned = Spawned {
         definition: manifest.name.clone(),
         origin: Origin::Task(Parent {
@@ -185,12 +202,10 @@ fn birth(
             background: wanted.background,
         }),
         depth: agent.depth + 1,
-        model: manifest
-            .model
-            .clone()
-            .unwrap_or_else(|| agent.model.clone()),
+        model: model.clone(),
         layer: Layer::of_agent(&manifest.name, manifest.permissions.as_deref()),
         inspectable: manifest.inspectable,
+        terms: agent.terms_of_child(manifest, model),
         metadata: wanted.metadata.clone(),
     };
     let asked = UserMessage {

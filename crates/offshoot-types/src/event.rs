@@ -14,6 +14,7 @@ use crate::message::{AssistantMessage, UserMessage};
 use crate::outcome::Outcome;
 use crate::permission::{Decision, Grant, Layer, Need};
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
+use crate::terms::Terms;
 
 /// One committed fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,6 +142,9 @@ pub struct Spawned {
     pub layer: Layer,
     /// Whether it has session rows of its own (R3). Used by projections only.
     pub inspectable: bool,
+    /// On what terms it works: the receipt of its spawn.
+    #[serde(default)]
+    pub terms: Terms,
     /// What the host or the caller attached; never read by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,

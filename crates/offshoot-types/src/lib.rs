@@ -17,6 +17,7 @@ pub mod settlement;
 pub mod caps;
 pub mod manifest;
 pub mod permission;
+pub mod terms;
 
 pub mod command;
 pub mod event;

@@ -6,7 +6,7 @@
 
 mod written;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -124,6 +124,11 @@ impl Toolset {
         allowed.is_none_or(|names| names_any(names, id)) && !names_any(&self.deny, id)
     }
 
+    /// Tells whether a tool is asked for by its name, and not merely not refused.
+    pub fn names(&self, id: &str) -> bool {
+        self.has(id) && self.allow.iter().flatten().any(|name| name == id)
+    }
+
     /// Returns the names that were asked for and are not among what there is.
     pub fn missing<'a>(&'a self, offered: &'a [String]) -> impl Iterator<Item = &'a String> {
         let is_there = |name: &str| offered.iter().any(|id| is_named(name, id));
@@ -233,6 +238,8 @@ pub struct Registry {
     agents: BTreeMap<String, Arc<Manifest>>,
     /// Other names that an agent answers to.
     aliases: BTreeMap<String, String>,
+    /// Agents that the engine starts itself and nobody is shown.
+    helpers: BTreeSet<String>,
 }
 
 impl Registry {
@@ -253,6 +260,11 @@ impl Registry {
         self.agents.get(name).or_else(other)
     }
 
+    /// Keeps an agent out of every list: the engine starts it itself.
+    pub fn hide(&mut self, name: impl Into<String>) {
+        self.helpers.insert(name.into());
+    }
+
     /// Returns all, by name.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Manifest>> {
         self.agents.values()
@@ -265,8 +277,9 @@ impl Registry {
 
     /// Returns what `task` may spawn, by name.
     pub fn for_agents(&self) -> impl Iterator<Item = &Arc<Manifest>> {
-        self.all()
-            .filter(|manifest| manifest.mode.agents_may_spawn())
+        self.all().filter(|manifest| {
+            manifest.mode.agents_may_spawn() && !self.helpers.contains(&manifest.name)
+        })
     }
 }
 

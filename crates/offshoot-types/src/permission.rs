@@ -100,6 +100,16 @@ impl Layer {
         }
     }
 
+    /// What holds an agent, and all below it, to reading: whatever else a call needs is denied.
+    pub fn read_only(name: &str) -> Self {
+        Self {
+            name: format!("agent {name}, which is read-only"),
+            rules: vec![Rule::new("fs.read", "*", Action::Allow)],
+            closed: true,
+            standing: Standing::Narrows,
+        }
+    }
+
     /// The grant of a session: read inside `root`, read and write in its scratch folder. Nothing is
     /// said of anything else.
     pub fn root_grant(root: &str, scratch: Option<&str>) -> Self {

@@ -384,6 +384,7 @@ mod tests {
             model: "offline".to_owned(),
             layer: Layer::default(),
             inspectable: false,
+            terms: offshoot_types::terms::Terms::default(),
             metadata: None,
         }));
         let prompt = |number: u64| {

@@ -14,6 +14,7 @@ mod context;
 mod limits;
 mod permissions;
 mod restart;
+mod scope;
 mod scratch;
 mod stage;
 mod talk;

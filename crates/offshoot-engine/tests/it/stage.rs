@@ -275,6 +275,7 @@ pub(crate) struct Stage {
     env: Arc<Counter>,
     limits: Limits,
     asks: Asks,
+    cast: Vec<Manifest>,
 }
 
 impl Stage {
@@ -289,9 +290,23 @@ impl Stage {
 
     /// Opens a session whose asks are answered like this.
     pub(crate) async fn asking(script: Script, limits: Limits, asks: Asks) -> Self {
+        Self::cast(script, limits, asks, Vec::new()).await
+    }
+
+    /// Opens a session with more agents, or others, than there are.
+    pub(crate) async fn with_agents(script: Script, cast: Vec<Manifest>) -> Self {
+        Self::cast(script, Limits::default(), Asks::Yes, cast).await
+    }
+
+    pub(crate) async fn cast(
+        script: Script,
+        limits: Limits,
+        asks: Asks,
+        cast: Vec<Manifest>,
+    ) -> Self {
         let store = Arc::new(Handle::memory().unwrap());
         let env = Arc::new(Counter::default());
-        let runtime = runtime(&script, store.clone(), env.clone(), &limits, asks);
+        let runtime = runtime(&script, store.clone(), env.clone(), &limits, asks, &cast);
         let tree = TreeId::of(AgentId::new("root"));
         let stage = Self {
             runtime,
@@ -301,6 +316,7 @@ impl Stage {
             env,
             limits,
             asks,
+            cast,
         };
         stage
             .order(stage.root(), Order::Open(opening("lead")))
@@ -318,6 +334,7 @@ impl Stage {
             env,
             limits,
             asks,
+            cast,
         } = self;
         let again = Arc::new(store.another().unwrap());
         drop(dead);
@@ -331,7 +348,7 @@ impl Stage {
         {
             tokio::task::yield_now().await;
         }
-        let runtime = runtime(&script, again.clone(), env.clone(), &limits, asks);
+        let runtime = runtime(&script, again.clone(), env.clone(), &limits, asks, &cast);
         Self {
             runtime,
             script,
@@ -340,6 +357,7 @@ impl Stage {
             env,
             limits,
             asks,
+            cast,
         }
     }
 
@@ -532,6 +550,7 @@ fn runtime(
     env: Arc<Counter>,
     limits: &Limits,
     asks: Asks,
+    cast: &[Manifest],
 ) -> Runtime {
     let mut registry = Registry::default();
     registry.extend([
@@ -555,6 +574,7 @@ fn runtime(
             ..Manifest::new("reader", Mode::Subagent, "Read.")
         },
     ]);
+    registry.extend(cast.iter().cloned());
     Runtime::new(Parts {
         store,
         models: Arc::new(script.clone()),

@@ -271,6 +271,7 @@ fn spawned(origin: Origin, definition: &str, depth: u32, kind: Child) -> Event {
         model: "offline/echo".to_owned(),
         layer: Layer::default(),
         inspectable: kind == Child::Inspectable,
+        terms: offshoot_types::terms::Terms::default(),
         metadata: None,
     }))
 }

@@ -73,6 +73,7 @@ pub(crate) fn spawned(origin: Origin, depth: u32) -> Event {
         model: "scripted/x".to_owned(),
         layer: Layer::of_agent("worker", None),
         inspectable: false,
+        terms: offshoot_types::terms::Terms::default(),
         metadata: None,
     }))
 }

@@ -77,6 +77,7 @@ fn spawned(origin: Origin, depth: u32) -> Event {
         model: "scripted/x".to_owned(),
         layer: Layer::default(),
         inspectable: false,
+        terms: offshoot_types::terms::Terms::default(),
         metadata: None,
     }))
 }

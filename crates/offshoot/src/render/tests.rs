@@ -46,6 +46,7 @@ fn spawned(origin: Origin) -> Event {
         model: "scripted/x".to_owned(),
         layer: Layer::default(),
         inspectable: false,
+        terms: offshoot_types::terms::Terms::default(),
         metadata: None,
     }))
 }

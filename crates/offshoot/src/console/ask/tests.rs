@@ -36,6 +36,7 @@ fn asked(command: &str) -> Open {
         model: "offline".to_owned(),
         layer: Layer::default(),
         inspectable: false,
+        terms: offshoot_types::terms::Terms::default(),
         metadata: None,
     };
     tree.apply(&entry(Event::Spawned(Box::new(spawned))))

@@ -1,0 +1,137 @@
+//! What an agent is offered, and on what terms it works.
+//!
+//! The registry of a child is scoped by three things and nothing else: its
+//! manifest, whether it is a root, and what tools there are. What it may do with
+//! them is decided call by call, on the real inputs, by the chain. An agent sees
+//! its own prompt; that its caller is another agent changes one line at most.
+
+use std::sync::Arc;
+
+use offshoot_types::caps::Caps;
+use offshoot_types::manifest::Manifest;
+use offshoot_types::model::{ModelError, ModelErrorKind};
+use offshoot_types::permission::{Layer, Permissions};
+use offshoot_types::terms::{self, Terms};
+use offshoot_types::tool::ToolSpec;
+
+use crate::agent::Agent;
+use crate::board::PrefixKey;
+use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
+use crate::runtime::Parts;
+use crate::task::{self, TASK};
+use crate::todo::{self, TODO};
+
+impl Agent {
+    /// Returns what all agents of this definition and model share.
+    pub(crate) fn prefix(&self) -> Result<Arc<Prefix>, ModelError> {
+        self.prefix_of(&self.definition, &self.model, self.depth == 0)
+    }
+
+    /// Returns what all agents of a definition and model share in this tree.
+    pub(crate) fn prefix_of(
+        &self,
+        definition: &str,
+        model: &str,
+        is_root: bool,
+    ) -> Result<Arc<Prefix>, ModelError> {
+        let key = PrefixKey {
+            definition: definition.to_owned(),
+            model: model.to_owned(),
+            is_root,
+            tools: self.parts.tools.version(),
+        };
+        self.board.prefix(key, || {
+            let manifest = self.parts.registry.get(definition).ok_or_else(|| {
+                let text = format!("run agent {definition}: there is no such definition");
+                ModelError::new(ModelErrorKind::Config, text)
+            })?;
+            let offered = offered(&self.parts, manifest, is_root);
+            let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
+            let place = Surroundings {
+                workspace: &self.workspace,
+                date: &self.date,
+                model,
+            };
+            Ok(Prefix {
+                manifest: manifest.clone(),
+                model: self.parts.models.find(model)?,
+                model_name: model.to_owned(),
+                system: context::system(manifest, &place, &tools).into(),
+                tools: tools.into(),
+                offers,
+            })
+        })
+    }
+
+    /// Returns the terms of a child: what its manifest asks for, and what it gets.
+    pub(crate) fn terms_of_child(&self, manifest: &Manifest, model: &str) -> Terms {
+        let prefix = self.prefix_of(&manifest.name, model, false);
+        let tools = prefix.map_or_else(|_| Vec::new(), |prefix| ids(&prefix.tools));
+        let chain = chain(&self.permissions, manifest);
+        terms(manifest, tools, &chain, &self.workspace, manifest.limits)
+    }
+}
+
+/// Returns the terms of a root.
+pub(crate) fn terms_of_root(parts: &Parts, manifest: &Manifest, workspace: &str) -> Terms {
+    let offered = offered(parts, manifest, true);
+    let tools = offered.iter().map(|(spec, _)| spec.id.clone()).collect();
+    let granted = Permissions::empty().narrow(Layer::root_grant(workspace, None));
+    let chain = chain(&granted, manifest);
+    terms(manifest, tools, &chain, workspace, manifest.limits)
+}
+
+fn terms(
+    manifest: &Manifest,
+    tools: Vec<String>,
+    chain: &Permissions,
+    workspace: &str,
+    caps: Caps,
+) -> Terms {
+    Terms {
+        effort: manifest.effort,
+        context: manifest.context,
+        read_only: manifest.read_only,
+        missing_tools: manifest.tools.missing(&tools).cloned().collect(),
+        tools,
+        caps,
+        permissions: terms::summary(chain, workspace),
+    }
+}
+
+fn chain(above: &Permissions, manifest: &Manifest) -> Permissions {
+    let declared = manifest.permissions.as_deref();
+    let own = above.narrow(Layer::of_agent(&manifest.name, declared));
+    match manifest.read_only {
+        true => own.narrow(Layer::read_only(&manifest.name)),
+        false => own,
+    }
+}
+
+fn ids(tools: &[ToolSpec]) -> Vec<String> {
+    tools.iter().map(|tool| tool.id.clone()).collect()
+}
+
+/// Returns what an agent may call: tools in the host's order, then the engine's own calls, whose ids
+/// are locked.
+fn offered(parts: &Parts, manifest: &Manifest, is_root: bool) -> Vec<(ToolSpec, Offer)> {
+    let wanted = &manifest.tools;
+    let tools = parts.tools.tools().into_iter();
+    let tools = tools.filter(|tool| {
+        let id = tool.spec().id.as_str();
+        ![TODO, TASK].contains(&id) && tool.reach().includes(is_root, wanted.names(id))
+    });
+    let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
+    let spawnable = parts.registry.for_agents();
+    let task = task::spec(spawnable.filter(|agent| manifest.may_spawn(&agent.name)));
+    let own = [
+        (todo::spec(), Callable::Engine(EngineCall::Todo)),
+        (task, Callable::Engine(EngineCall::Task)),
+    ];
+    let offer = |(spec, callable)| {
+        let schema = parts.tools.schema(&spec);
+        (spec, Offer { callable, schema })
+    };
+    let all = tools.chain(own).filter(|(spec, _)| wanted.has(&spec.id));
+    all.map(offer).collect()
+}
