@@ -146,6 +146,7 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
         model: "instant".to_owned(),
         workspace: "/w".to_owned(),
         date: "2026-11-15".to_owned(),
+        caps: offshoot_types::caps::Caps::default(),
         metadata: None,
         prompt: Some(prompt),
     };
@@ -153,7 +154,7 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
         id: CommandId::new(Clock.new_id()),
         tree: tree.clone(),
         agent: id.clone(),
-        order: Order::Open(opening),
+        order: Order::open(opening),
     };
     runtime.command(command).await.expect("open");
     let mut updates = runtime.subscribe(&tree, Pos::ZERO).await;

@@ -16,8 +16,10 @@ use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, broadcast};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::limits::Limits;
 use crate::next::{self, Next};
@@ -46,6 +48,8 @@ pub(crate) struct Board {
     scratch: Option<Scratch>,
     /// Fires when somebody answered something.
     pub(crate) answered: Notify,
+    /// Fires when a step gives back what it had reserved.
+    pub(crate) freed: Notify,
     /// Fires when agents were stirred: the session has to look.
     pub(crate) stirred: Notify,
 }
@@ -60,6 +64,8 @@ pub(crate) struct State {
     concerned: Vec<AgentId>,
     /// Children that are planned and not committed yet; they count against the descendants.
     planned: usize,
+    /// What steps under way may still use.
+    pub(crate) reserved: Reserved,
     /// By definition, model and version of the tools.
     prefixes: BTreeMap<PrefixKey, Arc<Prefix>>,
     partials: BTreeMap<AgentId, Partial>,
@@ -114,6 +120,7 @@ impl Board {
             runnable: BTreeSet::new(),
             concerned: Vec::new(),
             planned: 0,
+            reserved: Reserved::default(),
             prefixes: BTreeMap::new(),
             partials: BTreeMap::new(),
             outputs: BTreeMap::new(),
@@ -142,6 +149,7 @@ impl Board {
             live: broadcast::Sender::new(LIVE_BACKLOG),
             scratch,
             answered: Notify::new(),
+            freed: Notify::new(),
             stirred: Notify::new(),
         }
     }
@@ -275,6 +283,9 @@ impl Board {
     /// Publishes what a call says while it runs, and keeps the end of it for who joins later.
     pub(crate) fn output(&self, agent: &AgentId, call: &CallId, text: &str) {
         let mut state = self.state();
+        if let Some(node) = state.nodes.get_mut(agent) {
+            node.progress = Instant::now();
+        }
         let key = (agent.clone(), call.clone());
         let offset = state.outputs.entry(key).or_default().take(text);
         self.publish(Update::Output(Output {
@@ -288,9 +299,11 @@ impl Board {
     /// Notes what an agent does now.
     pub(crate) fn set_activity(&self, agent: &AgentId, activity: Activity) {
         let mut state = self.state();
-        if let Some(node) = state.nodes.get_mut(agent)
-            && node.activity != activity
-        {
+        let Some(node) = state.nodes.get_mut(agent) else {
+            return;
+        };
+        node.progress = Instant::now();
+        if node.activity != activity {
             node.activity = activity.clone();
             self.publish(Update::Activity(agent.clone(), activity));
         }
@@ -486,6 +499,11 @@ impl State {
         granted
     }
 
+    /// Returns how many children are about to exist.
+    pub(crate) fn planned(&self) -> usize {
+        self.planned
+    }
+
     /// Returns how a run ended, if it has.
     pub(crate) fn settlement(&self, run: &RunId) -> Option<Arc<Settlement>> {
         self.tree
@@ -665,6 +683,7 @@ impl State {
             promote: None,
             answers: BTreeMap::new(),
             activity: Activity::Resting,
+            progress: Instant::now(),
             infancy,
             read_only,
         };

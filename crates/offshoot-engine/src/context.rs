@@ -11,10 +11,11 @@ use std::sync::Arc;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{CALLER_LINE, Caller, Manifest};
 use offshoot_types::message::{Arguments, AssistantPart, Call};
-use offshoot_types::model::{Asker, CallOutcome, Model, Request, RequestMessage, ToolChoice};
+use offshoot_types::model::{Asker, CallOutcome, Model, Request, RequestMessage};
 use offshoot_types::tool::{Tool, ToolSpec};
 use offshoot_types::transcript::{Item, Ready, Step};
 
+use crate::caps::Grant;
 use crate::sabotage::{Bug, planted};
 use crate::schema::Schema;
 use crate::settle;
@@ -116,24 +117,29 @@ fn push_section(text: &mut String, title: &str, body: &str) {
 /// Builds the request for one step.
 pub(crate) fn request(
     prefix: &Prefix,
-    transcript: Ready<'_>,
+    messages: Vec<RequestMessage>,
     from: Asker,
-    choice: ToolChoice,
+    grant: &Grant,
 ) -> Request {
-    let mut messages = Vec::with_capacity(transcript.items().len() + 4);
-    for item in transcript.items() {
-        push_item(&mut messages, item);
-    }
     Request {
         from,
         model: prefix.model_name.clone(),
         system: prefix.system.clone(),
         tools: prefix.tools.clone(),
-        choice,
+        choice: grant.choice(),
         messages,
         temperature: prefix.manifest.temperature,
-        max_output_tokens: prefix.manifest.max_output_tokens,
+        max_output_tokens: grant.max_output.or(prefix.manifest.max_output_tokens),
     }
+}
+
+/// Renders what was said.
+pub(crate) fn messages(transcript: Ready<'_>) -> Vec<RequestMessage> {
+    let mut messages = Vec::with_capacity(transcript.items().len() + 4);
+    for item in transcript.items() {
+        push_item(&mut messages, item);
+    }
+    messages
 }
 
 fn push_item(messages: &mut Vec<RequestMessage>, item: &Item) {

@@ -10,6 +10,7 @@ use offshoot_types::manifest::names;
 use offshoot_types::message::{MAX_METADATA_BYTES, MAX_PROMPT_BYTES};
 
 use crate::runtime::{CommandError, Parts};
+use crate::scope;
 
 /// Refuses what no session could do.
 pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError> {
@@ -51,7 +52,25 @@ fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<
         .models
         .find(&opening.model)
         .map_err(|error| CommandError::Unknown(error.message))?;
-    Ok(())
+    check_price(parts, opening)
+}
+
+/// Refuses a cap on money that nobody could hold (R25).
+fn check_price(parts: &Parts, opening: &Opening) -> Result<(), CommandError> {
+    let Some(manifest) = parts.registry.get(&opening.definition) else {
+        return Ok(());
+    };
+    if scope::root_caps(parts, manifest, opening).cost.is_none() {
+        return Ok(());
+    }
+    let name = manifest.model.as_ref().unwrap_or(&opening.model);
+    match parts.models.find(name) {
+        Ok(model) if model.price().is_some() => Ok(()),
+        Ok(_) => Err(CommandError::Invalid(format!(
+            "the cost is capped and the price of {name} is not known; set its price or drop the cap"
+        ))),
+        Err(error) => Err(CommandError::Unknown(error.message)),
+    }
 }
 
 fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {

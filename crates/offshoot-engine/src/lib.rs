@@ -8,6 +8,7 @@
 mod agent;
 mod ask;
 mod board;
+mod caps;
 mod context;
 mod desk;
 mod door;
@@ -33,6 +34,7 @@ mod todo;
 mod toolbox;
 mod turn;
 mod update;
+mod watch;
 
 #[cfg(test)]
 mod sim;

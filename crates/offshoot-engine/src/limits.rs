@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use offshoot_types::caps::{Caps, Span};
+
 /// The host's limits on trees and turns.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -15,8 +17,10 @@ pub struct Limits {
     pub slots: usize,
     /// Turns in a row that mail may start without a prompt (`next`).
     pub wakes: u32,
-    /// Model requests of a spawned run whose manifest says nothing (`turn`). A root has no such limit.
-    pub steps: u32,
+    /// What a root's runs may use where their manifest says nothing (`caps`, `watch`).
+    pub root: Caps,
+    /// What spawned runs may use where their manifest says nothing.
+    pub spawned: Caps,
     /// Tries of one step before a model's failure ends the turn (`turn`).
     pub attempts: u32,
     /// How long a cancelled tool may take to end before it is dropped (`scheduler`).
@@ -36,7 +40,13 @@ impl Default for Limits {
             descendants: 256,
             slots: 16,
             wakes: 32,
-            steps: 16,
+            root: Caps::default(),
+            spawned: Caps {
+                steps: Some(16),
+                time: Some(Span::secs(60 * 60)),
+                stall: Some(Span::secs(5 * 60)),
+                ..Caps::default()
+            },
             attempts: 3,
             grace: Duration::from_secs(2),
             poll: Duration::from_secs(1),

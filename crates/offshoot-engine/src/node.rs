@@ -12,6 +12,7 @@ use offshoot_types::id::CallId;
 use offshoot_types::permission::Permissions;
 use offshoot_types::settlement::CancelledBy;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::scratch::Scratch;
@@ -35,6 +36,8 @@ pub(crate) struct Node {
     /// Answers to what its calls ask, until they are taken.
     pub(crate) answers: BTreeMap<CallId, Ordered>,
     pub(crate) activity: Activity,
+    /// When it last gave a sign of progress.
+    pub(crate) progress: Instant,
     /// A newborn's own entries, until its actor takes them; saves reading them back.
     pub(crate) infancy: Option<Vec<Arc<Entry>>>,
     /// Whether its calls are held to reading.

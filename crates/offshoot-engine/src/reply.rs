@@ -256,11 +256,13 @@ impl<'a> Step<'a> {
             self.parts
                 .retain(|part| !matches!(part, AssistantPart::Call(_)));
         }
+        let price = self.prefix.model.price();
         AssistantMessage {
             id: self.id,
             parts: self.parts,
             model: self.model,
             usage: self.usage,
+            cost: price.map(|price| price.of(&self.usage)),
             stop,
         }
     }

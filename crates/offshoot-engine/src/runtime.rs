@@ -490,7 +490,7 @@ impl Inner {
             layer: Layer::of_agent(&opening.definition, permissions),
             inspectable: true,
             terms: manifest.map_or_else(Terms::default, |manifest| {
-                scope::terms_of_root(&self.parts, manifest, &opening.workspace)
+                scope::terms_of_root(&self.parts, manifest, opening)
             }),
             metadata: opening.metadata.clone(),
         }

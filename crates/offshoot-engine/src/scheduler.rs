@@ -74,7 +74,7 @@ impl Finished {
 }
 
 impl Plan {
-    /// Judges every call of a message. What is decided at once goes into the batch with the message.
+    /// Judges every call of a message. What is decided at once goes into the batch, behind the message.
     pub(crate) fn judge(
         agent: &Agent,
         prefix: &Prefix,
@@ -83,6 +83,7 @@ impl Plan {
         batch: &mut Batch,
     ) -> Self {
         let mut plan = Self::default();
+        batch.own(Event::Replied(reply.clone()));
         for call in reply.calls() {
             if let Err(outcome) = plan.admit(agent, prefix, call, processed, batch) {
                 let call = call.id.clone();

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
+use offshoot_types::command::Opening;
 use offshoot_types::manifest::Manifest;
 use offshoot_types::model::{ModelError, ModelErrorKind};
 use offshoot_types::permission::{Layer, Permissions};
@@ -68,17 +69,31 @@ impl Agent {
         let prefix = self.prefix_of(&manifest.name, model, false);
         let tools = prefix.map_or_else(|_| Vec::new(), |prefix| ids(&prefix.tools));
         let chain = chain(&self.permissions, manifest);
-        terms(manifest, tools, &chain, &self.workspace, manifest.limits)
+        let caps = manifest.limits.or(self.board.limits.spawned);
+        terms(manifest, tools, &chain, &self.workspace, caps)
     }
 }
 
 /// Returns the terms of a root.
-pub(crate) fn terms_of_root(parts: &Parts, manifest: &Manifest, workspace: &str) -> Terms {
+pub(crate) fn terms_of_root(parts: &Parts, manifest: &Manifest, opening: &Opening) -> Terms {
+    let workspace = &opening.workspace;
     let offered = offered(parts, manifest, true);
     let tools = offered.iter().map(|(spec, _)| spec.id.clone()).collect();
     let granted = Permissions::empty().narrow(Layer::root_grant(workspace, None));
     let chain = chain(&granted, manifest);
-    terms(manifest, tools, &chain, workspace, manifest.limits)
+    terms(
+        manifest,
+        tools,
+        &chain,
+        workspace,
+        root_caps(parts, manifest, opening),
+    )
+}
+
+/// Returns what a root's runs may use: what its manifest or the host says, and no more than whoever
+/// opens it.
+pub(crate) fn root_caps(parts: &Parts, manifest: &Manifest, opening: &Opening) -> Caps {
+    manifest.limits.or(parts.limits.root).narrow(opening.caps)
 }
 
 fn terms(

@@ -9,6 +9,7 @@ use offshoot_types::id::{AgentId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::StopReason;
 use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::report::Report;
 use offshoot_types::settlement::{CancelledBy, PartialReason, Settlement, Status};
 use offshoot_types::tree::{Agent, Tally};
 use serde_json::json;
@@ -36,7 +37,7 @@ pub(crate) fn status(tally: &Tally, stopped: Option<CancelledBy>) -> Status {
         Some(TurnEnd::HandedBack(cap)) if tally.spoke => {
             Status::Partial(PartialReason::Budget(*cap))
         }
-        Some(TurnEnd::HandedBack(cap)) => Status::BudgetExhausted(*cap),
+        Some(TurnEnd::HandedBack(cap) | TurnEnd::Exhausted(cap)) => Status::BudgetExhausted(*cap),
         Some(TurnEnd::Finished) | None if tally.unheard => Status::Partial(PartialReason::Wakes),
         Some(TurnEnd::Finished) | None => finished(tally),
     }
@@ -57,12 +58,13 @@ fn finished(tally: &Tally) -> Status {
 /// Returns the record of a run that ends now.
 pub(crate) fn settlement(tally: &Tally, status: Status, now: Timestamp) -> Settlement {
     Settlement {
-        status,
         output: tally.text.clone(),
-        output_path: None,
         usage: tally.usage,
         steps: tally.steps,
+        cost: tally.cost,
         duration_ms: now.get().saturating_sub(tally.started.get()),
+        report: tally.text.as_deref().and_then(Report::parse).map(Box::new),
+        ..Settlement::new(status)
     }
 }
 
@@ -85,7 +87,7 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
             format!("agent {definition} was aborted by parent"),
         ),
         (
-            Status::Cancelled(CancelledBy::User)
+            Status::Cancelled(CancelledBy::User | CancelledBy::Parent)
             | Status::Failed { .. }
             | Status::BudgetExhausted(_)
             | Status::Denied { .. }
@@ -101,6 +103,9 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
     extra.insert("settlement", &settlement.status.word());
     extra.insert("usage", &settlement.usage);
     extra.insert("turns", &settlement.steps);
+    if let Some(cost) = settlement.cost {
+        extra.insert("cost_usd", &cost);
+    }
     outcome
 }
 

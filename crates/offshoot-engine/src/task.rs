@@ -97,6 +97,7 @@ pub(crate) fn plan(
         );
         return Err(Outcome::error(ErrorKind::Depth, text));
     }
+    check_caps(agent, &manifest)?;
     if agent.board.state().plan_children(1, &agent.board.limits) == 0 {
         let text = format!(
             "cannot spawn {}: this session has {} live agents, which is its limit; wait for some to end",
@@ -121,6 +122,37 @@ pub(crate) fn plan(
         });
     }
     Ok(child)
+}
+
+/// Refuses a child that a cap above it has no place for, or whose cost nobody could count.
+fn check_caps(agent: &Agent, manifest: &Manifest) -> Result<(), Outcome> {
+    let limits = &agent.board.limits;
+    let state = agent.board.state();
+    if let Some(cap) = state.is_full(&agent.id, limits) {
+        let text = format!(
+            "cannot spawn {}: at most {cap} agents may live below one above it, and they do; wait for \
+             some to end",
+            manifest.name
+        );
+        return Err(Outcome::error(ErrorKind::Caps, text));
+    }
+    let counted = manifest.limits.cost.is_some() || state.counts_money(&agent.id, limits);
+    drop(state);
+    let model = manifest.model.as_ref().unwrap_or(&agent.model);
+    // A model that is not there is told as such by the child's own run.
+    let unknown = agent
+        .parts
+        .models
+        .find(model)
+        .is_ok_and(|model| model.price().is_none());
+    if counted && unknown {
+        let text = format!(
+            "cannot spawn {}: its cost is capped and the price of {model} is not known",
+            manifest.name
+        );
+        return Err(Outcome::error(ErrorKind::Caps, text));
+    }
+    Ok(())
 }
 
 fn parse(arguments: &RawJson) -> Result<Arguments, Outcome> {

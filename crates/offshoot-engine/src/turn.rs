@@ -11,14 +11,15 @@ use std::sync::Arc;
 use offshoot_types::event::{Entry, Event, TurnEnd};
 use offshoot_types::id::RunNo;
 use offshoot_types::message::{AssistantMessage, AssistantPart, StopReason};
-use offshoot_types::model::{Asker, ModelError, ModelErrorKind, ToolChoice};
+use offshoot_types::model::{Asker, ModelError, ModelErrorKind};
 use offshoot_types::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::context::{self, Prefix};
+use crate::caps::{self, Admitted, Grant};
+use crate::context;
 use crate::log::Batch;
 use crate::node::Node;
 use crate::reply::{self, Reply};
@@ -32,6 +33,8 @@ pub(crate) struct Over {
     /// What the model said last, and is not in the log yet.
     said: Option<AssistantMessage>,
     how: TurnEnd,
+    /// What was reserved for that: booked with it, and not given back before.
+    _held: Option<Grant>,
 }
 
 /// Runs the open turn of an agent to its end.
@@ -40,54 +43,73 @@ pub(crate) async fn run(
     mut transcript: Transcript,
     cancel: CancellationToken,
 ) -> Result<Over, StoreError> {
-    let over = |transcript, said, how| {
+    let over = |transcript, said, how, held| {
         Ok(Over {
             transcript,
             said,
             how,
+            _held: held,
         })
     };
     let prefix = match agent.prefix() {
         Ok(prefix) => prefix,
-        Err(error) => return over(transcript, None, failed(error)),
+        Err(error) => return over(transcript, None, failed(error), None),
     };
     let mut rank = Rank::Admitting;
+    // The cap that a step ran into: the next one hands back.
+    let mut reached: Option<Cap> = None;
     loop {
-        let (step, last) = agent.step(&prefix);
-        let choice = if last {
-            ToolChoice::None
-        } else {
-            ToolChoice::Auto
-        };
         let Some(ready) = transcript.ready() else {
             return Err(broken("a step with an open call"));
         };
-        let request = context::request(&prefix, ready, agent.asker(step), choice);
-
-        let message = match reply::ask(&agent, &prefix, request, &transcript, rank, &cancel).await {
-            Reply::Whole(message) => message,
-            Reply::Cancelled(said) => return over(transcript, Some(said), agent.aborted()),
-            Reply::Failed(said, error) => return over(transcript, Some(said), failed(error)),
+        let messages = context::messages(ready);
+        let size = caps::bytes(&prefix, &messages);
+        let grant = match agent.admit(&prefix, size, reached, &cancel).await {
+            Admitted::Step(grant) => grant,
+            Admitted::Nothing(cap) => return over(transcript, None, TurnEnd::Exhausted(cap), None),
+            Admitted::Cancelled => return over(transcript, None, agent.aborted(), None),
         };
-        if last || message.calls().next().is_none() {
-            let how = if last {
-                TurnEnd::HandedBack(Cap::Steps)
-            } else {
-                TurnEnd::Finished
-            };
-            return over(transcript, Some(message), how);
-        }
+        let request = context::request(&prefix, messages, agent.asker(), &grant);
+        let last = grant.last;
 
-        let mut batch = Batch::default();
-        batch.own(Event::Replied(message.clone()));
-        let plan = Plan::judge(&agent, &prefix, &message, &agent.processed(), &mut batch);
-        follow(&mut transcript, agent.log.append(batch).await?)?;
-        follow(&mut transcript, plan.run(&agent, &cancel).await?)?;
-
-        if cancel.is_cancelled() {
-            return over(transcript, None, agent.aborted());
-        }
-        rank = Rank::Resuming;
+        let work = cancel.child_token();
+        let asked = reply::ask(&agent, &prefix, request, &transcript, rank, &work);
+        let (reply, cap) = agent.within(last, &work, Box::pin(asked)).await;
+        let (said, how) = match (reply, cap, last) {
+            (Reply::Whole(message), _, Some(last)) => (message, TurnEnd::HandedBack(last)),
+            (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
+                (message, TurnEnd::Finished)
+            }
+            (Reply::Whole(message), _, None) => {
+                let mut batch = Batch::default();
+                let plan = Plan::judge(&agent, &prefix, &message, &agent.processed(), &mut batch);
+                follow(&mut transcript, agent.log.append(batch).await?)?;
+                drop(grant);
+                let work = cancel.child_token();
+                let ran = Box::pin(plan.run(&agent, &work));
+                let (entries, cap) = agent.within(None, &work, ran).await;
+                follow(&mut transcript, entries?)?;
+                if cancel.is_cancelled() {
+                    return over(transcript, None, agent.aborted(), None);
+                }
+                (reached, rank) = (cap, Rank::Resuming);
+                continue;
+            }
+            (Reply::Cancelled(said), Some(cap), None) if !cancel.is_cancelled() => {
+                if !said.is_empty() {
+                    let entries = agent.log.append(vec![Event::Replied(said)]).await?;
+                    follow(&mut transcript, entries)?;
+                }
+                reached = Some(cap);
+                continue;
+            }
+            (Reply::Cancelled(said), Some(_), Some(last)) if !cancel.is_cancelled() => {
+                (said, TurnEnd::HandedBack(last))
+            }
+            (Reply::Cancelled(said), _, _) => (said, agent.aborted()),
+            (Reply::Failed(said, error), _, _) => (said, failed(error)),
+        };
+        return over(transcript, Some(said), how, Some(grant));
     }
 }
 
@@ -100,6 +122,7 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
         mut transcript,
         said,
         how,
+        _held,
     } = over;
     let mut events = Vec::new();
     if let Some(mut message) = said
@@ -192,27 +215,18 @@ impl Agent {
         Some((run, settlement))
     }
 
-    fn asker(&self, step: u32) -> Asker {
-        Asker {
-            agent: self.id.clone(),
-            definition: self.definition.clone(),
-            depth: self.depth,
-            step,
-        }
-    }
-
-    /// Returns the number of the next step of the run, and whether it is the last that is allowed.
-    fn step(&self, prefix: &Prefix) -> (u32, bool) {
+    /// Returns who asks, and the number of the next step of the run.
+    fn asker(&self) -> Asker {
         let state = self.board.state();
         let steps = state
             .tree
             .agent(&self.id)
             .map_or(0, |agent| agent.tally.steps);
-        let cap = match (prefix.manifest.limits.steps, self.depth) {
-            (Some(cap), _) => cap,
-            (None, 0) => u32::MAX,
-            (None, _) => self.board.limits.steps,
-        };
-        (steps + 1, steps.saturating_add(1) > cap)
+        Asker {
+            agent: self.id.clone(),
+            definition: self.definition.clone(),
+            depth: self.depth,
+            step: steps + 1,
+        }
     }
 }

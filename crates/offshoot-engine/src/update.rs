@@ -69,6 +69,8 @@ pub enum Activity {
     Resting,
     /// Waits for a slot of its tree.
     Slot,
+    /// Waits until a step of another agent gives back room in a cap that both are under.
+    Budget,
     /// Waits for the first byte of the model's answer.
     FirstByte,
     /// The model is answering.

@@ -35,6 +35,19 @@ pub struct Caps {
 }
 
 impl Caps {
+    /// Returns the smaller of each.
+    #[must_use]
+    pub fn narrow(self, others: Self) -> Self {
+        Self {
+            steps: least(self.steps, others.steps),
+            tokens: least(self.tokens, others.tokens),
+            cost: least(self.cost, others.cost),
+            time: least(self.time, others.time),
+            stall: least(self.stall, others.stall),
+            descendants: least(self.descendants, others.descendants),
+        }
+    }
+
     /// Returns these, and where they say nothing the others.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
@@ -46,6 +59,14 @@ impl Caps {
             stall: self.stall.or(others.stall),
             descendants: self.descendants.or(others.descendants),
         }
+    }
+}
+
+/// Returns the smaller of two caps; none is larger than any.
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

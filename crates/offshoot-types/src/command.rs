@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::caps::Caps;
 use crate::id::{AgentId, CallId, CommandId, MessageId, TreeId};
 use crate::json::RawJson;
 use crate::settlement::Settlement;
@@ -29,7 +30,7 @@ pub struct Command {
 pub enum Order {
     /// Create the session. The command's agent is its root, with an id as `AgentId::from_client`
     /// takes it.
-    Open(Opening),
+    Open(Box<Opening>),
     /// Ask something; queued while the agent is busy.
     Prompt(Prompt),
     /// Stop.
@@ -40,6 +41,13 @@ pub enum Order {
     Answer(Answer),
     /// Go on with whatever is queued or waiting; what opening a session does.
     Resume,
+}
+
+impl Order {
+    /// Creates a session.
+    pub fn open(opening: Opening) -> Self {
+        Self::Open(Box::new(opening))
+    }
 }
 
 /// A new session.
@@ -53,6 +61,9 @@ pub struct Opening {
     pub workspace: String,
     /// The date to show in prompts.
     pub date: String,
+    /// What its runs may use at most, whatever its manifest says.
+    #[serde(default)]
+    pub caps: Caps,
     /// What the host attached; at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,

@@ -186,6 +186,8 @@ pub enum TurnEnd {
     Finished,
     /// A cap was reached; the last step was the one to hand back what there was.
     HandedBack(Cap),
+    /// A cap was reached, and there was no room for a step to hand anything back.
+    Exhausted(Cap),
     /// Somebody stopped it.
     Aborted(CancelledBy),
     /// It could not go on.

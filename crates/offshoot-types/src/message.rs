@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::caps::Money;
 use crate::id::{CallId, MessageId};
 use crate::json::RawJson;
 
@@ -52,6 +53,9 @@ pub struct AssistantMessage {
     /// Tokens of this step.
     #[serde(default)]
     pub usage: Usage,
+    /// What they cost, where the price was known then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
     /// Why the model stopped.
     pub stop: StopReason,
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_core::stream::BoxStream;
 
 use crate::cancel::Cancel;
+use crate::caps::Price;
 use crate::id::{AgentId, CallId};
 use crate::json::RawJson;
 use crate::message::{Arguments, AssistantPart, StopReason, Usage};
@@ -26,6 +27,11 @@ pub trait Model: Send + Sync {
         request: Request,
         cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>>;
+
+    /// Returns what its tokens cost; `None` when nobody has said.
+    fn price(&self) -> Option<Price> {
+        None
+    }
 }
 
 /// The models there are, by `PROVIDER/NAME`.

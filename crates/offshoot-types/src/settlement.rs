@@ -7,7 +7,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::caps::Money;
+use crate::json::RawJson;
 use crate::message::Usage;
+use crate::report::Report;
 
 /// The record of a run's end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +33,36 @@ pub struct Settlement {
     /// From its first turn to its end.
     #[serde(default)]
     pub duration_ms: u64,
+    /// What its own steps cost, where the model's price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// The five fields of its report, if its last text has them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<Report>>,
+    /// Its answer as a value that fits its output schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<RawJson>,
+    /// Files that it really changed, by the journal; of many, the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+impl Settlement {
+    /// The record of a run that did nothing and ended so.
+    pub fn new(status: Status) -> Self {
+        Self {
+            status,
+            output: None,
+            output_path: None,
+            usage: Usage::default(),
+            steps: 0,
+            duration_ms: 0,
+            cost: None,
+            report: None,
+            value: None,
+            files: Vec::new(),
+        }
+    }
 }
 
 /// How a run ended.
@@ -77,6 +110,8 @@ pub enum PartialReason {
     Budget(Cap),
     /// Mail woke it too often without a human.
     Wakes,
+    /// Its answer does not fit its output schema, also not the second time.
+    Schema,
 }
 
 /// Why a run could not go on.
@@ -99,6 +134,8 @@ pub enum CancelledBy {
     User,
     /// A run above it was cancelled.
     Ancestor,
+    /// An agent above it asked for this run.
+    Parent,
     /// The process is leaving in good order.
     Shutdown,
 }
@@ -109,6 +146,27 @@ pub enum CancelledBy {
 pub enum Cap {
     /// Model requests.
     Steps,
+    /// Tokens.
+    Tokens,
+    /// Money.
+    Cost,
+    /// Wall time.
+    Time,
+    /// Wall time without a sign of progress.
+    Stall,
+}
+
+impl Cap {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::Time => "time",
+            Self::Stall => "stall",
+        }
+    }
 }
 
 impl Status {
@@ -144,26 +202,25 @@ impl Status {
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::Completed => None,
-            Self::Partial(reason) => Some(
-                match reason {
-                    PartialReason::NoAnswer => "it ended without an answer",
-                    PartialReason::Length => "the model reached its output limit",
-                    PartialReason::Refusal => "the model refused",
-                    PartialReason::Budget(Cap::Steps) => "budget: steps",
-                    PartialReason::Wakes => "woken too often without a human",
-                }
-                .to_owned(),
-            ),
+            Self::Partial(reason) => Some(match reason {
+                PartialReason::NoAnswer => "it ended without an answer".to_owned(),
+                PartialReason::Length => "the model reached its output limit".to_owned(),
+                PartialReason::Refusal => "the model refused".to_owned(),
+                PartialReason::Budget(cap) => format!("budget: {}", cap.word()),
+                PartialReason::Wakes => "woken too often without a human".to_owned(),
+                PartialReason::Schema => "its answer does not fit its schema".to_owned(),
+            }),
             Self::Failed { message, .. } => Some(message.clone()),
             Self::Cancelled(by) => Some(
                 match by {
                     CancelledBy::User => "cancelled by the user",
                     CancelledBy::Ancestor => "aborted by parent",
+                    CancelledBy::Parent => "cancelled by an agent above it",
                     CancelledBy::Shutdown => "cancelled because offshoot is shutting down",
                 }
                 .to_owned(),
             ),
-            Self::BudgetExhausted(Cap::Steps) => Some("budget exhausted: steps".to_owned()),
+            Self::BudgetExhausted(cap) => Some(format!("budget exhausted: {}", cap.word())),
             Self::Denied { reason } => Some(reason.clone()),
             Self::Lost { why } => Some(why.clone()),
         }

@@ -9,9 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use crate::caps::Money;
 use crate::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
-use crate::message::{StopReason, Usage};
+use crate::message::{AssistantMessage, StopReason, Usage};
 use crate::permission::{Grant, Need, Rule};
 use crate::settlement::Settlement;
 
@@ -56,6 +57,10 @@ pub struct Agent {
     pub paused: bool,
     /// What the open run has used and said.
     pub tally: Tally,
+    /// What it has used since its run opened, everything below it included.
+    pub spent: Spent,
+    /// How large its conversation is, in tokens, as the provider counted last.
+    pub context: u64,
     last_completion: Option<MessageId>,
     prompts: HashSet<MessageId>,
 }
@@ -102,6 +107,15 @@ pub struct Run {
     pub delivered: bool,
 }
 
+/// What counts against caps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Tokens of every kind.
+    pub tokens: u64,
+    /// Money, as far as prices were known.
+    pub cost: Money,
+}
+
 /// What the open run of an agent has used and said.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -111,6 +125,8 @@ pub struct Tally {
     pub steps: u32,
     /// Their tokens.
     pub usage: Usage,
+    /// What they cost, as far as prices were known.
+    pub cost: Option<Money>,
     /// Its last text.
     pub text: Option<String>,
     /// Whether its last message had text.
@@ -132,6 +148,9 @@ impl Tally {
             Event::Replied(message) => {
                 self.steps += 1;
                 self.usage += message.usage;
+                if let Some(cost) = message.cost {
+                    self.cost = Some(self.cost.unwrap_or_default().plus(cost));
+                }
                 self.stop = Some(message.stop);
                 let text = message.text();
                 self.spoke = text.is_some();
@@ -238,6 +257,19 @@ impl Tree {
             }
         }
         order
+    }
+
+    /// Returns an agent and everybody above it, up to the root.
+    pub fn path<'a>(&'a self, id: &'a AgentId) -> Vec<&'a AgentId> {
+        let mut path = Vec::new();
+        let mut at = self.agents.get_key_value(id);
+        while let Some((id, agent)) = at {
+            path.push(id);
+            at = agent
+                .parent()
+                .and_then(|parent| self.agents.get_key_value(&parent.agent));
+        }
+        path
     }
 
     /// Finds a run.
@@ -366,8 +398,8 @@ impl Tree {
             Event::Decided {
                 grant: Some(grant), ..
             } => self.grants.push(grant.clone()),
+            Event::Replied(message) => self.take_spent(&entry.agent, message),
             Event::Prompted(_)
-            | Event::Replied(_)
             | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
@@ -390,6 +422,17 @@ impl Tree {
         self.agents.insert(id.clone(), Agent::born(spawned.clone()));
     }
 
+    /// What an agent uses counts for every agent above it.
+    fn take_spent(&mut self, id: &AgentId, message: &AssistantMessage) {
+        let mut at = Some(id.clone());
+        while let Some(agent) = at.and_then(|id| self.agents.get_mut(&id)) {
+            let spent = &mut agent.spent;
+            spent.tokens = spent.tokens.saturating_add(message.usage.total());
+            spent.cost = spent.cost.plus(message.cost.unwrap_or_default());
+            at = agent.parent().map(|parent| parent.agent.clone());
+        }
+    }
+
     /// The first turn of a run opens it.
     fn take_opened(&mut self, id: &AgentId, run: RunNo) {
         let Some(agent) = self.agents.get_mut(id) else {
@@ -403,6 +446,7 @@ impl Tree {
             delivered: false,
         });
         agent.tally = Tally::default();
+        agent.spent = Spent::default();
         let above = agent.parent().map(|parent| parent.agent.clone());
         self.open_runs += 1;
         if let Some(above) = above.and_then(|id| self.agents.get_mut(&id)) {
@@ -465,6 +509,8 @@ impl Agent {
             turn: None,
             paused: false,
             tally: Tally::default(),
+            spent: Spent::default(),
+            context: 0,
             last_completion: None,
             prompts: HashSet::new(),
         }
@@ -616,6 +662,10 @@ impl Agent {
                 });
             }
             Event::Replied(message) => {
+                // One that was cut does not say.
+                if message.usage != Usage::default() {
+                    self.context = message.usage.total();
+                }
                 self.calls = message
                     .calls()
                     .enumerate()

@@ -54,7 +54,7 @@ impl Answers {
                 None
             }
             Event::TurnEnded { end, .. } => match end {
-                TurnEnd::Finished | TurnEnd::HandedBack(_) => {
+                TurnEnd::Finished | TurnEnd::HandedBack(_) | TurnEnd::Exhausted(_) => {
                     self.text.take().filter(|_| self.after.is_none())
                 }
                 TurnEnd::Aborted(_) | TurnEnd::Failed { .. } | TurnEnd::Lost => None,

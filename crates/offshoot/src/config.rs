@@ -143,7 +143,7 @@ impl Settings {
                 Limit::Depth => limits.depth = *value,
                 Limit::Descendants => limits.descendants = *value as usize,
                 Limit::Slots => limits.slots = *value as usize,
-                Limit::Steps => limits.steps = *value,
+                Limit::Steps => limits.spawned.steps = Some(*value),
                 Limit::Wakes => limits.wakes = *value,
             }
         }
@@ -234,7 +234,7 @@ fn lowers_only(project: &Layer, user: &Layer) -> Result<(), Stop> {
                     Limit::Depth => usual.depth as usize,
                     Limit::Descendants => usual.descendants,
                     Limit::Slots => usual.slots,
-                    Limit::Steps => usual.steps as usize,
+                    Limit::Steps => usual.spawned.steps.unwrap_or_default() as usize,
                     Limit::Wakes => usual.wakes as usize,
                 };
                 (most, Source::Default.to_string())

@@ -427,11 +427,11 @@ impl Agent {
             }))
         };
         let why = match end {
-            TurnEnd::Finished | TurnEnd::HandedBack(_) => None,
+            TurnEnd::Finished | TurnEnd::HandedBack(_) | TurnEnd::Exhausted(_) => None,
             TurnEnd::Aborted(by) => {
                 let reason = match by {
                     CancelledBy::User => "user_initiated",
-                    CancelledBy::Ancestor => "parent_aborted",
+                    CancelledBy::Ancestor | CancelledBy::Parent => "parent_aborted",
                     CancelledBy::Shutdown => "shutdown",
                 };
                 Some(Body::Abort { reason })

@@ -11,7 +11,7 @@ use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::{Action, Need};
-use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
+use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 
 use crate::clock;
 
@@ -118,7 +118,7 @@ pub(crate) fn status(status: &Status) -> String {
     };
     harmless(&match status {
         // Their reasons say it in the same words.
-        Status::Cancelled(CancelledBy::User | CancelledBy::Shutdown)
+        Status::Cancelled(CancelledBy::User | CancelledBy::Parent | CancelledBy::Shutdown)
         | Status::BudgetExhausted(_) => reason,
         Status::Completed
         | Status::Partial(_)
@@ -262,9 +262,12 @@ fn result(outcome: &Outcome, length: Length) -> String {
 fn turn_end(end: &TurnEnd, length: Length) -> String {
     match end {
         TurnEnd::Finished => "finished".to_owned(),
-        TurnEnd::HandedBack(Cap::Steps) => "handed back: steps".to_owned(),
+        TurnEnd::HandedBack(cap) => format!("handed back: {}", cap.word()),
+        TurnEnd::Exhausted(cap) => format!("exhausted: {}", cap.word()),
         TurnEnd::Aborted(CancelledBy::User) => "aborted by the user".to_owned(),
-        TurnEnd::Aborted(CancelledBy::Ancestor) => "aborted by its parent".to_owned(),
+        TurnEnd::Aborted(CancelledBy::Ancestor | CancelledBy::Parent) => {
+            "aborted by its parent".to_owned()
+        }
         TurnEnd::Aborted(CancelledBy::Shutdown) => "aborted: shutting down".to_owned(),
         TurnEnd::Failed { message, .. } => format!("failed: {}", quote(message, length)),
         TurnEnd::Lost => "lost".to_owned(),

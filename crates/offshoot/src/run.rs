@@ -236,6 +236,7 @@ impl New {
             model: self.model,
             workspace: config::workspace(self.cwd.as_deref())?,
             date: clock::date(System.now()),
+            caps: offshoot_types::caps::Caps::default(),
             metadata: None,
             prompt: None,
         };
@@ -243,7 +244,7 @@ impl New {
             id: CommandId::new(System.new_id()),
             tree: tree.clone(),
             agent: self.id,
-            order: Order::Open(opening),
+            order: Order::open(opening),
         };
         logging::sent(&command);
         match runtime.command(command).await {

@@ -156,7 +156,7 @@ impl SimModel {
             return self.call();
         }
         if chance.one_in(30) {
-            return vec![end(StopReason::End)];
+            return vec![self.end(StopReason::End)];
         }
         self.say()
     }
@@ -167,7 +167,7 @@ impl SimModel {
         vec![
             Act::Give(Chunk::Text(head.to_owned())),
             Act::Give(Chunk::Text(tail.to_owned())),
-            end([StopReason::End, StopReason::End, StopReason::Length][self.chance.below(3)]),
+            self.end([StopReason::End, StopReason::End, StopReason::Length][self.chance.below(3)]),
         ]
     }
 
@@ -203,30 +203,29 @@ impl SimModel {
                 arguments,
             }));
         }
-        acts.push(end(StopReason::Calls));
+        acts.push(self.end(StopReason::Calls));
         acts
     }
 
     fn task(&self) -> serde_json::Value {
-        let agent = ["worker", "watched", "missing", "lead"][match self.chance.below(12) {
-            0..=7 => 0,
-            8 | 9 => 1,
-            10 => 2,
-            _ => 3,
-        }];
+        let agent = match self.chance.below(14) {
+            0..=7 => "worker",
+            8 | 9 => "watched",
+            10 | 11 => "thrifty",
+            12 => "missing",
+            _ => "lead",
+        };
         json!({ "subagent_type": agent, "prompt": "work", "background": self.chance.one_in(2) })
     }
-}
 
-fn end(stop: StopReason) -> Act {
-    Act::Give(Chunk::End {
-        stop,
-        usage: Usage {
-            input: 1,
-            output: 1,
+    fn end(&self, stop: StopReason) -> Act {
+        let usage = Usage {
+            input: 1 + self.chance.below(300) as u64,
+            output: 1 + self.chance.below(50) as u64,
             ..Usage::default()
-        },
-    })
+        };
+        Act::Give(Chunk::End { stop, usage })
+    }
 }
 
 /// A tool that takes a while, fails, or does not end before it is cancelled, or not even then.

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use offshoot_store::Backend;
+use offshoot_types::caps::{Caps, Span};
 use offshoot_types::command::{Opening, Order, Scope};
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry};
@@ -122,6 +123,7 @@ pub(super) struct World {
     pub(super) tree: TreeId,
     pub(super) processes: Vec<Process>,
     limits: Limits,
+    registry: Registry,
     asks: Asks,
     started: u32,
     deaths: u64,
@@ -149,11 +151,16 @@ impl World {
         let limits = Limits {
             slots: 1 + chance.below(3),
             wakes: 1 + chance.below(4) as u32,
-            steps: 2 + chance.below(3) as u32,
+            // Without a cap on time, what hangs does so for ever, unless it is stopped.
+            spawned: Caps {
+                steps: Some(2 + chance.below(3) as u32),
+                ..[Caps::default(), Limits::default().spawned][chance.below(2)]
+            },
             descendants: 3 + chance.below(8),
             depth: 2 + chance.below(4) as u32,
             ..Limits::default()
         };
+        let registry = registry(&chance);
         let asks = [Asks::Nobody, Asks::Yes, Asks::Somebody][chance.below(3)];
         Self {
             chance,
@@ -162,6 +169,7 @@ impl World {
             tree: TreeId::of(AgentId::new("root")),
             processes: Vec::new(),
             limits,
+            registry,
             asks,
             started: 0,
             deaths: 0,
@@ -178,11 +186,12 @@ impl World {
         }
         self.follow(0).await;
         let prompt = self.chance.one_in(2).then(|| self.words("go"));
-        let opening = Order::Open(Opening {
+        let opening = Order::open(Opening {
             definition: "lead".to_owned(),
             model: "sim".to_owned(),
             workspace: "/w".to_owned(),
             date: "2026-11-15".to_owned(),
+            caps: Caps::default(),
             metadata: None,
             prompt,
         });
@@ -321,7 +330,7 @@ impl World {
                 SimTool::tool("write", Effect::Write, chance.clone(), self.witness.clone()),
             ]
             .into(),
-            registry: registry(),
+            registry: self.registry.clone(),
             env: Arc::new(SimEnv(self.witness.clone())),
             limits: self.limits.clone(),
             asks: self.asks,
@@ -377,8 +386,18 @@ impl World {
     }
 }
 
-fn registry() -> Registry {
+fn registry(chance: &Chance) -> Registry {
     let mut registry = Registry::default();
+    registry.add(Manifest {
+        limits: Caps {
+            tokens: Some([0, 600, 2_000, 6_000][chance.below(4)]),
+            time: Some(Span::secs(1 + chance.below(60) as u64)),
+            stall: Some(Span::secs(1 + chance.below(10) as u64)),
+            descendants: Some(chance.below(3) as u32),
+            ..Caps::default()
+        },
+        ..Manifest::new("thrifty", Mode::Subagent, "Save.")
+    });
     registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
     registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
     registry.add(Manifest {

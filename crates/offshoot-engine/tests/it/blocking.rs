@@ -196,7 +196,7 @@ async fn sa_04_sa_05_sa_07_a_user_starts_primary_and_all_and_nothing_else() {
             id: CommandId::new(definition),
             tree: TreeId::of(agent.clone()),
             agent,
-            order: Order::Open(opening(definition)),
+            order: Order::open(opening(definition)),
         };
         let answer = stage.runtime.command(command).await;
         match answer {

@@ -26,7 +26,7 @@ async fn sa_41_a_childs_prompt_equals_that_of_a_top_level_run() {
     };
     stage
         .runtime
-        .command(command("open", Order::Open(opening("helper"))))
+        .command(command("open", Order::open(opening("helper"))))
         .await
         .unwrap();
     let prompt = Prompt {

@@ -174,7 +174,10 @@ async fn r29_who_waits_says_for_what() {
 #[tokio::test]
 async fn r26_at_its_last_step_a_child_hands_back_what_it_has() {
     let limits = Limits {
-        steps: 2,
+        spawned: offshoot_types::caps::Caps {
+            steps: Some(2),
+            ..Limits::default().spawned
+        },
         ..Limits::default()
     };
     let look = || call(&[("read", json!({ "path": "a" }))]);

@@ -10,6 +10,7 @@ mod abort;
 mod asks;
 mod background;
 mod blocking;
+mod caps;
 mod context;
 mod limits;
 mod permissions;

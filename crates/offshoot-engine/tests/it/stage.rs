@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex};
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use offshoot_engine::{Answer, Asks, Limits, Parts, Query, Runtime, Update};
+use offshoot_engine::{Activity, Answer, Asks, Limits, Parts, Query, Runtime, Update};
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
+use offshoot_types::caps::Price;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
@@ -114,6 +115,20 @@ impl Line {
         }
     }
 
+    /// Reports that it used so many tokens.
+    pub(crate) fn using(mut self, input: u64, output: u64) -> Self {
+        for act in &mut self.acts {
+            if let Ok(Chunk::End { usage, .. }) = act {
+                *usage = Usage {
+                    input,
+                    output,
+                    ..Usage::default()
+                };
+            }
+        }
+        self
+    }
+
     /// Waits at a gate before the first word.
     pub(crate) fn behind(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
@@ -132,9 +147,20 @@ impl Line {
 pub(crate) struct Script {
     lines: Arc<Mutex<BTreeMap<String, VecDeque<Line>>>>,
     requests: Arc<Mutex<Vec<Request>>>,
+    price: Option<Price>,
 }
 
 impl Script {
+    /// Says what a million tokens cost, in dollars.
+    pub(crate) fn priced(mut self, input: f64, output: f64) -> Self {
+        self.price = Some(Price {
+            input,
+            output,
+            ..Price::default()
+        });
+        self
+    }
+
     /// Adds the lines of a definition; agents of one definition take turns.
     pub(crate) fn part(self, definition: &str, lines: impl IntoIterator<Item = Line>) -> Self {
         let mut parts = self.lines.lock().unwrap();
@@ -197,19 +223,30 @@ impl Model for Script {
             });
         stream.boxed()
     }
+
+    fn price(&self) -> Option<Price> {
+        self.price
+    }
 }
 
-/// A clock that stands still and ids that count.
+/// A clock that stands still, or goes with that of the test, and ids that count.
 #[derive(Default)]
-pub(crate) struct Counter(AtomicU64);
+pub(crate) struct Counter {
+    ids: AtomicU64,
+    began: Option<tokio::time::Instant>,
+    /// Keeps the paused clock from running ahead while the store's thread is at work: it goes on
+    /// only when the test says so.
+    _held: Option<std::sync::mpsc::Sender<()>>,
+}
 
 impl Env for Counter {
     fn now(&self) -> Timestamp {
-        Timestamp::new(1_000)
+        let passed = self.began.map_or(0, |began| began.elapsed().as_millis());
+        Timestamp::new(1_000 + passed as u64)
     }
 
     fn new_id(&self) -> String {
-        format!("id-{}", self.0.fetch_add(1, Ordering::Relaxed))
+        format!("id-{}", self.ids.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -298,14 +335,37 @@ impl Stage {
         Self::cast(script, Limits::default(), Asks::Yes, cast).await
     }
 
+    /// As `with_agents`, but time goes by when the test lets it: for tests whose clock is paused.
+    pub(crate) async fn ticking(script: Script, cast: Vec<Manifest>) -> Self {
+        let (held, release) = std::sync::mpsc::channel();
+        #[allow(clippy::disallowed_methods, reason = "it ends with the stage")]
+        let _held = tokio::task::spawn_blocking(move || release.recv().ok());
+        let env = Counter {
+            began: Some(tokio::time::Instant::now()),
+            _held: Some(held),
+            ..Counter::default()
+        };
+        Self::set(script, Limits::default(), Asks::Yes, cast, env).await
+    }
+
     pub(crate) async fn cast(
         script: Script,
         limits: Limits,
         asks: Asks,
         cast: Vec<Manifest>,
     ) -> Self {
+        Self::set(script, limits, asks, cast, Counter::default()).await
+    }
+
+    async fn set(
+        script: Script,
+        limits: Limits,
+        asks: Asks,
+        cast: Vec<Manifest>,
+        env: Counter,
+    ) -> Self {
         let store = Arc::new(Handle::memory().unwrap());
-        let env = Arc::new(Counter::default());
+        let env = Arc::new(env);
         let runtime = runtime(&script, store.clone(), env.clone(), &limits, asks, &cast);
         let tree = TreeId::of(AgentId::new("root"));
         let stage = Self {
@@ -319,7 +379,7 @@ impl Stage {
             cast,
         };
         stage
-            .order(stage.root(), Order::Open(opening("lead")))
+            .order(stage.root(), Order::open(opening("lead")))
             .await;
         stage
     }
@@ -366,16 +426,18 @@ impl Stage {
     }
 
     pub(crate) async fn order(&self, agent: AgentId, order: Order) -> Receipt {
-        let id = CommandId::new(self.env.new_id());
-        self.runtime
-            .command(Command {
-                id,
-                tree: self.tree.clone(),
-                agent,
-                order,
-            })
-            .await
-            .unwrap()
+        self.order_in(&self.tree, agent, order).await
+    }
+
+    /// Sends an order to an agent of any session.
+    pub(crate) async fn order_in(&self, tree: &TreeId, agent: AgentId, order: Order) -> Receipt {
+        let command = Command {
+            id: CommandId::new(self.env.new_id()),
+            tree: tree.clone(),
+            agent,
+            order,
+        };
+        self.runtime.command(command).await.unwrap()
     }
 
     /// Opens another session beside the one on stage.
@@ -385,19 +447,23 @@ impl Stage {
             id: CommandId::new(self.env.new_id()),
             tree: TreeId::of(agent.clone()),
             agent,
-            order: Order::Open(opening("lead")),
+            order: Order::open(opening("lead")),
         };
         self.runtime.command(command).await.unwrap();
     }
 
-    pub(crate) async fn prompt(&self, agent: AgentId, text: &str) {
-        let prompt = Prompt {
+    /// Returns a prompt of some words.
+    pub(crate) fn words(&self, text: &str) -> Prompt {
+        Prompt {
             message: MessageId::new(self.env.new_id()),
             text: text.to_owned(),
             metadata: None,
-        };
+        }
+    }
+
+    pub(crate) async fn prompt(&self, agent: AgentId, text: &str) {
         assert_eq!(
-            self.order(agent, Order::Prompt(prompt)).await,
+            self.order(agent, Order::Prompt(self.words(text))).await,
             Receipt::Prompted
         );
     }
@@ -415,9 +481,46 @@ impl Stage {
         self.quiet().await;
     }
 
+    /// Lets time go by, second by second, and everybody do what they do in each.
+    pub(crate) async fn pass(&self, secs: u64) {
+        for _ in 0..secs {
+            tokio::time::advance(std::time::Duration::from_secs(1)).await;
+            for _ in 0..8 {
+                self.store.sessions().await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Asks the root and lets time go by until the tree is quiet.
+    pub(crate) async fn ask_and_wait(&self, text: &str) {
+        self.prompt(self.root(), text).await;
+        let mut quiet = std::pin::pin!(self.quiet());
+        while futures_util::FutureExt::now_or_never(quiet.as_mut()).is_none() {
+            self.pass(1).await;
+        }
+    }
+
     /// Waits until the tree is quiet.
     pub(crate) async fn quiet(&self) {
+        self.quiet_in(&self.tree).await;
+    }
+
+    /// Waits until an agent does or waits for something that the test looks for.
+    pub(crate) async fn until_activity(&self, wanted: impl Fn(&Activity) -> bool) {
         let mut updates = self.runtime.subscribe(&self.tree, Pos::ZERO).await;
+        loop {
+            if let Update::Activity(_, activity) = updates.next().await.unwrap()
+                && wanted(&activity)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Waits until any session is quiet.
+    pub(crate) async fn quiet_in(&self, tree: &TreeId) {
+        let mut updates = self.runtime.subscribe(tree, Pos::ZERO).await;
         loop {
             match updates.next().await.unwrap() {
                 Update::Idle => return,
@@ -600,6 +703,7 @@ pub(crate) fn opening(definition: &str) -> Opening {
         model: "script".to_owned(),
         workspace: "/w".to_owned(),
         date: "2026-11-15".to_owned(),
+        caps: offshoot_types::caps::Caps::default(),
         metadata: None,
         prompt: None,
     }

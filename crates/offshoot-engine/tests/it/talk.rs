@@ -163,7 +163,7 @@ async fn commands_that_make_no_sense_are_refused_in_one_sentence() {
     let mut again = crate::stage::opening("lead");
     let exists = stage
         .runtime
-        .command(command("root", Order::Open(again.clone())))
+        .command(command("root", Order::open(again.clone())))
         .await;
     assert!(
         matches!(exists, Err(CommandError::Invalid(_))),
@@ -172,7 +172,7 @@ async fn commands_that_make_no_sense_are_refused_in_one_sentence() {
     again.definition = "nobody".to_owned();
     let nobody = stage
         .runtime
-        .command(command("root", Order::Open(again)))
+        .command(command("root", Order::open(again)))
         .await;
     assert!(
         matches!(nobody, Err(CommandError::Unknown(_))),
@@ -199,7 +199,7 @@ async fn r15_a_session_opened_with_a_prompt_is_born_asked_and_at_work_in_one_com
             id: CommandId::new("open"),
             tree: tree.clone(),
             agent: agent.clone(),
-            order: Order::Open(opening),
+            order: Order::open(opening),
         })
     };
     let long = open("x".repeat(1024 * 1024 + 1)).await;
@@ -241,7 +241,7 @@ async fn a_session_whose_id_or_metadata_cannot_be_kept_is_not_opened_by_any_face
             id: CommandId::new(format!("open {id:.8} {metadata_bytes}")),
             tree: TreeId::of(root.clone()),
             agent: root,
-            order: Order::Open(Opening {
+            order: Order::open(Opening {
                 metadata: Some(RawJson::of(&"x".repeat(metadata_bytes - 2))),
                 ..crate::stage::opening("lead")
             }),

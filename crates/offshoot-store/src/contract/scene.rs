@@ -244,12 +244,12 @@ pub fn run(agent: &str, run: u32) -> RunId {
 
 fn settlement() -> Settlement {
     Settlement {
-        status: Status::Completed,
         output: Some("3 files".to_owned()),
         output_path: None,
         usage: usage(),
         steps: 1,
         duration_ms: 5,
+        ..Settlement::new(Status::Completed)
     }
 }
 
@@ -282,6 +282,7 @@ fn replied(message: &str, parts: Vec<AssistantPart>, stop: StopReason) -> Event 
         parts,
         model: "echo-1".to_owned(),
         usage: usage(),
+        cost: None,
         stop,
     })
 }

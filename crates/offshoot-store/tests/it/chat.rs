@@ -133,6 +133,7 @@ fn a_reply_has_a_part_for_every_block() {
             output: 2,
             ..Usage::default()
         },
+        cost: None,
         stop: StopReason::Calls,
     };
     let mut scene = Scene::opened("s");
@@ -188,6 +189,7 @@ fn a_session_that_spent_more_than_can_be_counted_goes_on() {
                 reasoning: 3,
                 ..Usage::default()
             },
+            cost: None,
             stop: StopReason::End,
         })
     };

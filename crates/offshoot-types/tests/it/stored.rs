@@ -123,6 +123,7 @@ fn blocks_of_providers_come_back_byte_for_byte() {
         ],
         model: "x".to_owned(),
         usage: Usage::default(),
+        cost: None,
         stop: StopReason::End,
     });
     let stored = serde_json::to_string(&message).unwrap();
@@ -199,12 +200,12 @@ fn every_end_of_a_turn_and_of_a_run_has_its_stored_form() {
     for (status, golden) in statuses {
         assert_eq!(serde_json::to_string(&status).unwrap(), golden);
         let record = Settlement {
-            status,
             output: None,
             output_path: Some("/s/root/kid/outputs/1-task.txt".to_owned()),
             usage: Usage::default(),
             steps: 0,
             duration_ms: 0,
+            ..Settlement::new(status)
         };
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(serde_json::from_str::<Settlement>(&text).unwrap(), record);

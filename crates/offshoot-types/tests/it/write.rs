@@ -133,6 +133,7 @@ pub(crate) fn replied(calls: &[&str]) -> Event {
             output: 1,
             ..Usage::default()
         },
+        cost: None,
         stop: StopReason::Calls,
     })
 }
@@ -168,12 +169,12 @@ pub(crate) fn settled(run: u32, status: Status) -> Event {
 
 pub(crate) fn settlement(status: Status) -> Settlement {
     Settlement {
-        status,
         output: Some("said".to_owned()),
         output_path: None,
         usage: Usage::default(),
         steps: 1,
         duration_ms: 2,
+        ..Settlement::new(status)
     }
 }
 

@@ -291,7 +291,7 @@ fn layers_are_put_over_each_other_value_by_value() {
     );
     let settings = home.load(Layer::default(), &[("NO_COLOR", "1")]).unwrap();
     let limits = settings.limits();
-    assert_eq!((limits.depth, limits.steps), (8, 3));
+    assert_eq!((limits.depth, limits.spawned.steps), (8, Some(3)));
     assert_eq!(limits.slots, Limits::default().slots);
     assert_eq!(settings.agent.value, "lead");
     assert_eq!(settings.color.value, Color::Never);

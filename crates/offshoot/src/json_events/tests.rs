@@ -141,6 +141,7 @@ fn says(id: &str, texts: &[&str], calls: &[(&str, &str)]) -> Event {
             output: 5,
             ..Usage::default()
         },
+        cost: None,
         stop: StopReason::End,
     })
 }
@@ -169,7 +170,6 @@ fn ends(end: TurnEnd) -> Event {
 
 fn settlement(status: Status) -> Settlement {
     Settlement {
-        status,
         output: Some("3 files".to_owned()),
         output_path: None,
         usage: Usage {
@@ -179,6 +179,7 @@ fn settlement(status: Status) -> Settlement {
         },
         steps: 1,
         duration_ms: 7,
+        ..Settlement::new(status)
     }
 }
 

@@ -34,6 +34,7 @@ fn replied(parts: Vec<AssistantPart>) -> Event {
         parts,
         model: "x".to_owned(),
         usage: Usage::default(),
+        cost: None,
         stop: StopReason::Calls,
     })
 }
@@ -53,7 +54,6 @@ fn spawned(origin: Origin) -> Event {
 
 fn settlement(status: Status) -> Settlement {
     Settlement {
-        status,
         output: Some("3 files".to_owned()),
         output_path: None,
         usage: Usage {
@@ -63,6 +63,7 @@ fn settlement(status: Status) -> Settlement {
         },
         steps: 1,
         duration_ms: 1_500,
+        ..Settlement::new(status)
     }
 }
 

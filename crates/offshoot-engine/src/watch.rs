@@ -1,0 +1,147 @@
+//! Time: when a run has to come to its end, and when nothing moves any more (R26).
+//!
+//! A run's deadline is its own or, if that is earlier, the moment its parent has
+//! to begin handing back: a child is done before whoever waits for it. Both keep
+//! a part of their time for that. A stall is time without a sign of progress
+//! while the agent itself works; waiting for a slot, a person, a rate limit or a
+//! child is not one. Nothing is stopped here: whoever asks is told which cap it was.
+
+use std::time::Duration;
+
+use offshoot_types::caps::Span;
+use offshoot_types::id::{AgentId, Timestamp};
+use offshoot_types::settlement::Cap;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::board::State;
+use crate::limits::Limits;
+use crate::update::Activity;
+
+/// What a run keeps of its time to hand back.
+const HAND_BACK: Span = Span::secs(30);
+
+/// When a run has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deadline {
+    /// From here on it hands back.
+    pub(crate) soft: Timestamp,
+    /// From here on it does nothing.
+    pub(crate) hard: Timestamp,
+}
+
+impl State {
+    /// Returns when the open run of an agent has to end; `None` when nothing says.
+    pub(crate) fn deadline(&self, id: &AgentId, limits: &Limits) -> Option<Deadline> {
+        let mut deadline: Option<Deadline> = None;
+        // From the root down: what is above bounds what is below.
+        for id in self.tree.path(id).into_iter().rev() {
+            let agent = self.tree.agent(id)?;
+            let span = self.caps_of(id, limits).time;
+            let own = span.map(|span| {
+                let hard = agent.tally.started.get().saturating_add(span.as_millis());
+                (hard, span)
+            });
+            let above = deadline.map(|above| {
+                let hard = above.soft.get();
+                let left = hard.saturating_sub(agent.tally.started.get());
+                (hard, Span::millis(left))
+            });
+            let (hard, span) = match (own, above) {
+                (Some(own), Some(above)) => own.min(above),
+                (Some(one), None) | (None, Some(one)) => one,
+                (None, None) => continue,
+            };
+            let kept = HAND_BACK.min(Span::millis(span.as_millis() / 5));
+            deadline = Some(Deadline {
+                soft: Timestamp::new(hard.saturating_sub(kept.as_millis())),
+                hard: Timestamp::new(hard),
+            });
+        }
+        deadline
+    }
+}
+
+impl Agent {
+    /// Tells whether the time of the run is up, but for handing back.
+    pub(crate) fn is_late(&self, state: &State) -> bool {
+        let deadline = state.deadline(&self.id, &self.board.limits);
+        deadline.is_some_and(|deadline| self.parts.env.now() >= deadline.soft)
+    }
+
+    /// Runs a part of a step, and stops it when a cap on time is reached; returns which one. `last`
+    /// is set for the step that hands back.
+    pub(crate) async fn within<T>(
+        &self,
+        last: Option<Cap>,
+        work: &CancellationToken,
+        part: impl Future<Output = T>,
+    ) -> (T, Option<Cap>) {
+        let mut part = std::pin::pin!(part);
+        tokio::select! {
+            biased;
+            done = &mut part => (done, None),
+            cap = self.overrun(last) => {
+                work.cancel();
+                (part.await, Some(cap))
+            }
+        }
+    }
+
+    /// Waits until a cap on time is reached.
+    async fn overrun(&self, last: Option<Cap>) -> Cap {
+        let began = Instant::now();
+        loop {
+            let (deadline, stall) = self.next_check(last, began);
+            let now = Instant::now();
+            if deadline.is_some_and(|at| at <= now) {
+                return Cap::Time;
+            }
+            if stall.is_some_and(|at| at <= now) {
+                return Cap::Stall;
+            }
+            match deadline.into_iter().chain(stall).min() {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Returns when to look again: for the deadline, and for a stall.
+    fn next_check(&self, last: Option<Cap>, began: Instant) -> (Option<Instant>, Option<Instant>) {
+        let state = self.board.state();
+        let limits = &self.board.limits;
+        let now = Instant::now();
+        let deadline = state.deadline(&self.id, limits).map(|deadline| {
+            let at = match last {
+                None => deadline.soft,
+                Some(_) => deadline.hard,
+            };
+            let left = at.get().saturating_sub(self.parts.env.now().get());
+            now + Duration::from_millis(left)
+        });
+        // A model that stalled is not given as long again.
+        let deadline = match last {
+            Some(Cap::Stall) => {
+                let at = began + Duration::from(HAND_BACK);
+                Some(deadline.map_or(at, |deadline| deadline.min(at)))
+            }
+            Some(Cap::Steps | Cap::Tokens | Cap::Cost | Cap::Time) | None => deadline,
+        };
+        let stall = state.caps_of(&self.id, limits).stall.and_then(|span| {
+            let node = state.node(&self.id)?;
+            let since = match node.activity {
+                Activity::FirstByte | Activity::Streaming | Activity::Tools(_) => node.progress,
+                Activity::Resting
+                | Activity::Slot
+                | Activity::Budget
+                | Activity::Retrying { .. }
+                | Activity::Permission(_)
+                | Activity::Children(_) => now,
+            };
+            Some(since + Duration::from(span))
+        });
+        (deadline, stall)
+    }
+}
