@@ -147,6 +147,7 @@ fn every_planted_flaw_of_the_store_is_found() {
         Flaw::PublishBeforeCommit,
         Flaw::AnswerBeforeCommit,
         Flaw::EpochIgnored,
+        Flaw::MarkedApart,
     ] {
         let seeds = found(None, Some(flaw));
         println!("{flaw:?}: found at seed {seeds:?}");

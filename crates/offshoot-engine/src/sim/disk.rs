@@ -33,6 +33,9 @@ pub(crate) enum Flaw {
     AnswerBeforeCommit,
     /// A former owner may still append.
     EpochIgnored,
+    /// A call's outcome is committed, and that it tells of a child's run is marked in a commit of
+    /// its own behind it (R14).
+    MarkedApart,
 }
 
 /// What survives.
@@ -107,8 +110,10 @@ pub(crate) struct SimStore {
 
 struct Queued {
     write: Write,
-    reply: oneshot::Sender<Result<Written, StoreError>>,
+    reply: Reply,
 }
+
+type Reply = oneshot::Sender<Result<Written, StoreError>>;
 
 impl Disk {
     pub(crate) fn new(
@@ -246,21 +251,14 @@ impl SimStore {
             return false;
         }
         if self.power.full.load(Ordering::Relaxed) > 0 {
-            self.power.full.fetch_sub(1, Ordering::Relaxed);
-            self.power.was_full.store(true, Ordering::Relaxed);
-            // One refusal in three is of a kind that only a bug explains; it has to be survived too.
-            let kind = if chance.one_in(3) {
-                StoreErrorKind::Conflict
-            } else {
-                StoreErrorKind::Full
-            };
-            let full = StoreError::new(kind, "append: refused");
-            for reply in replies.into_iter().flatten() {
-                drop(reply.send(Err(full.clone())));
-            }
+            self.refuse(replies.into_iter().flatten());
             return true;
         }
         let settling = settling(&writes);
+        let writes = match self.disk.flaw {
+            Some(Flaw::MarkedApart) if dies(Moment::BeforeAnswer) => unmarked(writes),
+            Some(_) | None => writes,
+        };
         let results = self.disk.backend.lock().unwrap().commit(writes);
         if dies(Moment::BeforeAnswer) {
             self.power.cut();
@@ -296,6 +294,22 @@ impl SimStore {
             }
         }
         true
+    }
+
+    /// Answers a group that found the disk full.
+    fn refuse(&self, replies: impl Iterator<Item = Reply>) {
+        self.power.full.fetch_sub(1, Ordering::Relaxed);
+        self.power.was_full.store(true, Ordering::Relaxed);
+        // One refusal in three is of a kind that only a bug explains; it has to be survived too.
+        let kind = if self.disk.chance.one_in(3) {
+            StoreErrorKind::Conflict
+        } else {
+            StoreErrorKind::Full
+        };
+        let full = StoreError::new(kind, "append: refused");
+        for reply in replies {
+            drop(reply.send(Err(full.clone())));
+        }
     }
 
     /// A settlement may be refused when somebody messaged a settled child meanwhile, and for no
@@ -354,7 +368,7 @@ impl SimStore {
     fn premature(&self, writes: &[Write]) -> Option<Vec<Vec<Arc<Entry>>>> {
         match self.disk.flaw {
             Some(Flaw::PublishBeforeCommit | Flaw::AnswerBeforeCommit) => {}
-            Some(Flaw::EpochIgnored) | None => return None,
+            Some(Flaw::EpochIgnored | Flaw::MarkedApart) | None => return None,
         }
         let [Write::Append(tree, _, append)] = writes else {
             return None;
@@ -422,6 +436,24 @@ fn is_a_look(write: &Write) -> bool {
         | Write::Journal(..)
         | Write::Submit(..) => false,
     }
+}
+
+/// A planted flaw: the first of two commits, of which the second would have brought the marks.
+///
+/// Nothing else runs between the two, so they differ from one commit only for a process that dies
+/// there. A completion cannot be written like this: its mark is the run that it names.
+fn unmarked(mut writes: Vec<Write>) -> Vec<Write> {
+    for write in &mut writes {
+        let Write::Append(_, _, append) = write else {
+            continue;
+        };
+        for new in &mut append.entries {
+            if let Event::CallFinished { delivers, .. } = &mut new.event {
+                delivers.clear();
+            }
+        }
+    }
+    writes
 }
 
 /// Returns, for each write, the agent whose run it settles.
