@@ -1,12 +1,21 @@
 //! Stopping: a turn, a run, a tree, a process.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use offshoot_engine::Limits;
 use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Event, TurnEnd};
 use offshoot_types::id::AgentId;
-use offshoot_types::outcome::ErrorKind;
+use offshoot_types::json::RawJson;
+use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::Need;
 use offshoot_types::settlement::{CancelledBy, Status};
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::stage::{Gate, Script, Stage, call, kind, say, task, task_in_background};
 
@@ -65,6 +74,81 @@ async fn r18_the_first_settlement_wins_and_cancel_returns_it() {
     stage.ask("go").await;
     let settlement = stage.cancel(stage.root()).await;
     assert_eq!(settlement.status, Status::Completed);
+}
+
+/// A tool that takes its time when an agent's run is about to settle.
+struct Lingering {
+    spec: ToolSpec,
+    called: Arc<Notify>,
+    settling: Gate,
+}
+
+impl Tool for Lingering {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn needs(&self, _arguments: &RawJson, _place: &Place) -> Result<Vec<Need>, String> {
+        Ok(Vec::new())
+    }
+
+    fn run(&self, _work: Work) -> BoxFuture<'static, Outcome> {
+        Box::pin(std::future::ready(Outcome::output(RawJson::of(&"ran"))))
+    }
+
+    fn end(&self, _owner: &str) -> BoxFuture<'static, ()> {
+        let settling = self.settling.clone();
+        self.called.notify_one();
+        Box::pin(async move { settling.passed().await })
+    }
+}
+
+#[tokio::test]
+async fn r18_a_cancel_that_comes_with_the_prompt_before_it_is_told_how_that_run_ended() {
+    let (never, settling, called) = (Gate::shut(), Gate::shut(), Arc::new(Notify::new()));
+    let script = Script::default()
+        .part("lead", [task("watched", "go"), say("done"), say("later")])
+        .part("watched", [say("first"), say("never").behind(&never)]);
+    // The tool may take as long as it likes.
+    let grace = Duration::from_secs(3_600);
+    let limits = Limits {
+        grace,
+        ..Limits::default()
+    };
+    let stage = Stage::with(script, limits).await;
+    let spec = ToolSpec {
+        id: "linger".to_owned(),
+        description: "Lingers.".to_owned(),
+        parameters: RawJson::of(&json!({ "type": "object" })),
+        effect: Effect::Read,
+    };
+    let _attachment = stage.runtime.attach(vec![Arc::new(Lingering {
+        spec,
+        called: called.clone(),
+        settling: settling.clone(),
+    })]);
+    stage.prompt(stage.root(), "go").await;
+    let child = stage.born("watched").await;
+    called.notified().await;
+
+    // The child is about to settle and takes no order. The session hands orders out one after
+    // another: when the last one is answered, the child has both others before it.
+    let both_wait = async {
+        stage.prompt(stage.root(), "later").await;
+        settling.open();
+    };
+    let prompt = stage.prompt(child.clone(), "once more");
+    let cancel = stage.cancel(child.clone());
+    let ((), told, ()) = futures_util::future::join3(prompt, cancel, both_wait).await;
+    assert_eq!(told.status, Status::Cancelled(CancelledBy::User));
+    stage.quiet().await;
+
+    let tree = stage.tree().await;
+    let child = tree.agent(&child).unwrap();
+    let ends = child.runs.iter().map(|run| run.settled.as_ref().unwrap());
+    let ends: Vec<_> = ends.map(|(_, settlement)| settlement.as_ref()).collect();
+    assert_eq!(ends[0].status, Status::Completed);
+    assert_eq!(ends[1..], [&told]);
 }
 
 #[tokio::test]

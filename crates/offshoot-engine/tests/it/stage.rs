@@ -45,6 +45,11 @@ impl Gate {
     pub(crate) fn open(&self) {
         self.0.add_permits(1_000);
     }
+
+    /// Waits until it is open.
+    pub(crate) async fn passed(&self) {
+        self.0.acquire().await.unwrap().forget();
+    }
 }
 
 /// One step of a model.
@@ -215,8 +220,8 @@ impl Model for Script {
                     _ => None,
                 };
                 async move {
-                    if let Some(Gate(gate)) = wait {
-                        gate.acquire().await.unwrap().forget();
+                    if let Some(gate) = wait {
+                        gate.passed().await;
                     }
                     act
                 }
