@@ -154,7 +154,7 @@ impl Session {
             self.parked.get_or_init(|| error.clone());
             self.inputs.close();
             self.actors.shutdown().await;
-            self.board.publish(Update::Parked(error.message));
+            self.board.publish(Update::Parked(error));
         }
         self.end_leftovers().await;
     }

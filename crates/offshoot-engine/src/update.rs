@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, MessageId};
+use offshoot_types::store::StoreError;
 
 /// What a subscriber sees.
 #[derive(Clone, Debug)]
@@ -21,8 +22,9 @@ pub enum Update {
     Activity(AgentId, Activity),
     /// Nothing runs, nothing is queued, nothing waits to be told (R19).
     Idle,
-    /// The log cannot be written; the tree has been let go and will be recovered later (R6).
-    Parked(String),
+    /// The log cannot be written; the tree has been let go and will be recovered later (R6), unless
+    /// the file is damaged.
+    Parked(StoreError),
 }
 
 /// A piece of a message that is not committed yet.

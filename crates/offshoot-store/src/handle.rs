@@ -58,7 +58,8 @@ impl Handle {
         let folder = Folder::open(data_dir, Arc::clone(&listeners))?;
         let database = database(data_dir);
         let backend = Sqlite::open(&database)?;
-        let checkpoints = Checkpoints::start(database.clone())?;
+        let damage = backend.damage().clone();
+        let checkpoints = Checkpoints::start(database.clone(), damage.clone())?;
         let after = checkpoints.watch(backend.log_pages());
         let data_dir = data_dir.to_owned();
         Self::start(Parts {
@@ -66,7 +67,7 @@ impl Handle {
             place: Arc::new(folder),
             listeners,
             after: Box::new(after),
-            open: Box::new(move || Ok(Box::new(Sqlite::open_reader(&database)?))),
+            open: Box::new(move || Ok(Box::new(Sqlite::open_reader(&database, &damage)?))),
             checkpoints: Some(checkpoints),
             another: Box::new(move || Self::open(&data_dir)),
         })

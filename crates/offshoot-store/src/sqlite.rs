@@ -11,6 +11,7 @@ mod append;
 mod chat;
 mod command;
 mod counters;
+mod damage;
 mod delete;
 mod failure;
 mod journal;
@@ -37,6 +38,7 @@ use rusqlite::hooks::Wal;
 use crate::backend::{Backend, Write, Written};
 use crate::chat::Rows;
 use counters::Counters;
+pub(crate) use damage::Damage;
 use failure::Failure;
 pub(crate) use open::checkpointer;
 
@@ -46,6 +48,7 @@ pub struct Sqlite {
     connection: Connection,
     /// The path, for messages.
     place: String,
+    damage: Damage,
     counters: Counters,
     log_pages: Arc<AtomicU64>,
 }
@@ -65,13 +68,16 @@ impl Sqlite {
             Ok(())
         };
         let hooked = sqlite.connection.wal_hook(Some(count));
-        hooked.map_err(|error| Failure::from(error).explain(&sqlite.place, "open the database"))?;
+        hooked.map_err(|error| sqlite.explain(error, "open the database"))?;
         Ok(sqlite)
     }
 
-    /// Opens a file that is there already, for reading only.
-    pub(crate) fn open_reader(path: &Path) -> Result<Self, StoreError> {
-        open::reader(path).map(|connection| Self::over(connection, path.display().to_string()))
+    /// Opens a file that is there already, for reading only, beside others of the same handle: what
+    /// one of them has met of damage, all of them know.
+    pub(crate) fn open_reader(path: &Path, damage: &Damage) -> Result<Self, StoreError> {
+        let mut reader = Self::over(open::reader(path)?, path.display().to_string());
+        reader.damage = damage.clone();
+        Ok(reader)
     }
 
     /// Opens a file so that nothing is made or changed, with the version of its tables; `None` if
@@ -92,10 +98,16 @@ impl Sqlite {
         Arc::clone(&self.log_pages)
     }
 
+    /// Returns what is known of damage.
+    pub(crate) fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
     fn over(connection: Connection, place: String) -> Self {
         Self {
             connection,
             place,
+            damage: Damage::default(),
             counters: Counters::default(),
             log_pages: Arc::default(),
         }
@@ -113,7 +125,7 @@ impl Sqlite {
             snapshot.finish()?;
             Ok(found)
         };
-        read().map_err(|failure: Failure| failure.explain(&self.place, what))
+        read().map_err(|failure: Failure| self.explain(failure, what))
     }
 
     /// Carries out one write; what it has done so far stays if it fails.
@@ -143,7 +155,7 @@ impl Sqlite {
             }
             Write::Submit(command, at) => command::submit(connection, &command, at),
         };
-        written.map_err(|failure| failure.explain(&self.place, &what))
+        written.map_err(|failure| self.explain(failure, &what))
     }
 
     /// Carries out one write, alone: what it did is undone if it fails.
@@ -159,15 +171,16 @@ impl Sqlite {
         });
         written.map_err(|error| {
             self.counters.forget(&tree);
-            if self.connection.is_autocommit() || self.undo().is_err() {
+            let damaged = self.damage.met().is_some();
+            if damaged || self.connection.is_autocommit() || self.undo().is_err() {
                 return Ended::Group(error);
             }
             Ended::Write(error)
         })
     }
 
-    fn explain(&self, failure: rusqlite::Error, what: &str) -> StoreError {
-        Failure::from(failure).explain(&self.place, what)
+    fn explain(&self, failure: impl Into<Failure>, what: &str) -> StoreError {
+        self.damage.explain(failure, &self.place, what)
     }
 
     fn undo(&self) -> rusqlite::Result<()> {
@@ -175,8 +188,11 @@ impl Sqlite {
             .execute_batch("ROLLBACK TO write; RELEASE write")
     }
 
-    /// Begins a transaction; one that only looks waits for nobody.
+    /// Begins a transaction, but none in a file that is damaged; one that only looks waits for nobody.
     fn begin(&self, group: &[Write]) -> Result<(), StoreError> {
+        if let Some(damaged) = self.damage.met() {
+            return Err(damaged.clone());
+        }
         let looks = group.iter().all(Write::only_looks);
         let sql = if looks { "BEGIN" } else { "BEGIN IMMEDIATE" };
         let begun = execute(&self.connection, sql);
@@ -249,6 +265,12 @@ impl Sqlite {
             .collect();
         results.resize(of, Err(error.clone()));
         results
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        self.damage.spare(&self.connection);
     }
 }
 

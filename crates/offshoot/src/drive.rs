@@ -10,7 +10,7 @@ use offshoot_engine::{Answer, Ending, Query, Runtime};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
-use offshoot_types::store::StoreError;
+use offshoot_types::store::{StoreError, StoreErrorKind};
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
@@ -78,12 +78,15 @@ pub(crate) async fn drive(
     let code = match ended? {
         Ended::Switched(agent) => return Ok(Outcome::Switched(agent)),
         Ended::Quiet(code) => code,
-        Ended::Parked(text) => {
-            output::complain(&text);
-            output::complain(&format!(
-                "session {id} is kept as far as it got; when that is put right, go on with: \
-                 offshoot run --session {id} PROMPT"
-            ));
+        Ended::Parked(error) => {
+            output::complain(&error.message);
+            // Of a file that cannot be used nothing is promised.
+            if error.kind != StoreErrorKind::Unusable {
+                output::complain(&format!(
+                    "session {id} is kept as far as it got; when that is put right, go on with: \
+                     offshoot run --session {id} PROMPT"
+                ));
+            }
             Code::Failed
         }
         Ended::AtOnce | Ended::Terminated => Code::Interrupted,

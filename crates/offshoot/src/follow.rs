@@ -68,7 +68,7 @@ pub(crate) enum Ended {
     /// Nothing runs and nothing wants to; the agent's last run says how it went.
     Quiet(Code),
     /// The log cannot be written; the tree was let go.
-    Parked(String),
+    Parked(StoreError),
     /// A second Ctrl-C: leave now.
     AtOnce,
     /// SIGTERM: leave in good order.
@@ -172,7 +172,7 @@ impl<'a> Follower<'a> {
                 self.idle = Some(self.tree.pos());
                 self.interrupted = false;
             }
-            Update::Parked(text) => return Ok(Some(Ended::Parked(text))),
+            Update::Parked(error) => return Ok(Some(Ended::Parked(error))),
         }
         Ok(None)
     }

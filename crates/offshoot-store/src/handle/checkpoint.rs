@@ -6,7 +6,8 @@
 //! a moment when nobody does, so that the log can begin anew in the same place: a
 //! file that is written over is on disk sooner than one that grows. Nobody is
 //! waited for: a log that could not begin anew has another chance at the next
-//! checkpoint, and is cut when it has grown large all the same.
+//! checkpoint, and is cut when it has grown large all the same. Nothing is copied
+//! into a file that is known to be damaged.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::mailbox::{Mailbox, Worker};
-use crate::sqlite::checkpointer;
+use crate::sqlite::{Damage, checkpointer};
 use offshoot_types::store::StoreError;
 
 /// Pages in the log that are worth a checkpoint: 16 MiB. The pages that every commit writes are then
@@ -37,17 +38,25 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
-    pub(super) fn start(database: PathBuf) -> Result<Self, StoreError> {
+    pub(super) fn start(database: PathBuf, damage: Damage) -> Result<Self, StoreError> {
         let worker = Worker::start("offshoot-checkpoint", move |mailbox: &Mailbox<()>| {
             let mut connection = None;
-            while mailbox.take(usize::MAX).is_some() {
+            while mailbox.take(usize::MAX).is_some() && damage.met().is_none() {
                 if connection.is_none() {
                     // If it cannot be opened, the log grows until it can.
                     connection = checkpointer(&database).ok();
                 }
-                if let Some(connection) = &connection {
-                    checkpoint(connection);
+                if let Some(connection) = &connection
+                    && let Err(error) = checkpoint(connection)
+                {
+                    // A full disk, a busy file: tried again when the log has grown further, and costs
+                    // nothing but its length. Damage is remembered.
+                    let place = database.display().to_string();
+                    drop(damage.explain(error, &place, "make a checkpoint"));
                 }
+            }
+            if let Some(connection) = &connection {
+                damage.spare(connection);
             }
         })?;
         Ok(Self { worker })
@@ -71,7 +80,7 @@ impl Checkpoints {
     }
 }
 
-fn checkpoint(connection: &Connection) {
+fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
     let run = |mode| {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         connection.query_row(&sql, [], |row| {
@@ -81,23 +90,20 @@ fn checkpoint(connection: &Connection) {
             })
         })
     };
-    // What fails here (a full disk, a busy file) is tried again when the log has grown further, and
-    // costs nothing but its length.
-    let Ok(Copied { pages, .. }) = run("PASSIVE").and_then(|_| run("PASSIVE")) else {
-        return;
-    };
+    let Copied { pages, .. } = run("PASSIVE").and_then(|_| run("PASSIVE"))?;
     let mode = if pages > TOO_MANY {
         "TRUNCATE"
     } else {
         "RESTART"
     };
     for _ in 0..MOMENTS {
-        match run(mode) {
-            // Busy: somebody writes, or reads what is in the log.
-            Ok(Copied { whole: false, .. }) => thread::sleep(MOMENT),
-            Ok(Copied { whole: true, .. }) | Err(_) => return,
+        if run(mode)?.whole {
+            break;
         }
+        // Busy: somebody writes, or reads what is in the log.
+        thread::sleep(MOMENT);
     }
+    Ok(())
 }
 
 /// What a checkpoint did.

@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 
 /// Why something could not be done.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// A rule of ours.
     Rule(StoreErrorKind, String),
     /// SQLite.
@@ -22,10 +22,22 @@ impl Failure {
         Self::Rule(StoreErrorKind::Conflict, message.into())
     }
 
+    /// Tells whether SQLite found that the file is not what it should be.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Sql(error) => is_damage(error),
+            Self::Rule(..) | Self::Unreadable(_) => false,
+        }
+    }
+
     /// Says what was attempted, where, and what came back.
     pub(super) fn explain(self, place: &str, what: &str) -> StoreError {
         match self {
             Self::Rule(kind, message) => StoreError::new(kind, format!("{what}: {message}")),
+            Self::Sql(error) if is_damage(&error) => StoreError::new(
+                StoreErrorKind::Unusable,
+                format!("{what}: {place} is damaged: {error}"),
+            ),
             Self::Sql(error) => {
                 let kind = kind(&error);
                 StoreError::new(kind, format!("{what} in {place}: {error}"))
@@ -50,10 +62,16 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+    )
+}
+
 fn kind(error: &rusqlite::Error) -> StoreErrorKind {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreErrorKind::Unusable,
         // Every key of ours stands for a rule of the log.
         Some(ErrorCode::ConstraintViolation) => StoreErrorKind::Conflict,
         Some(_) | None => StoreErrorKind::Io,

@@ -3,7 +3,7 @@
 //! What is there is looked at through a connection that cannot write before one
 //! is opened that can, so that a file which is damaged, newer or not ours stays
 //! as it is, byte for byte. A small file is looked through; damage in the depths
-//! of a large one is reported when it is met. A new file is readable to its owner
+//! of a large one is met later (`damage.rs`). A new file is readable to its owner
 //! only; SQLite gives its two companions (`-wal`, `-shm`) the same mode.
 
 use std::fs::OpenOptions;

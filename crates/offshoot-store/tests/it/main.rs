@@ -4,5 +4,6 @@
 
 mod chat;
 mod contract;
+mod damage;
 mod file;
 mod look;

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::stage::{Stage, wait};
+use crate::stage::{Done, Stage, wait};
 
 const PLAIN: &str = "replies: [{say: '{prompt}'}]";
 
@@ -44,6 +44,59 @@ fn a_database_of_a_newer_version_is_left_alone() {
     database[60..64].copy_from_slice(&9_999_u32.to_be_bytes());
     std::fs::write(&path, database).unwrap();
     check(&stage, "was written by a newer offshoot (schema 9999");
+}
+
+/// A database too large to be looked through, whose journal of files is damaged. Session `old` has
+/// written to it.
+fn large_and_damaged() -> Stage {
+    let stage = Stage::new(
+        "
+        replies:
+          - after_tools: false
+            call: [{tool: write, arguments: {path: notes, content: new}}]
+          - {say: done}
+        ",
+    );
+    let needle = "what stood there before";
+    stage.write("notes", &format!("{needle}{}", "x".repeat(3_000_000)));
+    write_notes(&stage, "old").succeeded();
+    let path = stage.data().join("offshoot.db");
+    let mut database = std::fs::read(&path).unwrap();
+    let mut places = database.windows(needle.len());
+    let at = places.position(|bytes| bytes == needle.as_bytes()).unwrap();
+    // The head of a page says what kind of page it is.
+    database[at / 4096 * 4096..][..64].fill(0xee);
+    std::fs::write(&path, database).unwrap();
+    stage
+}
+
+/// Has the script write to its file, in a session of this id.
+fn write_notes(stage: &Stage, session: &str) -> Done {
+    let args = ["run", "--quiet", "--yes", "--session", session];
+    stage.offshoot([&args[..], &["--model", "scripted/script.yaml", "go"]].concat())
+}
+
+#[test]
+fn damage_that_is_met_in_the_middle_of_a_run_is_told_in_one_line_and_the_file_stays_as_it_is() {
+    let stage = large_and_damaged();
+    let database = || std::fs::read(stage.data().join("offshoot.db")).unwrap();
+    let before = database();
+    stage.write("notes", "mine");
+    let says = "offshoot.db is damaged: database disk image is malformed; nothing more is written";
+    write_notes(&stage, "new").complained(1, says);
+    assert_eq!(std::fs::read(stage.path().join("notes")).unwrap(), b"mine");
+    // What was committed before is in the log beside it, and stays there.
+    assert!(database() == before, "it was changed");
+    let log = std::fs::read(stage.data().join("offshoot.db-wal")).unwrap();
+    assert!(!log.is_empty());
+}
+
+#[test]
+fn damage_that_is_met_in_reading_is_told_in_one_line() {
+    let stage = large_and_damaged();
+    let says = "offshoot.db is damaged: database disk image is malformed";
+    let diff = ["sessions", "diff", "old"];
+    stage.offshoot(diff).complained(1, says);
 }
 
 #[test]

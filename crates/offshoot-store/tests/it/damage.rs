@@ -1,0 +1,129 @@
+//! Damage in the depths of a large file: once it is met, nothing is written any more.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use offshoot_store::contract::scene::Scene;
+use offshoot_store::{Backend, Handle, Sqlite, Write, Written};
+use offshoot_types::command::{Command, Order};
+use offshoot_types::id::{CommandId, Epoch, Pos, Timestamp};
+use offshoot_types::store::{Store, StoreErrorKind};
+use tempfile::TempDir;
+
+/// What is in the pages that are hit.
+const NEEDLE: &str = "message number 1250 ";
+
+/// A file too large to be looked through, of a session `large` whose middle is damaged.
+fn damaged() -> (TempDir, PathBuf) {
+    let data = tempfile::tempdir().unwrap();
+    let path = data.path().join("offshoot.db");
+    let mut sqlite = Sqlite::open(&path).unwrap();
+    let mut scene = Scene::opened("large");
+    for n in 0..2_500 {
+        let text = format!("message number {n} {}", "x".repeat(600));
+        scene.prompt("large", &format!("m{n}"), &text);
+    }
+    commit(
+        &mut sqlite,
+        Write::Create(scene.tree().clone(), scene.take()),
+    );
+    drop(sqlite);
+    let mut bytes = fs::read(&path).unwrap();
+    assert!(bytes.len() > 2 * 1024 * 1024);
+    let found = |bytes: &[u8]| {
+        bytes
+            .windows(NEEDLE.len())
+            .position(|at| at == NEEDLE.as_bytes())
+    };
+    while let Some(at) = found(&bytes) {
+        // The head of a page says what kind of page it is.
+        bytes[at / 4096 * 4096..][..64].fill(0xee);
+        bytes[at] = b'M';
+    }
+    fs::write(&path, &bytes).unwrap();
+    (data, path)
+}
+
+fn commit(sqlite: &mut Sqlite, write: Write) -> Written {
+    sqlite.commit(vec![write]).pop().unwrap().unwrap()
+}
+
+/// Returns what the file and the log beside it hold.
+fn bytes(path: &Path) -> (Vec<u8>, Vec<u8>) {
+    let log = path.with_extension("db-wal");
+    (fs::read(path).unwrap(), fs::read(log).unwrap())
+}
+
+#[tokio::test]
+async fn once_a_reader_has_met_damage_nothing_is_written_any_more() {
+    let (data, path) = damaged();
+    let store = Handle::open(data.path()).unwrap();
+    let (large, mut sound) = (Scene::new("large"), Scene::opened("sound"));
+    let lease = store.claim(sound.tree()).await.unwrap();
+    store.append(&lease, sound.take()).await.unwrap();
+
+    let all = usize::MAX;
+    let met = store
+        .entries(large.tree(), Pos::ZERO, all)
+        .await
+        .unwrap_err();
+    assert_eq!(met.kind, StoreErrorKind::Unusable, "{met}");
+    let expected = format!(
+        "read the log of a session: {} is damaged: database disk image is malformed; nothing more \
+         is written to it",
+        path.display()
+    );
+    assert_eq!(met.message, expected);
+
+    let before = bytes(&path);
+    assert!(!before.1.is_empty(), "the log holds what was written");
+    let more = sound.prompt("sound", "m", "more").take();
+    assert_eq!(store.append(&lease, more).await.unwrap_err(), met);
+    assert_eq!(store.claim(large.tree()).await.unwrap_err(), met);
+    let command = Command {
+        id: CommandId::new("c"),
+        tree: sound.tree().clone(),
+        agent: sound.tree().root().clone(),
+        order: Order::Resume,
+    };
+    let sent = store.submit(command, Timestamp::new(1)).await;
+    assert_eq!(sent.unwrap_err(), met);
+    // What is sound can still be read.
+    let read = store.entries(sound.tree(), Pos::ZERO, all).await.unwrap();
+    assert_eq!(read.len(), 3);
+    drop((lease, store));
+    // Not assert_eq, which would print both.
+    assert!(bytes(&path) == before, "it was changed");
+}
+
+#[test]
+fn r6_a_write_that_meets_damage_takes_its_whole_group_along() {
+    let (_data, path) = damaged();
+    let mut sqlite = Sqlite::open(&path).unwrap();
+    let (large, mut sound) = (Scene::new("large"), Scene::opened("sound"));
+    let owned = commit(&mut sqlite, Write::Claim(large.tree().clone()));
+    let Written::Claimed(epoch) = owned else {
+        panic!("claim answered {owned:?}");
+    };
+    let before = bytes(&path);
+    let group = vec![
+        Write::Create(sound.tree().clone(), sound.take()),
+        // Refused by a rule, so that the group is tried again one by one.
+        Write::Release(sound.tree().clone(), Epoch::new(99)),
+        Write::Delete(large.tree().clone(), epoch),
+    ];
+    let results = sqlite.commit(group);
+    let kinds = results
+        .iter()
+        .map(|result| result.as_ref().unwrap_err().kind);
+    let kinds: Vec<_> = kinds.collect();
+    let unusable = StoreErrorKind::Unusable;
+    assert_eq!(kinds, [unusable, StoreErrorKind::Fenced, unusable]);
+    let again = sqlite.commit(vec![Write::Claim(sound.tree().clone())]);
+    assert_eq!(
+        again[0].as_ref().unwrap_err().kind,
+        StoreErrorKind::Unusable
+    );
+    drop(sqlite);
+    assert!(bytes(&path) == before, "it was changed");
+}
