@@ -57,7 +57,7 @@ impl Handle {
         let listeners = Listeners::default();
         let folder = Folder::open(data_dir, Arc::clone(&listeners))?;
         let database = database(data_dir);
-        let backend = Sqlite::open(&database)?;
+        let backend = folder.enter()?;
         let damage = backend.damage().clone();
         let checkpoints = Checkpoints::start(database.clone(), damage.clone())?;
         let after = checkpoints.watch(backend.log_pages());

@@ -40,7 +40,7 @@ use crate::chat::Rows;
 use counters::Counters;
 pub(crate) use damage::Damage;
 use failure::Failure;
-pub(crate) use open::checkpointer;
+pub(crate) use open::{Company, checkpointer};
 
 /// All trees, in one SQLite file.
 #[derive(Debug)]
@@ -59,8 +59,13 @@ impl Sqlite {
     /// Fails with `Unusable`, and leaves the file as it is, if it is damaged, of a newer version, or
     /// not ours.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_in(Company::Others, path)
+    }
+
+    /// Opens the file like `open`, knowing who else has it open.
+    pub(crate) fn open_in(company: Company, path: &Path) -> Result<Self, StoreError> {
         let place = path.display().to_string();
-        let mut sqlite = Self::over(open::writer(path)?, place);
+        let mut sqlite = Self::over(open::writer(path, company)?, place);
         let pages = Arc::clone(&sqlite.log_pages);
         // Takes the place of automatic checkpoints, which SQLite would make in this very hook.
         let count = move |_: &mut Wal, in_log: i32| {

@@ -3,7 +3,8 @@
 //! Who holds the lock file of a tree holds the tree. The kernel gives the lock
 //! back when the process dies. Lock files are never unlinked: a name that came
 //! back as another file would be two locks. A lock file contains the name of its
-//! holder's socket, which is worth something only while the lock is held.
+//! holder's socket, which is worth something only while the lock is held. One more
+//! lock, which all share, tells whether anybody else has the database open.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,10 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use offshoot_types::id::TreeId;
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::nudge::{Ears, Sockets};
 use super::place::{Hold, Listeners, Place};
+use crate::sqlite::{Company, Sqlite};
 
 /// How often a lock that only others' glances keep us from is tried again.
 const TRIES: usize = 1000;
@@ -27,6 +29,8 @@ pub(super) struct Folder {
     path: PathBuf,
     sockets: Arc<Sockets>,
     listeners: Listeners,
+    /// Says to others that the database is open.
+    presence: File,
     /// Where this handle hears nudges, from its first claim on.
     ears: Mutex<Option<Ears>>,
 }
@@ -39,15 +43,45 @@ impl Folder {
             builder.recursive(true).mode(0o700);
             builder.create(path.join("locks"))?;
             builder.create(path.join("nudge"))?;
-            Sockets::open(&path.join("nudge"))
+            let sockets = Sockets::open(&path.join("nudge"))?;
+            Ok((sockets, lock_file(&path.join("open.lock"))?))
         };
-        let sockets = open().map_err(|error| failed("open the data folder", path, &error))?;
+        let (sockets, presence) =
+            open().map_err(|error| failed("open the data folder", path, &error))?;
         Ok(Self {
             path: path.to_owned(),
             sockets: Arc::new(sockets),
             listeners,
+            presence,
             ears: Mutex::new(None),
         })
+    }
+
+    /// Opens the database, and is there from then on until it is dropped.
+    ///
+    /// Whoever is alone keeps others out meanwhile, so that nobody writes to what is still looked at.
+    pub(super) fn enter(&self) -> Result<Sqlite, StoreError> {
+        let failed =
+            |error: io::Error| failed("take the lock of the data folder", &self.path, &error);
+        let company = self.company().map_err(failed)?;
+        let opened = Sqlite::open_in(company, &database(&self.path))?;
+        share(&self.presence).map_err(failed)?;
+        Ok(opened)
+    }
+
+    /// Takes the lock, for itself where nobody else has it.
+    fn company(&self) -> io::Result<Company> {
+        loop {
+            if try_lock(&self.presence, FlockOperation::NonBlockingLockExclusive)? {
+                return Ok(Company::Nobody);
+            }
+            if try_lock(&self.presence, FlockOperation::NonBlockingLockShared)? {
+                return Ok(Company::Others);
+            }
+            // Somebody is alone with it. They let us in, or find damage and leave: then it is for us to
+            // look.
+            share(&self.presence)?;
+        }
     }
 
     /// Returns the name of this handle's socket; `None` if it could not have one.
@@ -61,9 +95,7 @@ impl Folder {
     }
 
     fn take(&self, path: &Path) -> io::Result<Option<File>> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.mode(0o600).open(path)?;
+        let mut file = lock_file(path)?;
         if !lock(&file)? {
             return Ok(None);
         }
@@ -108,6 +140,12 @@ pub(crate) fn is_held(folder: &Path, tree: &TreeId) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
 
+fn lock_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600).open(path)
+}
+
 fn lock_path(folder: &Path, tree: &TreeId) -> PathBuf {
     let name = format!("{:032x}.lock", fnv1a(tree.as_str().as_bytes()));
     folder.join("locks").join(name)
@@ -119,18 +157,29 @@ fn lock_path(folder: &Path, tree: &TreeId) -> PathBuf {
 /// it, and it is tried again.
 fn lock(file: &File) -> io::Result<bool> {
     for _ in 0..TRIES {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(true),
-            Err(Errno::WOULDBLOCK) => {}
-            Err(error) => return Err(error.into()),
+        if try_lock(file, FlockOperation::NonBlockingLockExclusive)? {
+            return Ok(true);
         }
-        match flock(file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => std::thread::yield_now(),
-            Err(Errno::WOULDBLOCK) => return Ok(false),
-            Err(error) => return Err(error.into()),
+        if !try_lock(file, FlockOperation::NonBlockingLockShared)? {
+            return Ok(false);
         }
+        std::thread::yield_now();
     }
     Ok(false)
+}
+
+/// Tries to take a lock; `false` if somebody has one that does not go with it.
+fn try_lock(file: &File, operation: FlockOperation) -> io::Result<bool> {
+    match flock(file, operation) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes a lock that others may have too, and waits for whoever has it alone.
+fn share(file: &File) -> io::Result<()> {
+    Ok(retry_on_intr(|| flock(file, FlockOperation::LockShared))?)
 }
 
 /// FNV-1a of 128 bits: file names of ids that may be any text, the same in every version.

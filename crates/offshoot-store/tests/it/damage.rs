@@ -13,8 +13,8 @@ use tempfile::TempDir;
 /// What is in the pages that are hit.
 const NEEDLE: &str = "message number 1250 ";
 
-/// A file too large to be looked through, of a session `large` whose middle is damaged.
-fn damaged() -> (TempDir, PathBuf) {
+/// A file too large to be looked through at every start, of a session `large`.
+fn sound() -> (TempDir, PathBuf) {
     let data = tempfile::tempdir().unwrap();
     let path = data.path().join("offshoot.db");
     let mut sqlite = Sqlite::open(&path).unwrap();
@@ -28,8 +28,14 @@ fn damaged() -> (TempDir, PathBuf) {
         Write::Create(scene.tree().clone(), scene.take()),
     );
     drop(sqlite);
+    assert!(fs::metadata(&path).unwrap().len() > 2 * 1024 * 1024);
+    (data, path)
+}
+
+/// The same, damaged in the middle.
+fn damaged() -> (TempDir, PathBuf) {
+    let (data, path) = sound();
     let mut bytes = fs::read(&path).unwrap();
-    assert!(bytes.len() > 2 * 1024 * 1024);
     let found = |bytes: &[u8]| {
         bytes
             .windows(NEEDLE.len())
@@ -52,6 +58,50 @@ fn commit(sqlite: &mut Sqlite, write: Write) -> Written {
 fn bytes(path: &Path) -> (Vec<u8>, Vec<u8>) {
     let log = path.with_extension("db-wal");
     (fs::read(path).unwrap(), fs::read(log).unwrap())
+}
+
+/// A copy of a folder as somebody leaves it who dies with a log beside the file.
+fn killed(data: &TempDir) -> (TempDir, PathBuf) {
+    let store = Handle::open(data.path()).unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["offshoot.db", "offshoot.db-wal"] {
+        fs::copy(data.path().join(name), copy.path().join(name)).unwrap();
+    }
+    drop(store);
+    let path = copy.path().join("offshoot.db");
+    (copy, path)
+}
+
+#[test]
+fn a_large_file_that_nobody_has_closed_is_looked_through_before_it_is_written_to() {
+    let (data, _) = sound();
+    Handle::open(killed(&data).0.path()).unwrap();
+
+    let (data, _) = damaged();
+    let (copy, path) = killed(&data);
+    let before = bytes(&path);
+    // However often somebody comes.
+    for _ in 0..2 {
+        let error = Handle::open(copy.path()).unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Unusable, "{error}");
+        let expected = format!("open the database: {} is damaged: ", path.display());
+        assert!(error.message.starts_with(&expected), "{error}");
+    }
+    assert!(bytes(&path) == before, "it was changed");
+}
+
+#[tokio::test]
+async fn a_file_in_which_damage_was_met_is_not_opened_again() {
+    let (data, _) = damaged();
+    let store = Handle::open(data.path()).unwrap();
+    // Whoever comes while others have it open does not look through it: that log is theirs.
+    let other = Handle::open(data.path()).unwrap();
+    drop(other);
+    let read = store.entries(Scene::new("large").tree(), Pos::ZERO, usize::MAX);
+    read.await.unwrap_err();
+    drop(store);
+    let error = Handle::open(data.path()).unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unusable, "{error}");
 }
 
 #[tokio::test]

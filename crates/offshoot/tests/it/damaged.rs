@@ -79,16 +79,20 @@ fn write_notes(stage: &Stage, session: &str) -> Done {
 #[test]
 fn damage_that_is_met_in_the_middle_of_a_run_is_told_in_one_line_and_the_file_stays_as_it_is() {
     let stage = large_and_damaged();
-    let database = || std::fs::read(stage.data().join("offshoot.db")).unwrap();
-    let before = database();
+    let read = |name| std::fs::read(stage.data().join(name)).unwrap();
+    let before = read("offshoot.db");
     stage.write("notes", "mine");
     let says = "offshoot.db is damaged: database disk image is malformed; nothing more is written";
     write_notes(&stage, "new").complained(1, says);
     assert_eq!(std::fs::read(stage.path().join("notes")).unwrap(), b"mine");
     // What was committed before is in the log beside it, and stays there.
-    assert!(database() == before, "it was changed");
-    let log = std::fs::read(stage.data().join("offshoot.db-wal")).unwrap();
+    assert!(read("offshoot.db") == before, "it was changed");
+    let log = read("offshoot.db-wal");
     assert!(!log.is_empty());
+    // Whoever comes next finds that nobody has closed it, and looks before writing.
+    write_notes(&stage, "next").complained(1, "offshoot.db is damaged: ");
+    assert!(read("offshoot.db") == before, "it was changed");
+    assert!(read("offshoot.db-wal") == log, "its log was changed");
 }
 
 #[test]
