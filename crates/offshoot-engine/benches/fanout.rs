@@ -139,6 +139,7 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
     let prompt = Prompt {
         message: MessageId::new(Clock.new_id()),
         text: wanted.to_owned(),
+        from: offshoot_types::message::Author::Human,
         metadata: None,
     };
     let opening = Opening {

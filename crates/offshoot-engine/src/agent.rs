@@ -15,7 +15,7 @@ use futures_util::stream::FuturesUnordered;
 use offshoot_types::command::{Order, Prompt, Receipt, Scope};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, TurnNo};
-use offshoot_types::message::{Author, UserMessage};
+use offshoot_types::message::UserMessage;
 use offshoot_types::permission::Permissions;
 use offshoot_types::settlement::{CancelledBy, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
@@ -30,6 +30,7 @@ use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::scratch::Scratch;
+use crate::steer::Arrived;
 use crate::update::Activity;
 use crate::{settle, turn};
 
@@ -290,19 +291,20 @@ impl Actor {
         let cancel = token.child_token();
         self.turn = Some(cancel.clone());
         let transcript = std::mem::take(&mut self.transcript);
-        let mut turn = Box::pin(turn::run(self.agent.clone(), transcript, cancel));
-        let mut arrived = Vec::new();
+        let arrived = Arrived::default();
+        let turn = turn::run(self.agent.clone(), transcript, arrived.clone(), cancel);
+        let mut turn = Box::pin(turn);
         let over = loop {
             tokio::select! {
                 biased;
                 Some(order) = self.inputs.recv() => self.take(order),
-                Some(entries) = self.appends.next() => arrived.extend(entries?),
+                Some(entries) = self.appends.next() => arrived.add(entries?),
                 over = &mut turn => break over?,
             }
         };
         self.turn = None;
         self.transcript = turn::end(&self.agent, over).await?;
-        turn::follow(&mut self.transcript, arrived)
+        turn::follow(&mut self.transcript, arrived.take())
     }
 
     /// Settles the run.
@@ -400,12 +402,13 @@ pub(crate) fn user_message(prompt: Prompt) -> UserMessage {
     let Prompt {
         message,
         text,
+        from,
         metadata,
     } = prompt;
     UserMessage {
         id: message,
         text,
-        from: Author::Human,
+        from,
         metadata,
     }
 }

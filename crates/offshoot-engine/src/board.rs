@@ -48,6 +48,8 @@ pub(crate) struct Board {
     scratch: Option<Scratch>,
     /// Fires when somebody answered something.
     pub(crate) answered: Notify,
+    /// Fires when a run has settled.
+    pub(crate) settled: Notify,
     /// Fires when a step gives back what it had reserved.
     pub(crate) freed: Notify,
     /// Fires when agents were stirred: the session has to look.
@@ -77,6 +79,8 @@ pub(crate) struct State {
     leaving: bool,
     /// Orders about calls that had returned by then.
     late: Vec<Ordered>,
+    /// Orders of agents to agents below them.
+    errands: Vec<Ordered>,
     /// The children that open calls wait for, by parent and call.
     children_of_calls: BTreeMap<(AgentId, CallId), AgentId>,
 }
@@ -128,6 +132,7 @@ impl Board {
             was_idle: false,
             leaving: false,
             late: Vec::new(),
+            errands: Vec::new(),
             children_of_calls: BTreeMap::new(),
         };
         for id in tree.walk() {
@@ -150,6 +155,7 @@ impl Board {
             scratch,
             answered: Notify::new(),
             freed: Notify::new(),
+            settled: Notify::new(),
             stirred: Notify::new(),
         }
     }
@@ -173,6 +179,7 @@ impl Board {
                 self.answered.notify_waiters();
             }
             if matches!(entry.event, Event::Settled { .. }) {
+                self.settled.notify_waiters();
                 self.publish(Update::Activity(entry.agent.clone(), Activity::Resting));
             }
             let skip =
@@ -188,6 +195,12 @@ impl Board {
         }
         state.was_idle = idle;
         drop(state);
+        self.stirred.notify_one();
+    }
+
+    /// Has the session carry out an order of an agent to one below it.
+    pub(crate) fn errand(&self, order: Ordered) {
+        self.state().errands.push(order);
         self.stirred.notify_one();
     }
 
@@ -464,12 +477,17 @@ impl State {
 
     /// Tells whether the session has nobody left to look at.
     pub(crate) fn is_calm(&self) -> bool {
-        self.stirred.is_empty() && self.late.is_empty()
+        self.stirred.is_empty() && self.late.is_empty() && self.errands.is_empty()
     }
 
     /// Returns orders that came too late to have an effect.
     pub(crate) fn take_late(&mut self) -> Vec<Ordered> {
         std::mem::take(&mut self.late)
+    }
+
+    /// Returns orders of agents to agents below them.
+    pub(crate) fn take_errands(&mut self) -> Vec<Ordered> {
+        std::mem::take(&mut self.errands)
     }
 
     /// Stirs every agent, so that the session looks at all of them.
@@ -571,6 +589,7 @@ impl State {
                 }
             }
             Event::Prompted(_)
+            | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::TurnStarted { .. }
             | Event::Asked { .. }
@@ -681,6 +700,7 @@ impl State {
             wake: Arc::new(Notify::new()),
             returned: Arc::new(Notify::new()),
             promote: None,
+            claimed: None,
             answers: BTreeMap::new(),
             activity: Activity::Resting,
             progress: Instant::now(),

@@ -19,6 +19,7 @@ use crate::caps::Grant;
 use crate::sabotage::{Bug, planted};
 use crate::schema::Schema;
 use crate::settle;
+use crate::steer::Steering;
 
 /// Most bytes of one outcome or completion that a model is shown.
 const MAX_ITEM_BYTES: usize = 200 * 1024;
@@ -56,6 +57,8 @@ pub(crate) enum EngineCall {
     Task,
     /// Writes a list down.
     Todo,
+    /// Looks after children.
+    Steer(Steering),
 }
 
 impl Prefix {

@@ -74,6 +74,10 @@ fn check_price(parts: &Parts, opening: &Opening) -> Result<(), CommandError> {
 }
 
 fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {
+    if !prompt.from.is_human() {
+        let text = "only an agent speaks for an agent";
+        return Err(CommandError::Invalid(text.to_owned()));
+    }
     let size = prompt.text.len();
     if size > MAX_PROMPT_BYTES {
         let text = format!("the prompt has {size} bytes; at most {MAX_PROMPT_BYTES} are taken");

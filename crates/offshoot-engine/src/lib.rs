@@ -28,6 +28,7 @@ pub mod scratch;
 mod session;
 mod settle;
 mod slots;
+mod steer;
 mod subscribe;
 mod task;
 mod todo;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
-use offshoot_types::id::CallId;
+use offshoot_types::id::{CallId, RunNo};
 use offshoot_types::permission::Permissions;
 use offshoot_types::settlement::CancelledBy;
 use tokio::sync::{Notify, oneshot};
@@ -33,6 +33,8 @@ pub(crate) struct Node {
     pub(crate) returned: Arc<Notify>,
     /// A command that wants the parent's call to return now.
     pub(crate) promote: Option<Ordered>,
+    /// The run that a call of its parent is about to tell: nobody else may.
+    pub(crate) claimed: Option<RunNo>,
     /// Answers to what its calls ask, until they are taken.
     pub(crate) answers: BTreeMap<CallId, Ordered>,
     pub(crate) activity: Activity,

@@ -31,6 +31,7 @@ use crate::log::Batch;
 use crate::node::Ordered;
 use crate::sabotage::{Bug, planted};
 use crate::settle;
+use crate::steer::Errand;
 use crate::task;
 use crate::todo;
 use crate::update::Activity;
@@ -40,6 +41,7 @@ use crate::update::Activity;
 pub(crate) struct Plan {
     tools: Vec<ToolRun>,
     children: Vec<(CallId, AgentId)>,
+    errands: Vec<(CallId, Errand)>,
 }
 
 /// A call that is over, with what has to be appended for it.
@@ -61,6 +63,20 @@ impl Finished {
             outcome,
             delivers: Vec::new(),
             promoted: None,
+        }
+    }
+
+    /// A call that tells of children's runs.
+    pub(crate) fn telling(
+        call: CallId,
+        starts: bool,
+        outcome: Outcome,
+        delivers: Vec<RunId>,
+    ) -> Self {
+        Self {
+            starts,
+            delivers,
+            ..Self::of(call, outcome)
         }
     }
 
@@ -124,6 +140,15 @@ impl Plan {
                 if !child.background {
                     self.children.push((call.id.clone(), child.id));
                 }
+                Ok(())
+            }
+            Callable::Engine(EngineCall::Steer(steering)) => {
+                let errand = steering.parse(agent, arguments)?;
+                if errand.has_effect() {
+                    let call = call.id.clone();
+                    batch.own(Event::CallStarted { call, child: None });
+                }
+                self.errands.push((call.id.clone(), errand));
                 Ok(())
             }
             Callable::Tool(tool) => {
@@ -193,6 +218,9 @@ impl Plan {
         for run in self.tools {
             calls.push(Box::pin(desk.run(run)));
         }
+        for (call, errand) in self.errands {
+            calls.push(Box::pin(errand.run(agent, call, cancel).map(Ok)));
+        }
         let mut entries = Vec::new();
         let mut finished: Vec<Finished> = Vec::new();
         let mut stopped = false;
@@ -231,6 +259,8 @@ impl Plan {
 struct Open {
     tools: BTreeMap<CallId, String>,
     children: BTreeMap<CallId, AgentId>,
+    /// Whom errands wait for.
+    awaited: BTreeMap<CallId, Vec<AgentId>>,
 }
 
 impl Open {
@@ -239,6 +269,11 @@ impl Open {
         Self {
             tools: plan.tools.iter().map(tool).collect(),
             children: plan.children.iter().cloned().collect(),
+            awaited: plan
+                .errands
+                .iter()
+                .map(|(call, errand)| (call.clone(), errand.targets().to_vec()))
+                .collect(),
         }
     }
 
@@ -246,6 +281,7 @@ impl Open {
         for Finished { call, .. } in finished {
             self.tools.remove(call);
             self.children.remove(call);
+            self.awaited.remove(call);
         }
     }
 
@@ -263,13 +299,11 @@ impl Open {
             return Activity::Permission(asking.into_iter().take(Activity::SHOWN).collect());
         }
         if self.tools.is_empty() {
-            return Activity::Children(
-                self.children
-                    .values()
-                    .take(Activity::SHOWN)
-                    .cloned()
-                    .collect(),
-            );
+            let awaited = self
+                .children
+                .values()
+                .chain(self.awaited.values().flatten());
+            return Activity::Children(awaited.take(Activity::SHOWN).cloned().collect());
         }
         if desk.held().is_none() {
             return Activity::Slot;

@@ -19,6 +19,7 @@ use crate::agent::Agent;
 use crate::board::PrefixKey;
 use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
 use crate::runtime::Parts;
+use crate::steer::Steering;
 use crate::task::{self, TASK};
 use crate::todo::{self, TODO};
 
@@ -127,6 +128,11 @@ fn ids(tools: &[ToolSpec]) -> Vec<String> {
     tools.iter().map(|tool| tool.id.clone()).collect()
 }
 
+/// Tells whether an id is the engine's own.
+fn is_locked(id: &str) -> bool {
+    [TODO, TASK].contains(&id) || Steering::ALL.iter().any(|call| call.id() == id)
+}
+
 /// Returns what an agent may call: tools in the host's order, then the engine's own calls, whose ids
 /// are locked.
 fn offered(parts: &Parts, manifest: &Manifest, is_root: bool) -> Vec<(ToolSpec, Offer)> {
@@ -134,7 +140,7 @@ fn offered(parts: &Parts, manifest: &Manifest, is_root: bool) -> Vec<(ToolSpec, 
     let tools = parts.tools.tools().into_iter();
     let tools = tools.filter(|tool| {
         let id = tool.spec().id.as_str();
-        ![TODO, TASK].contains(&id) && tool.reach().includes(is_root, wanted.names(id))
+        !is_locked(id) && tool.reach().includes(is_root, wanted.names(id))
     });
     let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
     let spawnable = parts.registry.for_agents();
@@ -143,6 +149,11 @@ fn offered(parts: &Parts, manifest: &Manifest, is_root: bool) -> Vec<(ToolSpec, 
         (todo::spec(), Callable::Engine(EngineCall::Todo)),
         (task, Callable::Engine(EngineCall::Task)),
     ];
+    let steering =
+        Steering::ALL.map(|call| (call.spec(), Callable::Engine(EngineCall::Steer(call))));
+    // Without a way to have children there is nobody to look after.
+    let steering = steering.into_iter().filter(|_| wanted.has(TASK));
+    let own = own.into_iter().chain(steering);
     let offer = |(spec, callable)| {
         let schema = parts.tools.schema(&spec);
         (spec, Offer { callable, schema })

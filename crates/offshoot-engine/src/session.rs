@@ -218,11 +218,12 @@ impl Session {
 
     /// Looks at everyone something happened to, and starts who has something to do.
     async fn look(&mut self) -> Result<(), StoreError> {
-        let (stirred, late, broken) = {
+        let (stirred, late, errands, broken) = {
             let mut state = self.board.state();
             (
                 state.take_stirred(),
                 state.take_late(),
+                state.take_errands(),
                 state.broken().cloned(),
             )
         };
@@ -239,6 +240,9 @@ impl Session {
                 | Order::Resume => "the agent had already ended",
             };
             self.note(order, nothing(why)).await?;
+        }
+        for order in errands {
+            self.take(order).await?;
         }
         for id in stirred {
             if !self.mailboxes.contains_key(&id) && self.has_work(&id) {

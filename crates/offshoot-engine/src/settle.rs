@@ -5,14 +5,14 @@
 //! later. The form is chosen at delivery (R14); the run is the same.
 
 use offshoot_types::event::TurnEnd;
-use offshoot_types::id::{AgentId, Timestamp};
+use offshoot_types::id::{AgentId, RunId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::StopReason;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::report::Report;
 use offshoot_types::settlement::{CancelledBy, PartialReason, Settlement, Status};
-use offshoot_types::tree::{Agent, Tally};
-use serde_json::json;
+use offshoot_types::tree::{Agent, Tally, Tree};
+use serde_json::{Value, json};
 
 use crate::context;
 
@@ -107,6 +107,34 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
         extra.insert("cost_usd", &cost);
     }
     outcome
+}
+
+/// Returns what became of a run, for a call that asked after it.
+pub(crate) fn capsule(run: &RunId, tree: &Tree, settlement: &Settlement) -> Value {
+    let definition = tree
+        .agent(&run.agent)
+        .map(|agent| &agent.spawned.definition);
+    let mut capsule = json!({
+        "session_id": run.agent,
+        "agent": definition,
+        "status": settlement.status.word(),
+        "turns": settlement.steps,
+        "tokens": settlement.usage.total(),
+    });
+    if let Some(reason) = settlement.status.reason() {
+        capsule["reason"] = reason.into();
+    }
+    if settlement.output.is_some() {
+        capsule["output"] = shown(settlement).into();
+    }
+    if let Some(value) = settlement
+        .value
+        .as_ref()
+        .and_then(|value| value.read().ok())
+    {
+        capsule["value"] = value;
+    }
+    capsule
 }
 
 /// Returns the outcome of a call that does not wait: the handle.

@@ -26,6 +26,7 @@ use crate::reply::{self, Reply};
 use crate::scheduler::Plan;
 use crate::settle;
 use crate::slots::Rank;
+use crate::steer::Arrived;
 
 /// A turn that is over but for saying so in the log.
 pub(crate) struct Over {
@@ -41,6 +42,7 @@ pub(crate) struct Over {
 pub(crate) async fn run(
     agent: Arc<Agent>,
     mut transcript: Transcript,
+    arrived: Arrived,
     cancel: CancellationToken,
 ) -> Result<Over, StoreError> {
     let over = |transcript, said, how, held| {
@@ -59,6 +61,7 @@ pub(crate) async fn run(
     // The cap that a step ran into: the next one hands back.
     let mut reached: Option<Cap> = None;
     loop {
+        agent.take_messages(&mut transcript, &arrived).await?;
         let Some(ready) = transcript.ready() else {
             return Err(broken("a step with an open call"));
         };

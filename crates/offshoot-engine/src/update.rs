@@ -93,6 +93,24 @@ pub enum Activity {
 }
 
 impl Activity {
+    /// Returns what it is, in a few words, for whoever waits for the agent.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Resting => "nothing".to_owned(),
+            Self::Slot => "waits for a slot".to_owned(),
+            Self::Budget => "waits for room in a budget".to_owned(),
+            Self::FirstByte => "waits for the model".to_owned(),
+            Self::Streaming => "the model is answering".to_owned(),
+            Self::Retrying { attempt, message } => format!("tries again ({attempt}): {message}"),
+            Self::Permission(tools) => format!("waits for permission: {}", tools.join(", ")),
+            Self::Tools(tools) => format!("runs {}", tools.join(", ")),
+            Self::Children(children) => {
+                let ids: Vec<&str> = children.iter().map(AgentId::as_str).collect();
+                format!("waits for {}", ids.join(", "))
+            }
+        }
+    }
+
     /// How many of a crowd of tools or children are named.
     pub const SHOWN: usize = 16;
 }

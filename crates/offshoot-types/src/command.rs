@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::caps::Caps;
 use crate::id::{AgentId, CallId, CommandId, MessageId, TreeId};
 use crate::json::RawJson;
+use crate::message::Author;
 use crate::settlement::Settlement;
 
 /// One request of a client about one agent of one tree.
@@ -79,6 +80,9 @@ pub struct Prompt {
     pub message: MessageId,
     /// The words; at most 1 MiB.
     pub text: String,
+    /// Who asks. A face speaks for people only.
+    #[serde(default, skip_serializing_if = "Author::is_human")]
+    pub from: Author,
     /// What the host attached; at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,

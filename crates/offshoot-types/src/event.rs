@@ -66,6 +66,12 @@ pub enum Event {
         prompt: Option<MessageId>,
     },
 
+    /// A queued message was taken into the running turn, between two steps.
+    Steered {
+        /// Which one: the first of the queue.
+        prompt: MessageId,
+    },
+
     /// The model gave a message. Its calls are open from here on.
     Replied(AssistantMessage),
 
@@ -209,6 +215,7 @@ impl Event {
             Self::Completion { run, .. } => std::slice::from_ref(run),
             Self::Spawned(_)
             | Self::Prompted(_)
+            | Self::Steered { .. }
             | Self::TurnStarted { .. }
             | Self::Replied(_)
             | Self::Asked { .. }

@@ -32,13 +32,21 @@ pub struct UserMessage {
 }
 
 /// Who wrote a user message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
     /// A person, or a program in a person's place.
+    #[default]
     Human,
-    /// The parent agent, through `task`.
+    /// An agent above, through `task` or `message`.
     Parent,
+}
+
+impl Author {
+    /// Tells whether it is a person.
+    pub fn is_human(&self) -> bool {
+        *self == Self::Human
+    }
 }
 
 /// What a model gave in one step.

@@ -108,7 +108,11 @@ impl Transcript {
             Event::TurnStarted {
                 prompt: Some(prompt),
                 ..
-            } => {
+            }
+            | Event::Steered { prompt } => {
+                if !self.open.is_empty() {
+                    return Err(Misfit("a prompt behind open calls"));
+                }
                 let message = self
                     .queued
                     .remove(prompt)
@@ -149,6 +153,11 @@ impl Transcript {
     /// Returns the transcript as something a request can be built from; `None` while a call is open.
     pub fn ready(&self) -> Option<Ready<'_>> {
         self.open.is_empty().then_some(Ready(self))
+    }
+
+    /// Tells whether a message waits to be taken up.
+    pub fn has_queued(&self, id: &MessageId) -> bool {
+        self.queued.contains_key(id)
     }
 
     /// Tells whether the agent has used this call id before.

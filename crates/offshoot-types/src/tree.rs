@@ -159,6 +159,7 @@ impl Tally {
             Event::TurnEnded { end, .. } => self.end = Some(end.clone()),
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Steered { .. }
             | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
@@ -367,6 +368,7 @@ impl Tree {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Steered { .. }
             | Event::TurnStarted { .. }
             | Event::Replied(_)
             | Event::Asked { .. }
@@ -400,6 +402,7 @@ impl Tree {
             } => self.grants.push(grant.clone()),
             Event::Replied(message) => self.take_spent(&entry.agent, message),
             Event::Prompted(_)
+            | Event::Steered { .. }
             | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
@@ -586,6 +589,11 @@ impl Agent {
                     None => Ok(()),
                 }
             }
+            Event::Steered { prompt } => {
+                holds(self.turn.is_some(), Broken::Turn)?;
+                holds(self.calls.is_empty(), Broken::Call)?;
+                holds(self.queue.front() == Some(prompt), Broken::Queue)
+            }
             Event::Replied(message) => {
                 holds(self.turn.is_some(), Broken::Turn)?;
                 holds(self.calls.is_empty(), Broken::Call)?;
@@ -644,6 +652,13 @@ impl Agent {
                 self.paused = false;
             }
             Event::Completion { message, .. } => self.last_completion = Some(message.clone()),
+            Event::Steered { prompt } => {
+                self.queue.pop_front();
+                self.wakes = 0;
+                if let Some(turn) = &mut self.turn {
+                    turn.message = prompt.clone();
+                }
+            }
             Event::TurnStarted { turn, prompt, .. } => {
                 if prompt.is_some() {
                     self.queue.pop_front();

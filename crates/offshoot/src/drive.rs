@@ -178,6 +178,7 @@ fn command(
         (Some(text), Some(message)) => Order::Prompt(Prompt {
             message,
             text,
+            from: offshoot_types::message::Author::Human,
             metadata: None,
         }),
         (Some(_) | None, _) => Order::Resume,

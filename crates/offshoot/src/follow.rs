@@ -188,6 +188,7 @@ impl<'a> Follower<'a> {
                 let prompt = Prompt {
                     message,
                     text,
+                    from: offshoot_types::message::Author::Human,
                     metadata: None,
                 };
                 self.order(self.agent.clone(), Order::Prompt(prompt));

@@ -218,6 +218,7 @@ impl Fold {
                 vec![notification(run, definition, settlement)]
             }
             Event::TurnStarted { prompt, .. } => agent.turn_started(prompt.as_ref()),
+            Event::Steered { prompt } => agent.steered(prompt),
             Event::Replied(message) => agent.replied(message),
             Event::CallStarted { call, .. } => agent.call_started(call).into_iter().collect(),
             Event::CallFinished { call, outcome, .. } => agent.call_finished(call, outcome),
@@ -300,21 +301,26 @@ impl Agent {
 
     fn turn_started(&mut self, prompt: Option<&MessageId>) -> Vec<Body> {
         self.step = 0;
-        let mut bodies = Vec::new();
-        if let Some(message) = prompt.and_then(|prompt| self.queued.remove(prompt)) {
-            self.processed = Some(message.id.clone());
-            let source = match message.from {
-                Author::Human => None,
-                Author::Parent => self.parent().map(|above| format!("agent-{}", above.agent)),
-            };
-            bodies.push(Body::UserMessage(wire::UserMessage {
-                content: message.text,
-                message_id: message.id,
-                source,
-            }));
-        }
+        let mut bodies = prompt.map_or_else(Vec::new, |prompt| self.steered(prompt));
         bodies.push(Body::TurnStart(self.turn()));
         bodies
+    }
+
+    /// A message that waited is taken up.
+    fn steered(&mut self, prompt: &MessageId) -> Vec<Body> {
+        let Some(message) = self.queued.remove(prompt) else {
+            return Vec::new();
+        };
+        self.processed = Some(message.id.clone());
+        let source = match message.from {
+            Author::Human => None,
+            Author::Parent => self.parent().map(|above| format!("agent-{}", above.agent)),
+        };
+        vec![Body::UserMessage(wire::UserMessage {
+            content: message.text,
+            message_id: message.id,
+            source,
+        })]
     }
 
     fn replied(&mut self, message: &AssistantMessage) -> Vec<Body> {

@@ -153,6 +153,7 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             let by = if prompt.is_some() { "prompt" } else { "mail" };
             ("turn", format!("{turn} of run {run}, by {by}"))
         }
+        Event::Steered { .. } => ("steered", "takes a message into its turn".to_owned()),
         Event::Replied(message) => ("said", reply(message, length)),
         Event::Asked { call, needs, .. } => {
             let needs: Vec<String> = needs.iter().map(need).collect();

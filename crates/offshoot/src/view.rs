@@ -271,6 +271,7 @@ fn is_work(event: &Event) -> bool {
         Event::Settled { settlement, .. } => !matches!(settlement.status, Status::Lost { .. }),
         Event::Spawned(_)
         | Event::Prompted(_)
+        | Event::Steered { .. }
         | Event::Completion { .. }
         | Event::Asked { .. }
         | Event::Decided { .. }
@@ -325,6 +326,7 @@ fn progress(tree: &Tree, entry: &Entry) {
             }
         }
         Event::Prompted(_)
+        | Event::Steered { .. }
         | Event::Completion { .. }
         | Event::TurnStarted { .. }
         | Event::Replied(_)

@@ -153,7 +153,7 @@ impl SimModel {
         }
         let may_call = request.choice == ToolChoice::Auto && request.from.step <= 3;
         if may_call && chance.below(10) < if request.from.step == 1 { 7 } else { 3 } {
-            return self.call();
+            return self.call(request);
         }
         if chance.one_in(30) {
             return vec![self.end(StopReason::End)];
@@ -171,19 +171,44 @@ impl SimModel {
         ]
     }
 
-    fn call(&self) -> Vec<Act> {
+    /// Returns a call that looks after somebody the model was told of, or after a stranger.
+    fn steer(&self, request: &Request) -> (&'static str, serde_json::Value) {
+        let told = request.messages.iter().flat_map(|message| match message {
+            RequestMessage::Outcomes(outcomes) => outcomes.clone(),
+            RequestMessage::User(_) | RequestMessage::Assistant(_) => Vec::new(),
+        });
+        let known: Vec<String> = told.filter_map(|outcome| handle(&outcome.text)).collect();
+        let id = match known.get(self.chance.below(known.len() + 1)) {
+            Some(id) => id.clone(),
+            None => "root".to_owned(),
+        };
+        let mode = ["any", "all"][self.chance.below(2)];
+        match self.chance.below(6) {
+            0 => ("children", json!({})),
+            1 => ("cancel", json!({ "session_id": id })),
+            2 => (
+                "wait",
+                json!({ "mode": mode, "timeout_ms": self.chance.below(20_000) }),
+            ),
+            3 => ("wait", json!({ "session_ids": [id], "mode": mode })),
+            _ => ("message", json!({ "session_id": id, "text": "go on" })),
+        }
+    }
+
+    fn call(&self, request: &Request) -> Vec<Act> {
         let chance = &self.chance;
         let mut acts = Vec::new();
         if chance.one_in(3) {
             acts.push(Act::Give(Chunk::Text(self.witness.word())));
         }
         for index in 0..=chance.below(3) {
-            let (tool, arguments) = match chance.below(12) {
+            let (tool, arguments) = match chance.below(14) {
                 0..=6 if self.witness.may_spawn() => ("task", self.task()),
                 7 => ("write", json!({ "path": "a" })),
                 8 => ("read", json!({ "path": "a" })),
                 9 => ("nothing", json!({})),
                 10 => ("task", json!({ "prompt": "no type" })),
+                11 | 12 => self.steer(request),
                 _ => ("read", json!({ "path": "b" })),
             };
             // Ids repeat and are empty now and then, as some providers' do.
@@ -226,6 +251,12 @@ impl SimModel {
         };
         Act::Give(Chunk::End { stop, usage })
     }
+}
+
+/// Returns the id in what a model was told of a child in the background.
+fn handle(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("\"session_id\":\"")?;
+    Some(rest.split_once('"')?.0.to_owned())
 }
 
 /// A tool that takes a while, fails, or does not end before it is cancelled, or not even then.

@@ -85,6 +85,7 @@ impl World {
         Prompt {
             message: MessageId::new(format!("prompt-{}", self.commands)),
             text: text.to_owned(),
+            from: offshoot_types::message::Author::Human,
             metadata: None,
         }
     }

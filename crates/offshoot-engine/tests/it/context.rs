@@ -32,6 +32,7 @@ async fn sa_41_a_childs_prompt_equals_that_of_a_top_level_run() {
     let prompt = Prompt {
         message: MessageId::new("m"),
         text: "the same words".to_owned(),
+        from: offshoot_types::message::Author::Human,
         metadata: None,
     };
     stage

@@ -18,5 +18,6 @@ mod restart;
 mod scope;
 mod scratch;
 mod stage;
+mod steer;
 mod talk;
 mod tools;

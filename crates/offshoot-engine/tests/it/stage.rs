@@ -153,9 +153,46 @@ pub(crate) struct Script {
     lines: Arc<Mutex<BTreeMap<String, VecDeque<Line>>>>,
     requests: Arc<Mutex<Vec<Request>>>,
     price: Option<Price>,
+    /// What stands for an id that is not known beforehand.
+    names: Arc<Mutex<BTreeMap<String, Option<AgentId>>>>,
 }
 
 impl Script {
+    /// Lets a word in arguments stand for an agent.
+    pub(crate) fn name(&self, word: &str, agent: &AgentId) {
+        let mut names = self.names.lock().unwrap();
+        names.insert(word.to_owned(), Some(agent.clone()));
+    }
+
+    /// Lets a word in arguments stand for the first agent below the root that asks its model.
+    pub(crate) fn name_first_child(&self, word: &str) {
+        self.names.lock().unwrap().insert(word.to_owned(), None);
+    }
+
+    /// Puts ids where words stand for them.
+    fn spell(&self, act: Result<Chunk, ModelError>) -> Result<Chunk, ModelError> {
+        let Ok(Chunk::Call {
+            id,
+            tool,
+            arguments: Arguments::Json(arguments),
+        }) = act
+        else {
+            return act;
+        };
+        let mut text = arguments.as_str().to_owned();
+        for (word, agent) in self.names.lock().unwrap().iter() {
+            if let Some(agent) = agent {
+                text = text.replace(word, agent.as_str());
+            }
+        }
+        let arguments = Arguments::Json(RawJson::parse(text).unwrap());
+        Ok(Chunk::Call {
+            id,
+            tool,
+            arguments,
+        })
+    }
+
     /// Says what a million tokens cost, in dollars.
     pub(crate) fn priced(mut self, input: f64, output: f64) -> Self {
         self.price = Some(Price {
@@ -206,7 +243,13 @@ impl Model for Script {
                 .get_mut(&request.from.definition)
                 .and_then(VecDeque::pop_front)
         };
+        if request.from.depth > 0 {
+            for agent in self.names.lock().unwrap().values_mut() {
+                agent.get_or_insert_with(|| request.from.agent.clone());
+            }
+        }
         self.requests.lock().unwrap().push(request);
+        let script = self.clone();
         let Line {
             acts,
             gate,
@@ -219,11 +262,12 @@ impl Model for Script {
                     1 => gate_after.clone(),
                     _ => None,
                 };
+                let script = script.clone();
                 async move {
                     if let Some(gate) = wait {
                         gate.passed().await;
                     }
-                    act
+                    script.spell(act)
                 }
             });
         stream.boxed()
@@ -462,6 +506,7 @@ impl Stage {
         Prompt {
             message: MessageId::new(self.env.new_id()),
             text: text.to_owned(),
+            from: offshoot_types::message::Author::Human,
             metadata: None,
         }
     }

@@ -77,6 +77,7 @@ async fn que_08_the_same_command_twice_has_one_effect_and_one_receipt() {
     let prompt = Prompt {
         message: MessageId::new("m"),
         text: "go".to_owned(),
+        from: offshoot_types::message::Author::Human,
         metadata: None,
     };
     let command = Command {
@@ -138,6 +139,7 @@ async fn commands_that_make_no_sense_are_refused_in_one_sentence() {
         Order::Prompt(Prompt {
             message: MessageId::new("m"),
             text,
+            from: offshoot_types::message::Author::Human,
             metadata: None,
         })
     };
@@ -189,6 +191,7 @@ async fn r15_a_session_opened_with_a_prompt_is_born_asked_and_at_work_in_one_com
         let prompt = Prompt {
             message: MessageId::new("first"),
             text,
+            from: offshoot_types::message::Author::Human,
             metadata: None,
         };
         let opening = Opening {

@@ -40,6 +40,7 @@ pub(crate) fn derive<E>(
         Event::Spawned(spawned) => vec![RowOp::Session(Box::new(born(entry, spawned, source)?))],
         Event::Prompted(message) => prompted(session, message, at),
         Event::TurnStarted { prompt, .. } => started(session, prompt.as_ref(), at),
+        Event::Steered { prompt } => started(session, Some(prompt), at),
         Event::Replied(message) => replied(session, message, at),
         Event::CallFinished {
             call,

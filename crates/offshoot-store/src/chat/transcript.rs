@@ -39,6 +39,7 @@ pub(super) fn nest<E>(
             Event::Settled { .. } => keep(&mut sheet.rows, Waiting::Yes),
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::TurnStarted { .. }
             | Event::Replied(_)
@@ -153,6 +154,7 @@ fn messages<'a>(rows: &'a Rows, log: &'a [Arc<Entry>]) -> Vec<Message<'a>> {
     let order = log.iter().filter_map(|entry| {
         let id = match &entry.event {
             Event::TurnStarted { prompt, .. } => prompt.as_ref()?,
+            Event::Steered { prompt } => prompt,
             Event::Replied(message) => &message.id,
             Event::Completion { message, .. } => message,
             Event::Spawned(_)

@@ -1,0 +1,545 @@
+//! Looking after children: see how they are, wait for them, talk to them, stop them.
+//!
+//! Only those below the caller can be reached. What `wait` or `cancel` returns of
+//! a child's run is its delivery (R14): no completion repeats it, and of two
+//! calls that see the same end one tells it. What is said to a child is a
+//! message like any other: it carries no approval (R24), enters its conversation
+//! at its next step, and opens a new run of one that has settled. Orders go
+//! through the session; no agent waits to be let into another's mailbox (R11).
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use offshoot_types::command::{Command, Order, Prompt, Receipt};
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{AgentId, CallId, CommandId, MessageId, RunId};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{Author, MAX_PROMPT_BYTES};
+use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::settlement::CancelledBy;
+use offshoot_types::store::StoreError;
+use offshoot_types::tool::{Effect, ToolSpec};
+use offshoot_types::transcript::Transcript;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::board::State;
+use crate::node::Ordered;
+use crate::scheduler::Finished;
+use crate::{settle, turn};
+
+/// Most children that are listed at once.
+const MOST_LISTED: usize = 200;
+
+/// Most bytes of answers that one `wait` returns; the rest waits for the next.
+const MOST_TOLD: usize = 150 * 1024;
+
+/// The calls of this kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Steering {
+    Children,
+    Wait,
+    Message,
+    Cancel,
+}
+
+/// What a call wants, checked.
+pub(crate) enum Errand {
+    Children,
+    Wait {
+        runs: Vec<RunId>,
+        targets: Vec<AgentId>,
+        mode: WaitMode,
+        timeout: Option<Duration>,
+    },
+    Message {
+        target: [AgentId; 1],
+        text: String,
+    },
+    Cancel {
+        target: [AgentId; 1],
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WaitMode {
+    Any,
+    #[default]
+    All,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaitFor {
+    #[serde(default)]
+    session_ids: Option<Vec<AgentId>>,
+    #[serde(default)]
+    mode: WaitMode,
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tell {
+    session_id: AgentId,
+    text: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stop {
+    session_id: AgentId,
+}
+
+impl Steering {
+    pub(crate) const ALL: [Self; 4] = [Self::Children, Self::Wait, Self::Message, Self::Cancel];
+
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::Children => "children",
+            Self::Wait => "wait",
+            Self::Message => "message",
+            Self::Cancel => "cancel",
+        }
+    }
+
+    /// Returns what models are told of it.
+    pub(crate) fn spec(self) -> ToolSpec {
+        let id = json!({ "type": "string", "description": "as task or children gave it" });
+        let (description, properties, required, effect) = match self {
+            Self::Children => (
+                "Lists the agents you have started: whether each still runs, what it does or waits \
+                 for, what it has used. Answers at once; it is not a way to wait.",
+                json!({}),
+                json!([]),
+                Effect::Read,
+            ),
+            Self::Wait => (
+                "Waits until agents you have started in the background are done, and returns what \
+                 they said. Without session_ids it waits for all that run. What it returns does not \
+                 arrive as a message again.",
+                json!({
+                    "session_ids": { "type": "array", "items": id, "description": "whom to wait for" },
+                    "mode": { "type": "string", "enum": ["any", "all"], "description": "default all" },
+                    "timeout_ms": { "type": "integer", "minimum": 0, "description": "then return what there is" },
+                }),
+                json!([]),
+                Effect::Read,
+            ),
+            Self::Message => (
+                "Says something to an agent below you. One that runs reads it before its next step; \
+                 one that is done goes on with it, and its answer arrives as a message.",
+                json!({
+                    "session_id": id,
+                    "text": { "type": "string", "description": "what to say" },
+                }),
+                json!(["session_id", "text"]),
+                Effect::Write,
+            ),
+            Self::Cancel => (
+                "Stops an agent below you and everything it has started, and returns how it ended.",
+                json!({ "session_id": id }),
+                json!(["session_id"]),
+                Effect::Write,
+            ),
+        };
+        let parameters = json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        });
+        ToolSpec {
+            id: self.id().to_owned(),
+            description: description.to_owned(),
+            parameters: RawJson::of(&parameters),
+            effect,
+        }
+    }
+
+    /// Reads what a call wants, or says why it cannot be.
+    pub(crate) fn parse(self, agent: &Agent, arguments: &RawJson) -> Result<Errand, Outcome> {
+        let state = agent.board.state();
+        match self {
+            Self::Children => self.read(arguments).map(|Nothing {}| Errand::Children),
+            Self::Wait => {
+                let wanted: WaitFor = self.read(arguments)?;
+                let targets = match wanted.session_ids {
+                    Some(ids) => ids,
+                    None => state.awaitable(&agent.id),
+                };
+                for id in &targets {
+                    check_below(&state, &agent.id, id)?;
+                }
+                let last_run = |id: &AgentId| {
+                    let run = state.tree.agent(id)?.last_run();
+                    let agent = id.clone();
+                    Some(RunId { agent, run })
+                };
+                Ok(Errand::Wait {
+                    runs: targets.iter().filter_map(last_run).collect(),
+                    targets,
+                    mode: wanted.mode,
+                    timeout: wanted.timeout_ms.map(Duration::from_millis),
+                })
+            }
+            Self::Message => {
+                let Tell { session_id, text } = self.read(arguments)?;
+                check_below(&state, &agent.id, &session_id)?;
+                if text.len() > MAX_PROMPT_BYTES {
+                    let size = text.len();
+                    let text =
+                        format!("the text has {size} bytes; at most {MAX_PROMPT_BYTES} are taken");
+                    return Err(Outcome::error(ErrorKind::InvalidInput, text));
+                }
+                Ok(Errand::Message {
+                    target: [session_id],
+                    text,
+                })
+            }
+            Self::Cancel => {
+                let Stop { session_id } = self.read(arguments)?;
+                check_below(&state, &agent.id, &session_id)?;
+                Ok(Errand::Cancel {
+                    target: [session_id],
+                })
+            }
+        }
+    }
+
+    fn read<T: DeserializeOwned>(self, arguments: &RawJson) -> Result<T, Outcome> {
+        arguments.read().map_err(|error| {
+            let text = format!("the arguments of {}: {error}", self.id());
+            Outcome::error(ErrorKind::InvalidInput, text)
+        })
+    }
+}
+
+/// Refuses whoever is not below the caller, without saying whether they exist.
+fn check_below(state: &State, agent: &AgentId, target: &AgentId) -> Result<(), Outcome> {
+    if state.is_above(agent, target) {
+        return Ok(());
+    }
+    let text = format!("there is no agent {target} below you; children lists those there are");
+    Err(Outcome::error(ErrorKind::UnknownAgent, text))
+}
+
+impl Errand {
+    /// Tells whether it does something, so that its start has to be stored first.
+    pub(crate) fn has_effect(&self) -> bool {
+        match self {
+            Self::Message { .. } | Self::Cancel { .. } => true,
+            Self::Children | Self::Wait { .. } => false,
+        }
+    }
+
+    /// Returns whom it is about.
+    pub(crate) fn targets(&self) -> &[AgentId] {
+        match self {
+            Self::Children => &[],
+            Self::Wait { targets, .. } => targets,
+            Self::Message { target, .. } | Self::Cancel { target } => target,
+        }
+    }
+
+    /// Runs it to its outcome.
+    pub(crate) async fn run(
+        self,
+        agent: &Agent,
+        call: CallId,
+        cancel: &CancellationToken,
+    ) -> Finished {
+        let starts = !self.has_effect();
+        let (outcome, delivers) = match self {
+            Self::Children => (agent.list_children(), Vec::new()),
+            Self::Wait {
+                runs,
+                mode,
+                timeout,
+                ..
+            } => agent.wait_for(runs, mode, timeout, cancel).await,
+            Self::Message {
+                target: [target],
+                text,
+            } => (agent.say_to(target, text, cancel).await, Vec::new()),
+            Self::Cancel { target: [target] } => agent.stop(target, cancel).await,
+        };
+        Finished::telling(call, starts, outcome, delivers)
+    }
+}
+
+fn cancelled() -> (Outcome, Vec<RunId>) {
+    let text = "cancelled before it was over";
+    (Outcome::error(ErrorKind::Cancelled, text), Vec::new())
+}
+
+impl Agent {
+    fn list_children(&self) -> Outcome {
+        let state = self.board.state();
+        let Some(own) = state.tree.agent(&self.id) else {
+            return Outcome::output(RawJson::of(&json!({ "children": [] })));
+        };
+        let listed: Vec<Value> = own
+            .children
+            .iter()
+            .rev()
+            .take(MOST_LISTED)
+            .filter_map(|id| state.brief(id))
+            .collect();
+        let mut data = json!({ "children": listed });
+        if own.children.len() > MOST_LISTED {
+            data["more"] = (own.children.len() - MOST_LISTED).into();
+        }
+        Outcome::output(RawJson::of(&data))
+    }
+
+    async fn wait_for(
+        &self,
+        runs: Vec<RunId>,
+        mode: WaitMode,
+        timeout: Option<Duration>,
+        cancel: &CancellationToken,
+    ) -> (Outcome, Vec<RunId>) {
+        let deadline = timeout.map(|timeout| tokio::time::Instant::now() + timeout);
+        loop {
+            let mut settled = std::pin::pin!(self.board.settled.notified());
+            settled.as_mut().enable();
+            let over = {
+                let state = self.board.state();
+                let done = runs.iter().filter(|run| state.settlement(run).is_some());
+                match mode {
+                    WaitMode::All => done.count() == runs.len(),
+                    WaitMode::Any => runs.is_empty() || done.count() > 0,
+                }
+            };
+            if over {
+                return self.tell_runs(&runs, false);
+            }
+            let late = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return cancelled(),
+                () = settled => {}
+                () = late => return self.tell_runs(&runs, true),
+            }
+        }
+    }
+
+    /// Returns what became of runs, and which of them this tells.
+    fn tell_runs(&self, runs: &[RunId], timed_out: bool) -> (Outcome, Vec<RunId>) {
+        let mut state = self.board.state();
+        let (mut settled, mut running, mut more) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut delivers, mut bytes) = (Vec::new(), 0);
+        for run in runs {
+            let Some(settlement) = state.settlement(run) else {
+                running.extend(state.brief(&run.agent));
+                continue;
+            };
+            let told = settle::capsule(run, &state.tree, &settlement);
+            bytes += told.to_string().len();
+            // The first is told however long it is.
+            if bytes > MOST_TOLD && !settled.is_empty() {
+                more.push(run.agent.clone());
+            } else if state.claim(&self.id, run) {
+                delivers.push(run.clone());
+                settled.push(told);
+            } else {
+                settled.extend(state.brief(&run.agent));
+            }
+        }
+        let mut data = json!({ "settled": settled });
+        if !running.is_empty() {
+            data["running"] = running.into();
+        }
+        if !more.is_empty() {
+            data["settled_too_but_not_shown_call_wait_again"] = json!(more);
+        }
+        if timed_out {
+            data["timed_out"] = true.into();
+        }
+        (Outcome::output(RawJson::of(&data)), delivers)
+    }
+
+    async fn say_to(&self, target: AgentId, text: String, cancel: &CancellationToken) -> Outcome {
+        let (reply, receipt) = oneshot::channel();
+        let command = Command {
+            id: CommandId::new(self.parts.env.new_id()),
+            tree: self.board.tree.clone(),
+            agent: target.clone(),
+            order: Order::Prompt(Prompt {
+                message: MessageId::new(self.parts.env.new_id()),
+                text,
+                from: Author::Parent,
+                metadata: None,
+            }),
+        };
+        self.board.errand(Ordered {
+            command,
+            reply: Some(reply),
+        });
+        let receipt = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return cancelled().0,
+            receipt = receipt => receipt,
+        };
+        match receipt {
+            Ok(Receipt::Prompted) => Outcome::output(RawJson::of(
+                &json!({ "session_id": target, "delivered": true }),
+            )),
+            Ok(other) => {
+                let text = format!("{target} did not take it: {other:?}");
+                Outcome::error(ErrorKind::Failed, text)
+            }
+            // The session is going; nobody knows what becomes of it.
+            Err(_) => Outcome::error(ErrorKind::Interrupted, "the session is being closed"),
+        }
+    }
+
+    async fn stop(&self, target: AgentId, cancel: &CancellationToken) -> (Outcome, Vec<RunId>) {
+        let found = {
+            let state = self.board.state();
+            let agent = state.tree.agent(&target);
+            agent.map(|agent| (agent.last_run(), agent.open_run().is_some()))
+        };
+        let Some((run, is_open)) = found else {
+            return cancelled();
+        };
+        let run = RunId { agent: target, run };
+        if is_open {
+            self.board.cancel(&run.agent, CancelledBy::Parent);
+        }
+        self.wait_for(vec![run], WaitMode::All, None, cancel).await
+    }
+
+    /// Takes messages that have come into the running turn: at a child's next step, and not before
+    /// a root's next turn.
+    pub(crate) async fn take_messages(
+        &self,
+        transcript: &mut Transcript,
+        arrived: &Arrived,
+    ) -> Result<(), StoreError> {
+        turn::follow(transcript, arrived.take())?;
+        if self.depth == 0 {
+            return Ok(());
+        }
+        let events: Vec<Event> = {
+            let state = self.board.state();
+            let queue = state.tree.agent(&self.id).map(|agent| &agent.queue);
+            // What the conversation has not heard of yet is for the step after.
+            let waiting = queue.into_iter().flatten();
+            let known = waiting.take_while(|id| transcript.has_queued(id));
+            known
+                .map(|id| Event::Steered { prompt: id.clone() })
+                .collect()
+        };
+        if events.is_empty() {
+            return Ok(());
+        }
+        turn::follow(transcript, self.log.append(events).await?)
+    }
+}
+
+impl State {
+    /// Tells whether an agent is above another.
+    fn is_above(&self, agent: &AgentId, target: &AgentId) -> bool {
+        let mut above = self.tree.path(target).into_iter().skip(1);
+        above.any(|id| id == agent)
+    }
+
+    /// Returns the children whose last run is open, or settled and not told.
+    fn awaitable(&self, id: &AgentId) -> Vec<AgentId> {
+        let Some(own) = self.tree.agent(id) else {
+            return Vec::new();
+        };
+        let untold = own.mail.values().map(|mail| &mail.run.agent);
+        let mut ids: Vec<AgentId> = own.open_children.iter().chain(untold).cloned().collect();
+        ids.sort();
+        ids.dedup();
+        // One that a call waits for is told by that call.
+        ids.retain(|id| {
+            let run = self.tree.agent(id).map(|agent| RunId {
+                agent: id.clone(),
+                run: agent.last_run(),
+            });
+            run.is_some_and(|run| self.tree.waiting_call(&run).is_none())
+        });
+        ids
+    }
+
+    /// Claims a settled run for a call of its parent; `false` if somebody else tells it.
+    fn claim(&mut self, parent: &AgentId, run: &RunId) -> bool {
+        let is_child = self
+            .tree
+            .agent(&run.agent)
+            .and_then(|agent| agent.parent())
+            .is_some_and(|above| above.agent == *parent);
+        let untold = self
+            .tree
+            .run(run)
+            .is_some_and(|run| run.settled.is_some() && !run.delivered);
+        if !is_child || !untold || self.tree.waiting_call(run).is_some() {
+            return false;
+        }
+        match self.node_mut(&run.agent) {
+            Some(node) if node.claimed != Some(run.run) => {
+                node.claimed = Some(run.run);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Returns how an agent is, without what it said.
+    fn brief(&self, id: &AgentId) -> Option<Value> {
+        let agent = self.tree.agent(id)?;
+        let mut brief = json!({ "session_id": id, "agent": agent.spawned.definition });
+        match (agent.open_run(), agent.settlement()) {
+            (Some(_), _) => {
+                let doing = self.node(id).map(|node| node.activity.words());
+                brief["state"] = "running".into();
+                brief["doing"] = doing.into();
+                brief["turns"] = agent.tally.steps.into();
+            }
+            (None, Some(settlement)) => {
+                brief["state"] = settlement.status.word().into();
+                brief["turns"] = settlement.steps.into();
+            }
+            (None, None) => brief["state"] = "not started".into(),
+        }
+        brief["tokens"] = agent.spent.tokens.into();
+        Some(brief)
+    }
+}
+
+/// Entries that came while a turn runs, until it takes them up.
+#[derive(Clone, Default)]
+pub(crate) struct Arrived(Arc<Mutex<Vec<Arc<Entry>>>>);
+
+impl Arrived {
+    /// Adds entries, in the order of the log.
+    pub(crate) fn add(&self, entries: Vec<Arc<Entry>>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(entries);
+    }
+
+    /// Returns what has come since the last call.
+    pub(crate) fn take(&self) -> Vec<Arc<Entry>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *all)
+    }
+}
