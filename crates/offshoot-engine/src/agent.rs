@@ -318,8 +318,7 @@ impl Actor {
             let now = self.agent.parts.env.now();
             (run, settle::settlement(&agent.tally, status, now))
         };
-        self.agent.end_leftovers().await;
-        self.agent.keep_answer(&mut settlement).await;
+        self.agent.finish(&mut settlement, &self.transcript).await;
         let event = Event::Settled { run, settlement };
         match self.append(Batch::from(vec![event])).await {
             // A child run was opened meanwhile (R18); the next look says wait.

@@ -204,6 +204,13 @@ impl Board {
         self.stirred.notify_one();
     }
 
+    /// Notes a file that a run of an agent has changed.
+    pub(crate) fn changed(&self, agent: &AgentId, path: &str) {
+        if let Some(node) = self.state().nodes.get_mut(agent) {
+            node.files.insert(path.to_owned());
+        }
+    }
+
     /// Publishes something that is not stored.
     pub(crate) fn publish(&self, update: Update) {
         // An error says that nobody listens.
@@ -562,6 +569,7 @@ impl State {
             }
             Event::Settled { .. } => {
                 if let Some(node) = self.nodes.get_mut(id) {
+                    node.files.clear();
                     node.activity = Activity::Resting;
                     node.returned.notify_one();
                 }
@@ -705,6 +713,7 @@ impl State {
             activity: Activity::Resting,
             progress: Instant::now(),
             infancy,
+            files: BTreeSet::new(),
             read_only,
         };
         self.nodes.insert(id.clone(), node);

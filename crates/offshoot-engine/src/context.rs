@@ -15,9 +15,10 @@ use offshoot_types::model::{Asker, CallOutcome, Model, Request, RequestMessage};
 use offshoot_types::tool::{Tool, ToolSpec};
 use offshoot_types::transcript::{Item, Ready, Step};
 
+use crate::answer;
 use crate::caps::Grant;
 use crate::sabotage::{Bug, planted};
-use crate::schema::Schema;
+use crate::schema::{Schema, Shape};
 use crate::settle;
 use crate::steer::Steering;
 
@@ -31,6 +32,8 @@ pub(crate) struct Prefix {
     pub(crate) model_name: String,
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[ToolSpec]>,
+    /// What its answer has to fit.
+    pub(crate) answer: Option<Shape>,
     /// What stands behind each of them, in the same order.
     pub(crate) offers: Vec<Offer>,
 }
@@ -84,6 +87,12 @@ pub(crate) fn system(manifest: &Manifest, place: &Surroundings<'_>, tools: &[Too
             text.push('\n');
         }
         text.push_str(CALLER_LINE);
+    }
+    if let Some(schema) = &manifest.output_schema {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(&answer::instruction(schema));
     }
     // Sections 2 and 3 (project instructions, skills) have no source yet and render to nothing.
     let Surroundings {

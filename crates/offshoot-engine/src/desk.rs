@@ -16,7 +16,6 @@ use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
-use offshoot_types::settlement::Settlement;
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, Output, Place, Tool, Work};
 use tokio::sync::Notify;
@@ -29,9 +28,7 @@ use crate::reply::Token;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::scheduler::Finished;
-use crate::settle;
 use crate::slots::{Rank, Slot};
-use crate::task::TASK;
 
 /// A tool call that is to run.
 pub(crate) struct ToolRun {
@@ -225,17 +222,6 @@ impl Agent {
             cancel: Cancel::new(Token(cancel.clone())),
             output: Output::new(move |text| board.output(&agent, &call, text)),
             ..Work::new(arguments, self.place())
-        }
-    }
-
-    /// Keeps the whole of a long answer where the parent can read it. Nobody is handed a root's.
-    pub(crate) async fn keep_answer(&self, settlement: &mut Settlement) {
-        if self.depth > 0
-            && settle::is_long(settlement)
-            && let Some(text) = settlement.output.clone()
-        {
-            let kept = self.parts.sidecars.keep(self.place(), TASK, text);
-            settlement.output_path = kept.await;
         }
     }
 

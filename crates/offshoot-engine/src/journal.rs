@@ -13,9 +13,11 @@ use offshoot_types::journal::{Change, Journal, Writer};
 use offshoot_types::store::{Lease, Store};
 
 use crate::agent::Agent;
+use crate::board::Board;
 
 /// The journal of one call.
 struct CallJournal {
+    board: Arc<Board>,
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     lease: Lease,
@@ -33,10 +35,11 @@ impl Journal for CallJournal {
             call,
             ..
         } = self;
-        let at = self.env.now();
+        let (at, path) = (self.env.now(), change.path.clone());
         let recorded = self
             .store
             .journal(lease, agent, definition, call, change, at);
+        self.board.changed(agent, &path);
         Box::pin(async move { recorded.await.map_err(|error| error.message) })
     }
 
@@ -51,6 +54,7 @@ impl Agent {
     /// Returns the journal of a call.
     pub(crate) fn journal(&self, call: &CallId) -> Arc<dyn Journal> {
         Arc::new(CallJournal {
+            board: self.board.clone(),
             store: self.parts.store.clone(),
             env: self.parts.env.clone(),
             lease: self.board.lease.clone(),

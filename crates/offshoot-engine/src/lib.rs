@@ -6,12 +6,14 @@
 //! for the dead. Nothing here knows a wire format, a driver or the environment.
 
 mod agent;
+mod answer;
 mod ask;
 mod board;
 mod caps;
 mod context;
 mod desk;
 mod door;
+mod finish;
 mod journal;
 mod limits;
 mod log;

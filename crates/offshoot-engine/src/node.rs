@@ -3,7 +3,7 @@
 //! How to stop it, how to wake it, what it does now. All of it can be lost: a
 //! process that takes the tree over makes new ones from the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use offshoot_types::command::{Command, Receipt};
@@ -42,6 +42,8 @@ pub(crate) struct Node {
     pub(crate) progress: Instant,
     /// A newborn's own entries, until its actor takes them; saves reading them back.
     pub(crate) infancy: Option<Vec<Arc<Entry>>>,
+    /// Files that its run has changed.
+    pub(crate) files: BTreeSet<String>,
     /// Whether its calls are held to reading.
     pub(crate) read_only: bool,
 }

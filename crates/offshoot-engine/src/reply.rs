@@ -49,6 +49,7 @@ pub(crate) async fn ask(
     cancel: &CancellationToken,
 ) -> Reply {
     let mut attempt = 1;
+    let mut errors: Vec<String> = Vec::new();
     loop {
         let mut step = Step::new(agent, prefix);
         agent.set_activity(Activity::Slot);
@@ -84,8 +85,12 @@ pub(crate) async fn ask(
             {
                 wait
             }
-            Some(_) | None => return Reply::Failed(step.end(StopReason::Cut), error),
+            Some(_) | None => {
+                let error = with_those_before(error, &errors);
+                return Reply::Failed(step.end(StopReason::Cut), error);
+            }
         };
+        errors.push(error.message.clone());
         attempt += 1;
         agent.set_activity(Activity::Retrying {
             attempt,
@@ -97,6 +102,28 @@ pub(crate) async fn ask(
             () = tokio::time::sleep(wait) => {}
         }
     }
+}
+
+/// Returns the error of the last try, with what the tries before it came to.
+fn with_those_before(mut error: ModelError, before: &[String]) -> ModelError {
+    let mut others: Vec<&str> = Vec::new();
+    for message in before {
+        if *message != error.message && !others.contains(&message.as_str()) {
+            others.push(message);
+        }
+    }
+    let tries = before.len() + 1;
+    match others.is_empty() {
+        true if before.is_empty() => {}
+        true => error.message.push_str(&format!(" ({tries} tries)")),
+        false => {
+            let others = others.join("; ");
+            error
+                .message
+                .push_str(&format!(" ({tries} tries; before that: {others})"));
+        }
+    }
+    error
 }
 
 /// Returns how long to wait before another try; `None` when trying again is no use.

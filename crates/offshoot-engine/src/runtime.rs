@@ -162,7 +162,7 @@ enum Reached {
     /// The session that carries it out.
     Session(Handle),
     /// It is done.
-    Done(Receipt),
+    Done(Box<Receipt>),
 }
 
 impl Handle {
@@ -207,7 +207,7 @@ impl Runtime {
         let mut submitted_at = None;
         loop {
             match self.reach(&command).await {
-                Ok(Reached::Done(receipt)) => return Ok(receipt),
+                Ok(Reached::Done(receipt)) => return Ok(*receipt),
                 Ok(Reached::Session(handle)) => {
                     if let Some(receipt) = order(&handle, &command).await {
                         return refuse_second_opening(&command, receipt);
@@ -320,7 +320,7 @@ impl Runtime {
             return Ok(Reached::Session(handle.clone()));
         }
         if let Some(receipt) = self.inner.parts.store.receipt(&command.id).await? {
-            return Ok(Reached::Done(receipt));
+            return Ok(Reached::Done(Box::new(receipt)));
         }
         let (board, nudged) = match &command.order {
             Order::Open(opening) => self.inner.create(command, opening).await?,
@@ -355,7 +355,7 @@ impl Runtime {
         let handle = Handle { orders, parked };
         *held = Some(handle.clone());
         Ok(match &command.order {
-            Order::Open(_) => Reached::Done(Receipt::Opened),
+            Order::Open(_) => Reached::Done(Box::new(Receipt::Opened)),
             Order::Prompt(_)
             | Order::Cancel(_)
             | Order::Promote

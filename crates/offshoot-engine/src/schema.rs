@@ -1,4 +1,4 @@
-//! Checks arguments against the schema of their tool, before anything runs (TLS-02).
+//! Checks values against schemas: arguments before anything runs (TLS-02), answers before they count.
 //!
 //! The one place that knows the validator. A schema is compiled when a call is
 //! first held against it; one that cannot be compiled refuses every call, since nothing
@@ -17,42 +17,55 @@ const MOST: usize = 5;
 
 /// A schema, which tools may share.
 #[derive(Default)]
-pub(crate) struct Schema(OnceLock<Result<Validator, String>>);
+pub(crate) struct Schema(OnceLock<Result<Shape, String>>);
 
 impl Schema {
     /// Checks the arguments of a call, or says what is wrong with them.
     pub(crate) fn check(&self, spec: &ToolSpec, arguments: &RawJson) -> Result<(), Outcome> {
         let invalid = |text: String| Outcome::error(ErrorKind::InvalidInput, text);
-        let validator = self.0.get_or_init(|| compile(&spec.parameters)).as_ref();
-        let validator = validator.map_err(|why| {
-            let id = &spec.id;
+        let id = &spec.id;
+        let shape = self.0.get_or_init(|| Shape::compile(&spec.parameters));
+        let shape = shape.as_ref().map_err(|why| {
             invalid(format!(
                 "{id} cannot be called: its schema is broken: {why}"
             ))
         })?;
         let value: Value = arguments
             .read()
-            .map_err(|error| invalid(format!("the arguments of {}: {error}", spec.id)))?;
-        if validator.is_valid(&value) {
+            .map_err(|error| invalid(format!("the arguments of {id}: {error}")))?;
+        shape.check(&value).map_err(|why| {
+            invalid(format!(
+                "the arguments of {id} do not fit its schema: {why}"
+            ))
+        })
+    }
+}
+
+/// A schema that has been compiled.
+pub(crate) struct Shape(Validator);
+
+impl Shape {
+    /// Compiles a schema, or says why it is none.
+    pub(crate) fn compile(schema: &RawJson) -> Result<Self, String> {
+        let schema: Value = schema.read().map_err(|error| error.to_string())?;
+        let validator = jsonschema::validator_for(&schema).map_err(|error| error.to_string())?;
+        Ok(Self(validator))
+    }
+
+    /// Checks a value, or says what is wrong with it.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        if self.0.is_valid(value) {
             return Ok(());
         }
-        let complaints: Vec<String> = validator
-            .iter_errors(&value)
+        let complaints: Vec<String> = self
+            .0
+            .iter_errors(value)
             .take(MOST)
             .map(|error| match error.instance_path().as_str() {
                 "" => error.to_string(),
                 place => format!("{place}: {error}"),
             })
             .collect();
-        Err(invalid(format!(
-            "the arguments of {} do not fit its schema: {}",
-            spec.id,
-            complaints.join("; ")
-        )))
+        Err(complaints.join("; "))
     }
-}
-
-fn compile(parameters: &RawJson) -> Result<Validator, String> {
-    let schema: Value = parameters.read().map_err(|error| error.to_string())?;
-    jsonschema::validator_for(&schema).map_err(|error| error.to_string())
 }

@@ -19,6 +19,7 @@ use crate::agent::Agent;
 use crate::board::PrefixKey;
 use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
 use crate::runtime::Parts;
+use crate::schema::Shape;
 use crate::steer::Steering;
 use crate::task::{self, TASK};
 use crate::todo::{self, TODO};
@@ -47,6 +48,11 @@ impl Agent {
                 let text = format!("run agent {definition}: there is no such definition");
                 ModelError::new(ModelErrorKind::Config, text)
             })?;
+            let schema = manifest.output_schema.as_ref();
+            let answer = schema.map(Shape::compile).transpose().map_err(|why| {
+                let text = format!("run agent {definition}: its output_schema is not one: {why}");
+                ModelError::new(ModelErrorKind::Config, text)
+            })?;
             let offered = offered(&self.parts, manifest, is_root);
             let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
             let place = Surroundings {
@@ -60,6 +66,7 @@ impl Agent {
                 model_name: model.to_owned(),
                 system: context::system(manifest, &place, &tools).into(),
                 tools: tools.into(),
+                answer,
                 offers,
             })
         })

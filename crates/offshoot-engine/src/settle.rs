@@ -73,14 +73,18 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
     let definition = &agent.spawned.definition;
     let mut outcome = match (&settlement.status, settlement.status.reason()) {
         (Status::Completed, _) => {
-            let text = shown(settlement);
+            let value = settlement
+                .value
+                .as_ref()
+                .and_then(|value| value.read().ok());
+            let text = value.unwrap_or_else(|| Value::String(shown(settlement)));
             marked(output(child, agent, text), settlement)
         }
         (Status::Partial(_), reason) => {
             let head = format!("[partial: {}]", reason.unwrap_or_default());
             let text = format!("{head} {}", shown(settlement));
-            let text = text.trim_end().to_owned();
-            marked(output(child, agent, text), settlement)
+            let text = text.trim_end();
+            marked(output(child, agent, text.into()), settlement)
         }
         (Status::Cancelled(CancelledBy::Ancestor | CancelledBy::Shutdown), _) => Outcome::error(
             ErrorKind::AbortedByParent,
@@ -100,11 +104,22 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
     }
     .took(settlement.duration_ms);
     let extra = &mut outcome.metadata.extra;
+    extra.insert("subagent_id", child);
+    extra.insert("definition_id", definition);
     extra.insert("settlement", &settlement.status.word());
     extra.insert("usage", &settlement.usage);
     extra.insert("turns", &settlement.steps);
     if let Some(cost) = settlement.cost {
         extra.insert("cost_usd", &cost);
+    }
+    if let Some(report) = &settlement.report {
+        extra.insert("report", report);
+    }
+    if !settlement.files.is_empty() {
+        extra.insert("files_changed", &settlement.files);
+    }
+    if let Some(path) = &settlement.transcript_path {
+        extra.insert("transcript_path", path);
     }
     outcome
 }
@@ -142,7 +157,7 @@ pub(crate) fn handle(child: &AgentId) -> Outcome {
     Outcome::output(RawJson::of(&json!({ "session_id": child })))
 }
 
-fn output(child: &AgentId, agent: &Agent, text: String) -> Outcome {
+fn output(child: &AgentId, agent: &Agent, text: Value) -> Outcome {
     let data = if agent.spawned.inspectable {
         json!({ "output": text, "session_id": child })
     } else {
@@ -194,7 +209,16 @@ fn failure(
         text.push_str("; its last text was: ");
         text.push_str(&shown(settlement));
     }
+    text.push_str(&handle_of_failure(settlement));
     text
+}
+
+/// Returns where the parent finds what a child did that has nothing to hand over, if it was kept.
+fn handle_of_failure(settlement: &Settlement) -> String {
+    match (&settlement.status, &settlement.transcript_path) {
+        (Status::Partial(_), _) | (_, None) => String::new(),
+        (_, Some(path)) => format!("\n[what it did is in {path}]"),
+    }
 }
 
 /// Returns what the model reads of a run that was told outside any call.
@@ -212,6 +236,7 @@ pub(crate) fn completion_text(
         body.push_str(&format!("[{status}: {reason}]\n"));
     }
     body.push_str(&shown(settlement));
+    body.push_str(&handle_of_failure(settlement));
     let body = without_closing_mark(&context::capped(body.trim_end().to_owned(), max_bytes));
     let definition = definition.replace(['"', '<', '>'], "'");
     format!(

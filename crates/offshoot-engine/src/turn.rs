@@ -60,6 +60,7 @@ pub(crate) async fn run(
     let mut rank = Rank::Admitting;
     // The cap that a step ran into: the next one hands back.
     let mut reached: Option<Cap> = None;
+    let mut repaired = false;
     loop {
         agent.take_messages(&mut transcript, &arrived).await?;
         let Some(ready) = transcript.ready() else {
@@ -81,7 +82,15 @@ pub(crate) async fn run(
         let (said, how) = match (reply, cap, last) {
             (Reply::Whole(message), _, Some(last)) => (message, TurnEnd::HandedBack(last)),
             (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
-                (message, TurnEnd::Finished)
+                match agent.objection(&prefix, &message).filter(|_| !repaired) {
+                    None => (message, TurnEnd::Finished),
+                    Some(objection) => {
+                        let entries = agent.log.append(objection.raise(message)).await?;
+                        follow(&mut transcript, entries)?;
+                        (repaired, rank) = (true, Rank::Resuming);
+                        continue;
+                    }
+                }
             }
             (Reply::Whole(message), _, None) => {
                 let mut batch = Batch::default();
@@ -142,8 +151,7 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
         end: how,
     });
     if let Some((run, mut settlement)) = agent.settles_after(&events) {
-        agent.end_leftovers().await;
-        agent.keep_answer(&mut settlement).await;
+        agent.finish(&mut settlement, &transcript).await;
         let mut with_settlement = events.clone();
         with_settlement.push(Event::Settled { run, settlement });
         match agent.log.append(with_settlement).await {

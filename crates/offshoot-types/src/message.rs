@@ -40,6 +40,8 @@ pub enum Author {
     Human,
     /// An agent above, through `task` or `message`.
     Parent,
+    /// The runtime itself.
+    Host,
 }
 
 impl Author {

@@ -24,6 +24,9 @@ pub struct Settlement {
     /// folder, into which its ancestors can see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_path: Option<String>,
+    /// A file that has what it did, where it has no good answer; in the same folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript_path: Option<String>,
     /// What its own steps used; children count for themselves.
     #[serde(default)]
     pub usage: Usage,
@@ -54,6 +57,7 @@ impl Settlement {
             status,
             output: None,
             output_path: None,
+            transcript_path: None,
             usage: Usage::default(),
             steps: 0,
             duration_ms: 0,

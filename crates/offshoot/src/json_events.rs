@@ -315,6 +315,7 @@ impl Agent {
         let source = match message.from {
             Author::Human => None,
             Author::Parent => self.parent().map(|above| format!("agent-{}", above.agent)),
+            Author::Host => Some("system".to_owned()),
         };
         vec![Body::UserMessage(wire::UserMessage {
             content: message.text,

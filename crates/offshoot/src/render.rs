@@ -136,6 +136,7 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             let from = match message.from {
                 Author::Human => "",
                 Author::Parent => "from its parent ",
+                Author::Host => "from offshoot ",
             };
             ("prompt", format!("{from}{}", quote(&message.text, length)))
         }

@@ -14,6 +14,7 @@ mod caps;
 mod context;
 mod limits;
 mod permissions;
+mod report;
 mod restart;
 mod scope;
 mod scratch;

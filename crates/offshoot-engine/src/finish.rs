@@ -1,0 +1,188 @@
+//! What a run leaves behind: its report, checked and kept.
+//!
+//! Added to a settlement before it is committed, once: the value of an answer
+//! that had to fit a schema, the files the run really changed, and, where the
+//! parent is shown less than there is, the file that has the rest. A parent that
+//! gets no good answer gets the way to it instead: the transcript, as a file that
+//! `read` opens. Nothing here decides how a run ended, but for one case: an
+//! answer that does not fit its schema is not whole.
+
+use offshoot_types::event::Event;
+use offshoot_types::id::MessageId;
+use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, UserMessage};
+use offshoot_types::settlement::{PartialReason, Settlement, Status};
+use offshoot_types::transcript::{Item, Transcript};
+
+use crate::agent::Agent;
+use crate::answer;
+use crate::context::Prefix;
+use crate::settle;
+use crate::task::TASK;
+
+/// Most files that a settlement names.
+const MOST_FILES: usize = 100;
+
+/// Most bytes of a transcript that are kept for a parent.
+const MOST_OF_TRANSCRIPT: usize = 1024 * 1024;
+
+/// What is wrong with an answer, said once.
+pub(crate) struct Objection(UserMessage);
+
+impl Objection {
+    /// Returns the entries that put it behind the answer.
+    pub(crate) fn raise(self, answer: AssistantMessage) -> Vec<Event> {
+        let prompt = self.0.id.clone();
+        vec![
+            Event::Replied(answer),
+            Event::Prompted(self.0),
+            Event::Steered { prompt },
+        ]
+    }
+}
+
+impl Agent {
+    /// Returns what is wrong with an answer that has to fit a schema.
+    pub(crate) fn objection(
+        &self,
+        prefix: &Prefix,
+        answer: &AssistantMessage,
+    ) -> Option<Objection> {
+        let text = answer.text().unwrap_or_default();
+        let why = answer::fit(prefix.answer.as_ref()?, &text).err()?;
+        // Something else waits already: it comes first, and an answer may follow from it.
+        let state = self.board.state();
+        let waits = state.tree.agent(&self.id)?;
+        if !waits.queue.is_empty() {
+            return None;
+        }
+        Some(Objection(UserMessage {
+            id: MessageId::new(self.parts.env.new_id()),
+            text: answer::complaint(&why),
+            from: Author::Host,
+            metadata: None,
+        }))
+    }
+
+    /// Completes the record of a run that is about to settle, and ends what the run left running.
+    pub(crate) async fn finish(&self, settlement: &mut Settlement, transcript: &Transcript) {
+        self.end_leftovers().await;
+        settlement.files = self.changed_files();
+        self.check_answer(settlement);
+        // Nobody is handed a root's.
+        if self.depth > 0 {
+            self.keep_answer(settlement).await;
+            self.keep_transcript(settlement, transcript).await;
+        }
+    }
+
+    /// Returns the files that the run changed, as the workspace names them.
+    fn changed_files(&self) -> Vec<String> {
+        let state = self.board.state();
+        let Some(node) = state.node(&self.id) else {
+            return Vec::new();
+        };
+        let root = format!("{}/", self.workspace.trim_end_matches('/'));
+        let short = |path: &String| path.strip_prefix(&root).unwrap_or(path).to_owned();
+        node.files.iter().take(MOST_FILES).map(short).collect()
+    }
+
+    /// Holds an answer against its schema.
+    fn check_answer(&self, settlement: &mut Settlement) {
+        let Ok(prefix) = self.prefix() else {
+            return;
+        };
+        let (Some(schema), Status::Completed) = (&prefix.answer, &settlement.status) else {
+            return;
+        };
+        let text = settlement.output.as_deref().unwrap_or_default();
+        match answer::fit(schema, text) {
+            Ok(value) => settlement.value = Some(value),
+            Err(_) => settlement.status = Status::Partial(PartialReason::Schema),
+        }
+    }
+
+    /// Keeps the whole of a long answer where the parent can read it.
+    async fn keep_answer(&self, settlement: &mut Settlement) {
+        if settle::is_long(settlement)
+            && let Some(text) = settlement.output.clone()
+        {
+            let kept = self.parts.sidecars.keep(self.place(), TASK, text);
+            settlement.output_path = kept.await;
+        }
+    }
+
+    /// Keeps what a run did that has no good answer.
+    async fn keep_transcript(&self, settlement: &mut Settlement, transcript: &Transcript) {
+        let is_needed = match &settlement.status {
+            Status::Failed { .. }
+            | Status::BudgetExhausted(_)
+            | Status::Partial(
+                PartialReason::Budget(_) | PartialReason::NoAnswer | PartialReason::Schema,
+            ) => true,
+            Status::Completed
+            | Status::Partial(
+                PartialReason::Length | PartialReason::Refusal | PartialReason::Wakes,
+            )
+            | Status::Cancelled(_)
+            | Status::Denied { .. }
+            | Status::Lost { .. } => false,
+        };
+        if is_needed && settlement.steps > 0 {
+            let mut text = render(transcript);
+            // The last words may not be in it yet.
+            if let Some(last) = &settlement.output {
+                push(&mut text, "its last text", last);
+            }
+            let kept = self.parts.sidecars.keep(self.place(), "transcript", text);
+            settlement.transcript_path = kept.await;
+        }
+    }
+}
+
+/// Renders a conversation for whoever reads it as a file; of a long one, the end.
+fn render(transcript: &Transcript) -> String {
+    let mut text = String::new();
+    for item in transcript.items() {
+        match item {
+            Item::User(message) => push(&mut text, "asked", &message.text),
+            Item::Completion(completion) => {
+                let said = completion.settlement.output.as_deref().unwrap_or_default();
+                let who = format!("{} {}", completion.definition, completion.run.agent);
+                push(&mut text, &format!("told by {who}"), said);
+            }
+            Item::Assistant(step) => {
+                for part in &step.message().parts {
+                    match part {
+                        AssistantPart::Text(said) => push(&mut text, "said", said),
+                        AssistantPart::Call(call) => {
+                            let arguments = match &call.arguments {
+                                Arguments::Json(json) => json.as_str(),
+                                Arguments::Malformed(text) => text,
+                            };
+                            push(&mut text, &format!("called {}", call.tool), arguments);
+                        }
+                        AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => {}
+                    }
+                }
+                for (call, outcome) in step.outcomes() {
+                    let head = format!("outcome of {}", call.tool);
+                    push(&mut text, &head, &outcome.for_model());
+                }
+            }
+        }
+    }
+    if text.len() > MOST_OF_TRANSCRIPT {
+        let cut = text.ceil_char_boundary(text.len() - MOST_OF_TRANSCRIPT);
+        let rest = text.split_off(cut);
+        return format!("[{cut} bytes before this are left out]\n{rest}");
+    }
+    text
+}
+
+fn push(text: &mut String, head: &str, body: &str) {
+    text.push_str("## ");
+    text.push_str(head);
+    text.push('\n');
+    text.push_str(body.trim_end());
+    text.push_str("\n\n");
+}
