@@ -60,11 +60,11 @@ proptest! {
         wanted in wanted(),
     ) {
         if let Ok(output) = step(&accounts, &wanted) {
-            prop_assert!(output >= 1 && output <= wanted.output);
+            prop_assert!((1..=wanted.output).contains(&output));
             prop_assert!(fits(&accounts, wanted.amount(output)));
         }
         if let Ok(output) = hand_back(&accounts, &wanted) {
-            prop_assert!(output >= 1 && output <= HAND_BACK);
+            prop_assert!((1..=HAND_BACK).contains(&output));
             prop_assert!(fits(&accounts, wanted.amount(output)));
         }
     }
