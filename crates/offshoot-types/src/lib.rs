@@ -18,6 +18,7 @@ pub mod settlement;
 pub mod caps;
 pub mod manifest;
 pub mod permission;
+pub mod suggest;
 pub mod terms;
 
 pub mod command;

@@ -9,7 +9,6 @@ mod find;
 mod layer;
 mod page;
 mod source;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod variables;

@@ -3,6 +3,7 @@
 //! Names the file, the line and the column, then what is wrong and what would be
 //! right. Nobody branches on it.
 
+use offshoot_types::suggest;
 use serde_saphyr::{Error, Location};
 
 /// Why a script was refused: `load script FILE:LINE:COLUMN: what is wrong`.
@@ -43,31 +44,10 @@ fn what_is_wrong(error: &Error) -> String {
 
 /// Says what was probably meant, or everything that would have been understood.
 fn instead(wrong: &str, known: &[&'static str]) -> String {
-    let near = known
-        .iter()
-        .map(|name| (distance(wrong, name), name))
-        .min()
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 4);
-    match near {
-        Some((_, name)) => format!(", did you mean `{name}`?"),
+    match suggest::nearest(wrong, known.iter().copied()) {
+        Some(name) => format!(", did you mean `{name}`?"),
         None => format!(", known are {}", known.join(", ")),
     }
-}
-
-/// Returns how many characters to add, drop or change to make one of the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (index, from) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (column, to) in to.iter().enumerate() {
-            let change = diagonal + usize::from(from != *to);
-            diagonal = row[column + 1];
-            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 /// Renders an error of the parser without the place, which we give ourselves.

@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use offshoot_types::suggest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::layer::{Layer, Limit};
 use super::page::Page;
 use super::source::{Source, Sourced};
-use super::suggest;
 use crate::exit::Stop;
 
 /// The most that is read of a file. Ours is a few hundred bytes.

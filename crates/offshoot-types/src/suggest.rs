@@ -1,13 +1,11 @@
 //! What somebody may have meant.
 //!
 //! The nearest of a few words by the number of letters that differ, if it is
-//! near enough to be worth saying.
+//! near enough to be worth saying. Whoever reads what people write (settings,
+//! scripts, agent files) guesses alike.
 
 /// Returns the word that is nearest to what was written; `None` if none is near.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    words: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = words
         .into_iter()
         .map(|word| (distance(&written.to_lowercase(), word), word))
