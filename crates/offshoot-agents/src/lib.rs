@@ -1,10 +1,15 @@
 //! Agent definitions.
 //!
-//! The agents that every workspace has, as manifests. Reading the definition
-//! files of others comes here too; finding those files does not, since nothing
-//! here touches the file system. What an agent may do is not decided here: a
-//! manifest only narrows.
+//! The agents that every workspace has, and the files in which people write their
+//! own. Bytes come in, manifests and
+//! diagnostics go out: finding files is not done here, since nothing here touches
+//! the file system. What an agent may do is not decided here either: a manifest
+//! only narrows.
 
 mod builtin;
+mod diagnostic;
+mod file;
 
 pub use builtin::builtin;
+pub use diagnostic::{Diagnostic, Severity};
+pub use file::{MAX_FILE_BYTES, Reading, read};

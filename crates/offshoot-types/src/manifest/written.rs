@@ -140,8 +140,8 @@ fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{name:?} is not a name: letters, digits, - _ . : and /, at most {MAX_NAME_BYTES} bytes, a \
-         letter or a digit first"
+        "name is {name:?}, and that is not a name: letters, digits, - _ . : and /, at most \
+         {MAX_NAME_BYTES} bytes, a letter or a digit first"
     ))
 }
 
