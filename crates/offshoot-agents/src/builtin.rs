@@ -45,6 +45,9 @@ End with the answer, then the places that prove it, each as `path:line` with a f
 what you have read from what you conclude, and say so when you did not find it: a clear \"not \
 there\" is an answer, a guess is not.";
 
+/// Other names that built-in agents answer to.
+pub(crate) const ALIASES: [(&str, &str); 1] = [("general-purpose", "general")];
+
 /// Returns the built-in agents.
 pub fn builtin() -> Vec<Manifest> {
     vec![

@@ -1,15 +1,17 @@
 //! Agent definitions.
 //!
-//! The agents that every workspace has, and the files in which people write their
-//! own. Bytes come in, manifests and
+//! The agents that every workspace has, the files in which people write their
+//! own, and which of several of one name counts. Bytes come in, manifests and
 //! diagnostics go out: finding files is not done here, since nothing here touches
 //! the file system. What an agent may do is not decided here either: a manifest
 //! only narrows.
 
 mod builtin;
+mod catalogue;
 mod diagnostic;
 mod file;
 
 pub use builtin::builtin;
+pub use catalogue::{Catalogue, Definition, Origin, Scope};
 pub use diagnostic::{Diagnostic, Severity};
 pub use file::{MAX_FILE_BYTES, Reading, read};

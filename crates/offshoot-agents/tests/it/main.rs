@@ -6,4 +6,5 @@
 )]
 
 mod builtin;
+mod catalogue;
 mod files;

@@ -1,0 +1,219 @@
+//! All agents of a workspace, where each comes from, and which of one name counts.
+//!
+//! Sources are added from the weakest to the strongest: what is built in, the
+//! user's files, the project's, a script's. A project comes with a repository that
+//! somebody else may have written. So its agents are there under names of their
+//! own, replace nothing, and choose no model. Nothing is dropped without a word.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use offshoot_types::manifest::{Manifest, Registry};
+
+use crate::builtin::{ALIASES, builtin};
+use crate::diagnostic::Diagnostic;
+use crate::file::Reading;
+
+/// Whose files they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The person's who runs this.
+    User,
+    /// The repository's.
+    Project,
+}
+
+/// Where an agent comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is always there.
+    BuiltIn,
+    /// A file of the user's.
+    User(String),
+    /// A file of the project's.
+    Project(String),
+    /// The script that is the session's model.
+    Script(String),
+}
+
+impl Origin {
+    /// Returns the file; `None` for what is built in.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::BuiltIn => None,
+            Self::User(path) | Self::Project(path) | Self::Script(path) => Some(path),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BuiltIn => "built-in",
+            Self::User(_) => "user",
+            Self::Project(_) => "project",
+            Self::Script(_) => "script",
+        })
+    }
+}
+
+/// An agent, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// What it is.
+    pub manifest: Arc<Manifest>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Where the one comes from that it stands in for.
+    pub replaces: Option<Origin>,
+}
+
+/// All agents of a workspace.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    agents: BTreeMap<String, Definition>,
+    /// Files that would have been the agent of a name.
+    broken: BTreeMap<String, Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Catalogue {
+    /// The agents that are always there.
+    pub fn builtin() -> Self {
+        let mut catalogue = Self {
+            agents: BTreeMap::new(),
+            broken: BTreeMap::new(),
+            diagnostics: Vec::new(),
+        };
+        for manifest in builtin() {
+            catalogue.put(manifest, Origin::BuiltIn);
+        }
+        catalogue
+    }
+
+    /// Adds the files of one scope, in the order in which the first of a name counts.
+    pub fn add_files(&mut self, scope: Scope, readings: Vec<Reading>) {
+        // Two files of one scope are a mistake, and not a replacement of one by the other.
+        let mut first: BTreeMap<String, String> = BTreeMap::new();
+        for mut reading in readings {
+            self.diagnostics.append(&mut reading.warnings);
+            match (&reading.manifest, first.get(&reading.name)) {
+                (Err(diagnostic), taken) => {
+                    self.diagnostics.push(diagnostic.clone());
+                    // A project's file could not have replaced the agent there is.
+                    let is_missed = scope == Scope::User || self.get(&reading.name).is_none();
+                    if taken.is_none() && is_missed {
+                        self.broken.insert(reading.name, diagnostic.clone());
+                    }
+                }
+                (Ok(_), Some(taken)) => {
+                    let why = format!("agent {} is in {taken} already", reading.name);
+                    self.complain(&reading, "name", &why);
+                }
+                (Ok(manifest), None) => {
+                    first.insert(reading.name.clone(), reading.path.clone());
+                    match scope {
+                        Scope::User => {
+                            self.put(manifest.clone(), Origin::User(reading.path.clone()));
+                        }
+                        Scope::Project => self.put_project(manifest.clone(), &reading),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the agents of a script, which replace all others.
+    pub fn add_script(&mut self, path: &str, manifests: &[Manifest]) {
+        for manifest in manifests {
+            self.put(manifest.clone(), Origin::Script(path.to_owned()));
+        }
+    }
+
+    /// Notes what is wrong with a folder of definitions.
+    pub fn note(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Finds an agent by name, or by another name it answers to.
+    pub fn get(&self, name: &str) -> Option<&Definition> {
+        let other = || self.agents.get(meant_by(name)?);
+        self.agents.get(name).or_else(other)
+    }
+
+    /// Returns all agents, by name.
+    pub fn all(&self) -> impl Iterator<Item = &Definition> {
+        self.agents.values()
+    }
+
+    /// Returns the agents for the runtime.
+    pub fn registry(&self) -> Registry {
+        let mut registry = Registry::default();
+        registry.extend(self.all().map(|agent| Manifest::clone(&agent.manifest)));
+        for (alias, name) in ALIASES {
+            registry.add_alias(alias, name);
+        }
+        registry
+    }
+
+    /// Returns everything that is wrong, in the order it was found.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Returns why the agent of a name cannot be had, or is not the one that its file describes.
+    pub fn fault(&self, name: &str) -> Option<&Diagnostic> {
+        self.broken.get(name)
+    }
+
+    /// Adds an agent that somebody else may have written.
+    fn put_project(&mut self, mut manifest: Manifest, reading: &Reading) {
+        let name = &manifest.name;
+        if let Some(there) = self.get(name) {
+            let whose = match &there.origin {
+                Origin::User(path) => format!("yours, in {path}"),
+                Origin::BuiltIn | Origin::Project(_) | Origin::Script(_) => "built in".to_owned(),
+            };
+            let why = format!(
+                "agent {name} is {whose}, and a project cannot replace it as long as there is no \
+                 way to trust one; give this one another name"
+            );
+            return self.complain(reading, "name", &why);
+        }
+        if manifest.model.take().is_some() {
+            let why = "`model` is left out: a project cannot choose who answers you as long as \
+                       there is no way to trust one; the agent has the model of whoever starts it";
+            let line = reading.line_of("model");
+            self.diagnostics
+                .push(Diagnostic::warning(&reading.path, line, why));
+        }
+        self.put(manifest, Origin::Project(reading.path.clone()));
+    }
+
+    fn complain(&mut self, reading: &Reading, key: &str, why: &str) {
+        let line = reading.line_of(key);
+        self.diagnostics
+            .push(Diagnostic::error(&reading.path, line, why));
+    }
+
+    fn put(&mut self, manifest: Manifest, origin: Origin) {
+        let name = manifest.name.clone();
+        self.broken.remove(&name);
+        let replaces = self.agents.get(&name).map(|agent| agent.origin.clone());
+        let definition = Definition {
+            manifest: Arc::new(manifest),
+            origin,
+            replaces,
+        };
+        self.agents.insert(name, definition);
+    }
+}
+
+/// Returns the agent that answers to a name which is not its own.
+fn meant_by(alias: &str) -> Option<&'static str> {
+    let mut aliases = ALIASES.iter();
+    aliases
+        .find(|(other, _)| *other == alias)
+        .map(|(_, name)| *name)
+}
