@@ -86,11 +86,12 @@ impl Host {
     }
 }
 
-/// Models, and the agents that came with them.
+/// Models, and the agents that came with the first of them.
 #[derive(Default)]
 pub(crate) struct Models {
     models: Vec<(String, Arc<dyn Model>)>,
-    agents: Vec<Manifest>,
+    /// The file of the script that is the session's model, and its agents.
+    script: Option<(String, Vec<Manifest>)>,
 }
 
 impl Models {
@@ -100,8 +101,10 @@ impl Models {
         if !name.starts_with(SCRIPTED) {
             return Ok(loaded);
         }
-        let script = script::load(&name[SCRIPTED.len()..])?;
-        let folder = Path::new(&name[SCRIPTED.len()..]).parent();
+        let path = &name[SCRIPTED.len()..];
+        let script = script::load(path)?;
+        let folder = Path::new(path).parent();
+        let mut agents = Vec::new();
         for manifest in script.agents() {
             let mut manifest = manifest.clone();
             if let (Some(model), Some(folder)) = (&manifest.model, folder) {
@@ -109,14 +112,15 @@ impl Models {
                 loaded.add(&whole)?;
                 manifest.model = Some(whole);
             }
-            loaded.agents.push(manifest);
+            agents.push(manifest);
         }
+        loaded.script = Some((path.to_owned(), agents));
         loaded.models.push((name.to_owned(), Arc::new(script)));
         Ok(loaded)
     }
 
     /// Loads one more model, for an agent that does not use its parent's.
-    fn add(&mut self, name: &str) -> Result<(), Stop> {
+    pub(crate) fn add(&mut self, name: &str) -> Result<(), Stop> {
         let known = self.models.iter().any(|(known, _)| known == name);
         if !known && name.starts_with(SCRIPTED) {
             let script = script::load(&name[SCRIPTED.len()..])?;
@@ -125,12 +129,10 @@ impl Models {
         Ok(())
     }
 
-    /// Returns all agents there are: the built-in ones, and those that came with the models.
-    pub(crate) fn registry(&self) -> Registry {
-        let mut registry = Registry::default();
-        registry.extend(offshoot_agents::builtin());
-        registry.extend(self.agents.iter().cloned());
-        registry
+    /// Returns the file of the script that is the session's model, and the agents in it.
+    pub(crate) fn script(&self) -> Option<(&str, &[Manifest])> {
+        let (path, agents) = self.script.as_ref()?;
+        Some((path, agents))
     }
 
     /// Returns all models there are: those that were loaded, `offline`, and the providers'.
@@ -204,10 +206,14 @@ pub(crate) fn store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
     Ok(Arc::new(Handle::open(data_dir)?))
 }
 
-/// Makes a runtime with these models, the built-in agents and the built-in tools.
-pub(crate) fn runtime(store: Arc<dyn Store>, models: Models, host: Host) -> Runtime {
+/// Makes a runtime with these models and agents and the built-in tools.
+pub(crate) fn runtime(
+    store: Arc<dyn Store>,
+    models: Models,
+    registry: Registry,
+    host: Host,
+) -> Runtime {
     tracing::debug!(limits = ?host.limits, asks = ?host.asks, "runtime");
-    let registry = models.registry();
     let set = models.into_set(&host);
     let mut tools = offshoot_tools::builtin();
     tools.push(Arc::new(bash(&host.key_variable)));

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
+use offshoot_agents::Catalogue;
 use offshoot_types::id::AgentId;
-use offshoot_types::manifest::Registry;
 
 use crate::answers::Answers;
 use crate::assemble::Host;
@@ -19,7 +19,7 @@ use crate::exit::{Code, Stop};
 use crate::run::{self, Ask, Opened};
 use crate::signals::Signals;
 use crate::view::View;
-use crate::{output, terminal};
+use crate::{definitions, output, terminal};
 
 /// Carries out `offshoot chat`.
 pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> {
@@ -36,6 +36,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     }
     let mut signals = Signals::listen()?;
     let mut settings = settings.clone();
+    let mut warned = false;
     let Chat {
         mut choice,
         consent,
@@ -59,6 +60,10 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             ..
         } = run::open(&ask, &settings, host, false).await?;
         let agent = opened.id.root().clone();
+        if !warned {
+            definitions::warn(&agents);
+            warned = true;
+        }
         output::note("type a message; /help says what else; Ctrl-D leaves");
         let view = console(&settings, agent.clone(), &agents)?;
         let workspace = opened.workspace().map(PathBuf::from);
@@ -85,8 +90,9 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     }
 }
 
-fn console(settings: &Settings, agent: AgentId, agents: &Registry) -> Result<View, Stop> {
+fn console(settings: &Settings, agent: AgentId, agents: &Catalogue) -> Result<View, Stop> {
     let console = Console::open(Answers::of(agent), Talk::Chat, settings.style)?;
-    let names = agents.for_users().map(|manifest| manifest.name.clone());
+    let registry = agents.registry();
+    let names = registry.for_users().map(|manifest| manifest.name.clone());
     Ok(View::console(console.offering(names.collect())))
 }

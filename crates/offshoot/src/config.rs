@@ -52,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) openai_chat: OpenAiChat,
     /// The config files that were read, the strongest last.
     pub(crate) files: Vec<PathBuf>,
+    /// Where the user's own agents are, whether there are any or not; `None` without a home.
+    pub(crate) agents_dir: Option<PathBuf>,
     /// How a terminal on stdout is written to.
     pub(crate) style: Style,
     /// Whether it can do nothing but take line after line.
@@ -125,6 +127,7 @@ impl Settings {
                 api_key_env,
             },
             files,
+            agents_dir: find::user_agents(surroundings),
             limits: layer.limits,
         })
     }

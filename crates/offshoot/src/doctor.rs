@@ -3,6 +3,7 @@
 //! Looks and changes nothing: no folder is made, no log is begun, no session is
 //! taken over. What can be looked at is, whatever else is wrong.
 
+mod agents;
 mod data;
 mod model;
 mod system;
@@ -60,6 +61,7 @@ pub(crate) async fn doctor(
     if let Some(settings) = &settings {
         findings.extend(data::look(&settings.data_dir));
         findings.extend(model::look(settings).await);
+        findings.extend(agents::look(settings));
     }
     findings.extend(system::look(surroundings));
     let color = settings.map_or(Color::Auto, |settings| settings.color.value);

@@ -198,6 +198,12 @@ impl Session {
         Some(&root.spawned.model)
     }
 
+    /// Returns the agent that its root is.
+    pub(crate) fn definition(&self) -> Option<&str> {
+        let root = self.tree.agent(self.tree.root()?)?;
+        Some(&root.spawned.definition)
+    }
+
     /// Returns the folder it works in.
     pub(crate) fn workspace(&self) -> Option<&str> {
         let root = self.tree.agent(self.tree.root()?)?;

@@ -12,6 +12,7 @@ mod clock;
 mod completions;
 mod config;
 mod console;
+mod definitions;
 mod doctor;
 mod drive;
 mod env;

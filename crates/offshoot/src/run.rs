@@ -4,16 +4,16 @@
 //! its model, its agent and its folder; asking it for others is refused rather
 //! than ignored.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use offshoot_agents::Catalogue;
 use offshoot_engine::{CommandError, Runtime};
 use offshoot_types::command::{Command, Opening, Order};
 use offshoot_types::env::Env;
 use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
-use offshoot_types::manifest::Registry;
 use offshoot_types::store::{Store, StoreErrorKind};
 
 use crate::assemble::{self, Host, Models};
@@ -25,7 +25,7 @@ use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
-use crate::{clock, config, logging, output, prompt};
+use crate::{clock, config, definitions, logging, output, prompt};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -50,8 +50,8 @@ pub(crate) struct Opened {
     pub(crate) known: bool,
     /// The model it was opened with, as the log names it.
     pub(crate) model: String,
-    /// The agents that a session with this model can be of.
-    pub(crate) agents: Registry,
+    /// The agents there are in its folder, with its model.
+    pub(crate) agents: Catalogue,
 }
 
 /// Carries out `offshoot run`.
@@ -75,8 +75,10 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         runtime,
         session,
         known,
+        agents,
         ..
     } = opened;
+    definitions::warn(&agents);
     if prompt.is_none() && !known {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
@@ -126,9 +128,15 @@ pub(crate) async fn open(
         },
     };
     assemble::check(&model, &host)?;
-    let models = Models::load(&model)?;
-    let agents = models.registry();
-    let runtime = assemble::runtime(store.clone(), models, host);
+    let mut models = Models::load(&model)?;
+    let workspace = match known.as_ref().and_then(Session::workspace) {
+        Some(kept) => kept.to_owned(),
+        None => config::workspace(ask.cwd)?,
+    };
+    let agents = definitions::load(settings, Some(&workspace), &mut models);
+    let kept = known.as_ref().and_then(Session::definition);
+    let agent = agent(kept, &settings.agent, &agents)?;
+    let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
     let is_known = known.is_some();
     let session = match known {
         Some(session) => session,
@@ -136,8 +144,8 @@ pub(crate) async fn open(
             let new = New {
                 id: id.clone(),
                 model: model.clone(),
-                agent: settings.agent.clone(),
-                cwd: ask.cwd.map(Path::to_owned),
+                agent,
+                workspace,
             };
             let session = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
@@ -154,6 +162,25 @@ pub(crate) async fn open(
         model,
         agents,
     })
+}
+
+/// Returns the agent of a session, by its own name; fails if that cannot be what was asked for.
+fn agent(
+    kept: Option<&str>,
+    asked: &Sourced<String>,
+    agents: &Catalogue,
+) -> Result<Sourced<String>, Stop> {
+    if let Some(kept) = kept {
+        definitions::check(agents, kept)?;
+        return Ok(Sourced::default(kept.to_owned()));
+    }
+    let Sourced { value, source } = asked;
+    definitions::check(agents, value).map_err(|stop| stop.coming_from(source))?;
+    let own = agents.get(value).map(|agent| agent.manifest.name.clone());
+    Ok(Sourced::new(
+        own.unwrap_or_else(|| value.clone()),
+        source.clone(),
+    ))
 }
 
 /// Finds the session to continue; `None` if one has to be opened.
@@ -224,7 +251,7 @@ struct New {
     id: AgentId,
     model: String,
     agent: Sourced<String>,
-    cwd: Option<PathBuf>,
+    workspace: String,
 }
 
 impl New {
@@ -234,7 +261,7 @@ impl New {
         let opening = Opening {
             definition: self.agent.value,
             model: self.model,
-            workspace: config::workspace(self.cwd.as_deref())?,
+            workspace: self.workspace,
             date: clock::date(System.now()),
             caps: offshoot_types::caps::Caps::default(),
             metadata: None,

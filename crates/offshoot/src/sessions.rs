@@ -28,7 +28,7 @@ use crate::lookup::{self, Found};
 use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
-use crate::{prompt, render, tree_view};
+use crate::{definitions, prompt, render, tree_view};
 
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
@@ -129,13 +129,15 @@ async fn message(
     let mut signals = Signals::listen()?;
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    let models = match session.model() {
+    let mut models = match session.model() {
         Some(model) => Models::load(model)?,
         None => Models::default(),
     };
+    let agents = definitions::load(settings, session.workspace(), &mut models);
+    definitions::warn(&agents);
     let face = Face::of(json, settings);
     let host = Host::of(settings).asking(consent, face.can_ask());
-    let runtime = assemble::runtime(store, models, host);
+    let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
     let errand = Errand {
         session,

@@ -54,12 +54,12 @@ fn options() -> Options {
             max_aliases: 100,
             max_anchors: 100,
             max_depth: 48,
-            max_recorded_anchor_events: 10_000,
+            max_recorded_anchor_events: 2_000,
             max_recorded_anchor_bytes: 1024 * 1024,
             max_total_scalar_bytes: 1024 * 1024,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: 10_000,
+            max_total_replayed_events: 2_000,
             max_replay_stack_depth: 8,
         },
     }

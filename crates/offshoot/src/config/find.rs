@@ -1,6 +1,6 @@
-//! Where config files are.
+//! Where config files and the user's agents are.
 //!
-//! The user's is in the config folder. The project's is looked for from the
+//! The user's are in the config folder. The project's is looked for from the
 //! folder to work in upwards, as far as the repository goes or the home folder
 //! does; outside of both only in the folder itself, so that nobody who shares
 //! `/tmp` has a say. Looks, and reads nothing.
@@ -17,11 +17,21 @@ const IN_PROJECT: [&str; 2] = [NAME, ".offshoot/offshoot.toml"];
 
 /// Returns where the user's file is, whether it is there or not; `None` without a home.
 pub(crate) fn user(surroundings: &Surroundings) -> Option<PathBuf> {
+    Some(config_folder(surroundings)?.join(NAME))
+}
+
+/// Returns where the user's agents are, whether there are any or not; `None` without a home.
+pub(crate) fn user_agents(surroundings: &Surroundings) -> Option<PathBuf> {
+    Some(config_folder(surroundings)?.join("agents"))
+}
+
+/// Returns the user's config folder, by the XDG rules.
+fn config_folder(surroundings: &Surroundings) -> Option<PathBuf> {
     let folder = match surroundings.xdg("XDG_CONFIG_HOME") {
         Some(folder) => folder.to_owned(),
         None => surroundings.home()?.join(".config"),
     };
-    Some(folder.join("offshoot").join(NAME))
+    Some(folder.join("offshoot"))
 }
 
 /// Returns the file of the project that a folder belongs to; `None` if it has none.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use offshoot_engine::{Ending, Runtime, Subscription, Update, is_quiet};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::manifest::Registry;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
@@ -59,7 +60,9 @@ pub(super) async fn attach(
     let mut signals = Signals::listen()?;
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    let runtime = assemble::runtime(store.clone(), Models::default(), Host::of(settings));
+    // Who only looks needs no agents.
+    let (models, agents) = (Models::default(), Registry::default());
+    let runtime = assemble::runtime(store.clone(), models, agents, Host::of(settings));
     let Session { id, log, tree } = session;
     let upto = tree.pos();
     // Looks only: there is nothing to type.

@@ -22,7 +22,7 @@ use crate::exit::Stop;
 use crate::lookup::{self, Found};
 use crate::output::{self, Stdout};
 use crate::signals::Signals;
-use crate::{drive, logging};
+use crate::{definitions, drive, logging};
 
 /// Stops a session or an agent.
 pub(super) async fn cancel(
@@ -110,8 +110,10 @@ async fn send(
     let Found { agent, session } = found;
     // An order needs no model. One that is there is used by what else may be waiting in the session.
     let models = session.model().map(Models::load);
-    let models = models.and_then(Result::ok).unwrap_or_default();
-    let runtime = assemble::runtime(store, models, Host::of(settings));
+    let mut models = models.and_then(Result::ok).unwrap_or_default();
+    let agents = definitions::load(settings, session.workspace(), &mut models);
+    let host = Host::of(settings);
+    let runtime = assemble::runtime(store, models, agents.registry(), host);
     let command = Command {
         id: CommandId::new(System.new_id()),
         tree: session.id,

@@ -15,6 +15,7 @@ mod chatting;
 mod completions;
 mod config;
 mod damaged;
+mod definitions;
 mod doctor;
 mod events;
 mod flags;

@@ -1,0 +1,130 @@
+//! The agents of a workspace: built in, the user's files, the project's, a script's.
+//!
+//! Finds the files and hands them on; which of one name counts and what a project
+//! may do is judged in `offshoot-agents`. A file that is wrong is told of and keeps
+//! nobody from working, except those who ask for that very agent.
+
+mod folder;
+
+use std::path::Path;
+
+use offshoot_agents::{Catalogue, Diagnostic, Reading, Scope};
+use offshoot_types::manifest::names;
+
+use crate::assemble::{self, Models};
+use crate::config::Settings;
+use crate::exit::Stop;
+use crate::{output, render};
+use folder::{Contents, Folder};
+
+/// Where a project keeps its agents, as seen from the folder to work in.
+const IN_PROJECT: &str = ".offshoot/agents";
+
+/// Most warnings that are told before a run; `doctor` tells all.
+const MOST_WARNINGS: usize = 10;
+
+/// Returns all agents of a workspace; the models that they name are added to those there are.
+pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Models) -> Catalogue {
+    let mut catalogue = Catalogue::builtin();
+    let user = settings.agents_dir.as_deref().map(Folder::open);
+    let user = taken(user, &mut catalogue);
+    let project = workspace.map(|workspace| Folder::beneath(Path::new(workspace), IN_PROJECT));
+    let project = taken(project, &mut catalogue);
+    // Whoever works in their own config folder has one folder of agents there, not two.
+    let project = project.filter(|project| user.as_ref().is_none_or(|user| !user.is_same(project)));
+    for (scope, folder) in [(Scope::User, user), (Scope::Project, project)] {
+        let Some(Contents {
+            mut files,
+            problems,
+        }) = folder.map(|folder| folder.read())
+        else {
+            continue;
+        };
+        if scope == Scope::User {
+            for reading in &mut files {
+                find_model(reading, models);
+            }
+        }
+        catalogue.add_files(scope, files);
+        for problem in problems {
+            catalogue.note(problem);
+        }
+    }
+    if let Some((path, manifests)) = models.script() {
+        catalogue.add_script(path, manifests);
+    }
+    for diagnostic in catalogue.diagnostics() {
+        tracing::warn!("{diagnostic}");
+    }
+    catalogue
+}
+
+/// Says on stderr what is wrong with definitions.
+pub(crate) fn warn(catalogue: &Catalogue) {
+    let diagnostics = catalogue.diagnostics();
+    for diagnostic in diagnostics.iter().take(MOST_WARNINGS) {
+        let text = render::harmless(&diagnostic.to_string());
+        output::note(&format!("warning: {text}"));
+    }
+    let more = diagnostics.len().saturating_sub(MOST_WARNINGS);
+    if more > 0 {
+        output::note(&format!("warning: {more} more; see \"offshoot doctor\""));
+    }
+}
+
+/// Refuses an agent whose file is broken: another one of its name is not what was asked for.
+pub(crate) fn check(catalogue: &Catalogue, name: &str) -> Result<(), Stop> {
+    match catalogue.fault(name) {
+        Some(fault) => Err(Stop::usage(format!(
+            "agent {name} cannot be used: {}",
+            render::harmless(&fault.to_string())
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Says that a person cannot start an agent, and which they can.
+pub(crate) fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
+    let registry = catalogue.registry();
+    let choices = names(registry.for_users());
+    let shown = name.escape_debug();
+    Stop::usage(match registry.get(name) {
+        Some(_) => {
+            format!("agent {shown} is started by other agents only; choose one of: {choices}")
+        }
+        None => format!("there is no agent {shown}; there are: {choices}"),
+    })
+}
+
+/// Returns a folder that is there, and notes what is wrong with one that cannot be opened.
+fn taken(
+    folder: Option<Result<Option<Folder>, Diagnostic>>,
+    catalogue: &mut Catalogue,
+) -> Option<Folder> {
+    match folder? {
+        Ok(folder) => folder,
+        Err(diagnostic) => {
+            catalogue.note(diagnostic);
+            None
+        }
+    }
+}
+
+/// Loads the model that a file of the user's names; a script is seen from the folder of the file.
+fn find_model(reading: &mut Reading, models: &mut Models) {
+    let Ok(manifest) = &mut reading.manifest else {
+        return;
+    };
+    let Some(model) = &manifest.model else {
+        return;
+    };
+    let folder = Path::new(&reading.path).parent().unwrap_or(Path::new(""));
+    let whole = assemble::model_name(model, folder).and_then(|whole| {
+        models.add(&whole)?;
+        Ok(whole)
+    });
+    match whole {
+        Ok(whole) => manifest.model = Some(whole),
+        Err(stop) => reading.refuse("model", &stop.to_string()),
+    }
+}
