@@ -11,7 +11,7 @@ mod catalogue;
 mod diagnostic;
 mod file;
 
-pub use builtin::builtin;
+pub use builtin::{HELPERS, builtin};
 pub use catalogue::{Catalogue, Definition, Origin, Scope};
 pub use diagnostic::{Diagnostic, Severity};
 pub use file::{MAX_FILE_BYTES, Reading, read};

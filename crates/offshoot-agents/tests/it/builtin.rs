@@ -1,19 +1,22 @@
 //! What the built-in agents are, and what they may do.
 
-use offshoot_types::manifest::{Manifest, Registry, names};
+use offshoot_agents::{Catalogue, HELPERS};
+use offshoot_types::manifest::{Context, Manifest, Registry, names};
 use offshoot_types::permission::{Action, Layer, Need, Permissions};
 
 fn registry() -> Registry {
-    let mut registry = Registry::default();
-    registry.extend(offshoot_agents::builtin());
-    registry
+    Catalogue::builtin().registry()
+}
+
+#[track_caller]
+fn agent(name: &str) -> Manifest {
+    Manifest::clone(registry().get(name).unwrap())
 }
 
 /// Checks what an agent may do in a session that may read its workspace.
 #[track_caller]
-fn check(agent: &str, capability: &str, expected: Action) {
-    let registry = registry();
-    let manifest: &Manifest = registry.get(agent).unwrap();
+fn check(name: &str, capability: &str, expected: Action) {
+    let manifest = agent(name);
     let layer = Layer::of_agent(&manifest.name, manifest.permissions.as_deref());
     let permissions = Permissions::empty()
         .narrow(Layer::root_grant("/w", None))
@@ -23,32 +26,94 @@ fn check(agent: &str, capability: &str, expected: Action) {
         target: "/w/src/a.rs".to_owned(),
     };
     let decision = permissions.decide("tool", &need);
-    assert_eq!(decision.action, expected, "{agent} {capability}");
+    assert_eq!(decision.action, expected, "{name} {capability}");
 }
 
 #[test]
-fn people_start_build_and_general() {
-    assert_eq!(names(registry().for_users()), "build, general");
+fn people_start_build_general_and_plan() {
+    assert_eq!(names(registry().for_users()), "build, general, plan");
 }
 
 #[test]
-fn agents_spawn_general_and_explore() {
-    assert_eq!(names(registry().for_agents()), "explore, general");
+fn agents_spawn_all_but_build_and_the_helpers() {
+    let registry = registry();
+    let spawned = registry.for_agents();
+    let offered = spawned.filter(|manifest| !HELPERS.contains(&manifest.name.as_str()));
+    assert_eq!(names(offered), "explore, general, plan, verify");
 }
 
 #[test]
-fn explore_reads_and_does_nothing_else() {
-    check("explore", "fs.read", Action::Allow);
-    check("explore", "fs.write", Action::Deny);
-    check("explore", "shell.run", Action::Deny);
+fn pd_25_general_purpose_is_general() {
+    assert_eq!(agent("general-purpose").name, "general");
+}
+
+#[test]
+fn plan_and_explore_read_and_do_nothing_else() {
+    for name in ["plan", "explore"] {
+        check(name, "fs.read", Action::Allow);
+        check(name, "fs.write", Action::Deny);
+        check(name, "shell.run", Action::Deny);
+        let manifest = agent(name);
+        assert!(manifest.read_only, "{name}: nor do those it starts");
+        for tool in ["write", "edit", "bash"] {
+            assert!(!manifest.tools.has(tool), "{name} {tool}");
+        }
+    }
+    assert!(agent("plan").tools.has("plan_exit"), "SA-47");
+    assert!(!agent("explore").tools.has("plan_exit"), "SA-47");
+}
+
+#[test]
+fn verify_runs_commands_and_writes_no_files() {
+    check("verify", "fs.read", Action::Allow);
+    // As the session has it: a manifest only narrows.
+    check("verify", "shell.run", Action::Ask);
+    check("verify", "fs.write", Action::Deny);
+    let manifest = agent("verify");
+    assert!(manifest.tools.has("bash") && !manifest.tools.has("edit"));
+    assert!(!manifest.read_only, "or no test could run");
+    for word in ["PASS", "PARTIAL", "FAIL"] {
+        assert!(manifest.prompt.contains(word), "{word}");
+    }
 }
 
 #[test]
 fn build_and_general_may_do_what_the_session_may() {
-    for agent in ["build", "general"] {
-        check(agent, "fs.read", Action::Allow);
-        check(agent, "fs.write", Action::Ask);
-        check(agent, "shell.run", Action::Ask);
+    for name in ["build", "general"] {
+        check(name, "fs.read", Action::Allow);
+        check(name, "fs.write", Action::Ask);
+        check(name, "shell.run", Action::Ask);
+        assert!(agent(name).tools.has("whatever"));
+    }
+}
+
+#[test]
+fn pd_25_pd_39_whose_caller_is_an_agent_ends_in_the_five_fields() {
+    let fields = ["Scope", "Result", "Key files", "Files changed", "Issues"];
+    for name in ["general", "explore", "verify"] {
+        let prompt = agent(name).prompt;
+        let lines: Vec<&str> = prompt.lines().collect();
+        let at = fields.map(|field| {
+            let start = format!("{field}: ");
+            lines.iter().position(|line| line.starts_with(&start))
+        });
+        assert!(at.iter().all(Option::is_some), "{name}: {at:?}");
+        assert!(at.is_sorted(), "{name}: {at:?}");
+    }
+}
+
+#[test]
+fn sa_43_the_helpers_have_no_tools_little_freedom_and_a_hard_end() {
+    for name in HELPERS {
+        let manifest = agent(name);
+        assert!(!manifest.mode.user_may_start(), "{name}");
+        assert_eq!(manifest.tools.allow, Some(Vec::new()), "{name}");
+        assert!(manifest.temperature.unwrap() <= 0.3, "{name}");
+        assert!(manifest.max_output_tokens.unwrap() <= 8_000, "{name}");
+        assert!(!manifest.inspectable, "{name}");
+        assert!(!manifest.project_instructions && !manifest.skills, "{name}");
+        assert_eq!(manifest.context, Context::Fresh, "{name}");
+        assert!(manifest.prompt.contains("not addressed to you"), "{name}");
     }
 }
 
@@ -64,5 +129,6 @@ fn every_agent_says_what_it_is_for() {
         assert!(!description.is_empty(), "{name}");
         assert!(prompt.starts_with(&format!("You are {name}, ")), "{name}");
         assert!(!prompt.contains("  "), "{name} has a broken line");
+        assert!(!description.contains("  "), "{name} has a broken line");
     }
 }

@@ -41,7 +41,8 @@ fn another_agent_is_looked_for_before_this_one_is_left() {
     let mut terminal = chat(&stage, elsewhere.path());
     for name in ["nobody", "hidden"] {
         terminal.enter(&format!("/agent {name}"));
-        let hint = format!("there is no agent {name}; there are: build, general, helper, lead");
+        let hint =
+            format!("there is no agent {name}; there are: build, general, helper, lead, plan");
         terminal.until(&[&hint]);
     }
     terminal.enter("still there");

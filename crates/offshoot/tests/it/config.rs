@@ -71,7 +71,7 @@ fn an_agent_that_is_not_there_is_told_with_where_it_was_asked_for() {
     let refused = with(&stage, &[("OFFSHOOT_AGENT", "nobody")], &run);
     refused.complained(
         2,
-        "there is no agent nobody; there are: build, general; it comes from",
+        "there is no agent nobody; there are: build, general, plan; it comes from",
     );
     let done = with(&stage, &[("OFFSHOOT_AGENT", "general")], &run).succeeded();
     assert_eq!(done.stdout, "you said x\n");

@@ -68,7 +68,7 @@ fn agents_of_the_project_and_of_the_user_are_there() {
     }
     ask(&stage, "helper", "x").complained(
         2,
-        "agent helper is started by other agents only; choose one of: build, general, lead",
+        "agent helper is started by other agents only; choose one of: build, general, lead, plan",
     );
 }
 
@@ -300,7 +300,7 @@ fn doctor_counts_agents_and_lists_what_is_wrong() {
         ("broken", "agent broken cannot be used: "),
         (
             "nobody",
-            "there is no agent nobody; there are: build, fine, general, mine",
+            "there is no agent nobody; there are: build, fine, general, mine, plan",
         ),
         ("explore", "agent explore is started by other agents only"),
     ] {

@@ -26,7 +26,7 @@ fn an_agent_that_is_not_there_or_not_for_people() {
     check(
         PLAIN,
         &with("nobody"),
-        "there is no agent nobody; there are: build, general",
+        "there is no agent nobody; there are: build, general, plan",
     );
     check(PLAIN, &with("explore"), "started by other agents only");
 }

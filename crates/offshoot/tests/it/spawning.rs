@@ -46,11 +46,7 @@ fn wrong_arguments_are_told_to_the_model() {
         assert!(message.contains(about), "{call}: {message}");
     };
     check("missing", "invalid_input", "missing field `prompt`");
-    check(
-        "primary",
-        "wrong_mode",
-        "agents may spawn: explore, general",
-    );
+    check("primary", "wrong_mode", "explore, general, plan");
     check("unknown", "unknown_agent", "there is no agent nobody");
     check("huge", "invalid_input", "10000000 bytes");
     check("extra", "invalid_input", "unknown field `colour`");
