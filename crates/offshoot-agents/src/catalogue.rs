@@ -142,6 +142,14 @@ impl Catalogue {
         self.agents.get(name).or_else(other)
     }
 
+    /// Returns the other names that an agent answers to.
+    pub fn aliases<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'static str> + 'a {
+        let own = |alias: &str| self.agents.contains_key(alias);
+        let aliases = ALIASES.iter();
+        let aliases = aliases.filter(move |(alias, other)| *other == name && !own(alias));
+        aliases.map(|(alias, _)| *alias)
+    }
+
     /// Returns all agents, by name.
     pub fn all(&self) -> impl Iterator<Item = &Definition> {
         self.agents.values()

@@ -6,8 +6,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Color, Layer, Level, Source, Sourced};
 
@@ -20,6 +20,7 @@ Examples:
   git diff | offshoot run -                   the prompt comes from stdin
   offshoot run --continue \"And the tests?\"    go on where you were, in this folder
   offshoot chat                               talk
+  offshoot agents list                        whom you can ask
   offshoot sessions list                      what there is
   offshoot doctor                             what is missing, and where settings come from
 
@@ -76,6 +77,16 @@ Examples:
     /// answered here: once, for this session, or no with a reason. Ctrl-C stops what runs and keeps
     /// the session; twice leaves.
     Chat(Chat),
+    /// Looks at the agents there are
+    ///
+    /// Those that are built in, your own in `agents/` of the config folder, and the project's in
+    /// `.offshoot/agents/`.
+    #[command(after_help = "\
+Examples:
+  offshoot agents list                        who there is, and where they come from
+  offshoot agents show explore                what holds for one, and what it is told
+  offshoot agents list --json --cwd ../other  for programs, in another folder")]
+    Agents(Agents),
     /// Looks at sessions, and talks to them
     Sessions(Sessions),
     /// Checks what Offshoot needs, and says where settings come from
@@ -165,9 +176,34 @@ pub(crate) struct Choice {
     /// $OFFSHOOT_MODEL, else `model` of a config file, else offline]
     #[arg(long, value_name = "PROVIDER/NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
-    /// The agent to ask [default: $OFFSHOOT_AGENT, else `agent` of a config file, else build]
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    /// The agent to ask; `offshoot agents list` says who there is [default: $OFFSHOOT_AGENT, else
+    /// `agent` of a config file, else build]
+    #[arg(long, value_name = "NAME", value_parser = AgentName, hide_possible_values = true)]
     pub(crate) agent: Option<String>,
+}
+
+/// The built-in agents that people start.
+const STARTABLE: [&str; 3] = ["build", "general", "plan"];
+
+/// The name of an agent. Any may be given; shells complete those that are built in.
+#[derive(Clone, Copy, Debug)]
+struct AgentName;
+
+impl TypedValueParser for AgentName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        NonEmptyStringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
+        Some(Box::new(STARTABLE.into_iter().map(PossibleValue::new)))
+    }
 }
 
 /// What a person agrees to beforehand, wherever agents run.
@@ -176,6 +212,55 @@ pub(crate) struct Consent {
     /// Says yes to every permission that is asked for; what is denied stays denied
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Agents {
+    #[command(subcommand)]
+    pub(crate) command: AgentsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// Lists the agents: those that a person can start, then those that agents start
+    List {
+        #[command(flatten)]
+        place: Place,
+        /// Prints one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows all that holds for an agent, defaults included, and its prompt
+    Show {
+        /// The name of an agent
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        name: String,
+        #[command(flatten)]
+        place: Place,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Where agents are looked at.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The model of which the session would be; a script may bring agents [default:
+    /// $OFFSHOOT_MODEL, else `model` of a config file, else offline]
+    #[arg(long, value_name = "PROVIDER/NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) model: Option<String>,
+    /// The folder to look in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+impl Agents {
+    pub(crate) fn place(&self) -> &Place {
+        match &self.command {
+            AgentsCommand::List { place, .. } | AgentsCommand::Show { place, .. } => place,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -317,15 +402,16 @@ impl Cli {
             log_file,
             quiet: _,
         } = &self.everywhere;
-        let choice = match &self.command {
-            Command::Run(run) => Some(&run.choice),
-            Command::Chat(chat) => Some(&chat.choice),
-            Command::Doctor { choice, .. } => Some(choice),
-            Command::Sessions(_) | Command::Completions { .. } => None,
+        let (model, agent) = match &self.command {
+            Command::Run(Run { choice, .. })
+            | Command::Chat(Chat { choice, .. })
+            | Command::Doctor { choice, .. } => (choice.model.as_ref(), choice.agent.as_ref()),
+            Command::Agents(agents) => (agents.place().model.as_ref(), None),
+            Command::Sessions(_) | Command::Completions { .. } => (None, None),
         };
         Layer {
-            model: flag("--model", choice.and_then(|choice| choice.model.as_ref())),
-            agent: flag("--agent", choice.and_then(|choice| choice.agent.as_ref())),
+            model: flag("--model", model),
+            agent: flag("--agent", agent),
             data_dir: flag("--data-dir", data_dir.as_ref()),
             color: flag("--color", color.as_ref()),
             log_level: flag("--log-level", log_level.as_ref()),
@@ -339,6 +425,7 @@ impl Cli {
         match &self.command {
             Command::Run(run) => run.cwd.as_deref(),
             Command::Chat(chat) => chat.cwd.as_deref(),
+            Command::Agents(agents) => agents.place().cwd.as_deref(),
             Command::Sessions(_) | Command::Doctor { .. } | Command::Completions { .. } => None,
         }
     }
@@ -346,4 +433,18 @@ impl Cli {
 
 fn flag<T: Clone>(name: &'static str, value: Option<&T>) -> Option<Sourced<T>> {
     value.map(|value| Sourced::new(value.clone(), Source::Flag(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_that_shells_complete_are_those_that_people_start() {
+        let agents = offshoot_agents::builtin().into_iter();
+        let agents = agents.filter(|agent| agent.mode.user_may_start());
+        let mut names: Vec<String> = agents.map(|agent| agent.name).collect();
+        names.sort();
+        assert_eq!(names, STARTABLE);
+    }
 }

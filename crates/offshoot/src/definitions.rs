@@ -63,13 +63,25 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
 pub(crate) fn warn(catalogue: &Catalogue) {
     let diagnostics = catalogue.diagnostics();
     for diagnostic in diagnostics.iter().take(MOST_WARNINGS) {
-        let text = render::harmless(&diagnostic.to_string());
-        output::note(&format!("warning: {text}"));
+        tell(diagnostic);
     }
     let more = diagnostics.len().saturating_sub(MOST_WARNINGS);
     if more > 0 {
         output::note(&format!("warning: {more} more; see \"offshoot doctor\""));
     }
+}
+
+/// Says on stderr what is wrong with one file.
+pub(crate) fn warn_of(catalogue: &Catalogue, path: &str) {
+    let diagnostics = catalogue.diagnostics().iter();
+    diagnostics
+        .filter(|found| found.path == path)
+        .for_each(tell);
+}
+
+fn tell(diagnostic: &Diagnostic) {
+    let text = render::harmless(&diagnostic.to_string());
+    output::note(&format!("warning: {text}"));
 }
 
 /// Refuses an agent whose file is broken: another one of its name is not what was asked for.

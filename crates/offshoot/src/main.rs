@@ -3,6 +3,7 @@
 //! Everything is decided elsewhere; here an ending becomes an exit code and, if
 //! there is something to say, one line on stderr.
 
+mod agents;
 mod answers;
 mod assemble;
 mod changes;
@@ -80,6 +81,10 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
         Command::Chat(chat) => {
             let settings = begin(load(Files::Read)?)?;
             blocking(Box::pin(chat::chat(chat, &settings)))
+        }
+        Command::Agents(agents) => {
+            let settings = begin(load(Files::Read)?)?;
+            agents::agents(agents, &settings)
         }
         Command::Sessions(sessions) => {
             let settings = begin(load(Files::Read)?)?;

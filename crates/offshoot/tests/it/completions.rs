@@ -28,6 +28,8 @@ fn bash_completes_commands_and_flags() {
     assert_eq!(complete("offshoot sessions at"), "attach");
     assert_eq!(complete("offshoot run --cont"), "--continue");
     assert_eq!(complete("offshoot run --color ne"), "never");
+    assert_eq!(complete("offshoot run --agent pl"), "plan");
+    assert_eq!(complete("offshoot agents sh"), "show");
 }
 
 #[test]

@@ -9,6 +9,7 @@
     reason = "a failing helper fails its test"
 )]
 
+mod agents;
 mod asking;
 mod attach;
 mod chatting;

@@ -1,0 +1,31 @@
+//! `offshoot agents`: who there is, and what holds for them.
+//!
+//! Looks only, and needs no data folder. What is shown is what a session in this
+//! folder with this model would have.
+
+mod list;
+mod show;
+
+use crate::assemble::{self, Models};
+use crate::cli::{Agents, AgentsCommand};
+use crate::config::{self, Settings};
+use crate::definitions;
+use crate::exit::{Code, Stop};
+
+/// Carries out `offshoot agents …`.
+pub(crate) fn agents(args: Agents, settings: &Settings) -> Result<Code, Stop> {
+    let workspace = config::workspace(args.place().cwd.as_deref())?;
+    let mut models = Models::load(&assemble::chosen(&settings.model)?)?;
+    let catalogue = definitions::load(settings, Some(&workspace), &mut models);
+    match args.command {
+        AgentsCommand::List { json, .. } => {
+            definitions::warn(&catalogue);
+            list::list(&catalogue, json)?;
+        }
+        AgentsCommand::Show { name, json, .. } => {
+            definitions::check(&catalogue, &name)?;
+            show::show(&catalogue, &name, &settings.limits(), json)?;
+        }
+    }
+    Ok(Code::Completed)
+}

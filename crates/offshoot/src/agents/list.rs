@@ -1,0 +1,61 @@
+//! `agents list`: a line for each agent, those first that a person can start.
+
+use std::io;
+
+use offshoot_agents::{Catalogue, Definition, HELPERS};
+use serde_json::json;
+
+use crate::exit::Stop;
+use crate::output::Stdout;
+use crate::{render, table, terminal};
+
+const HEAD: [&str; 4] = ["NAME", "MODE", "FROM", "DESCRIPTION"];
+
+/// Lists the agents: for people, for agents, then those that Offshoot starts itself.
+pub(super) fn list(catalogue: &Catalogue, json: bool) -> Result<(), Stop> {
+    let mut agents: Vec<&Definition> = catalogue.all().collect();
+    agents.sort_by_key(|agent| {
+        let helper = is_helper(agent);
+        (!agent.manifest.mode.user_may_start(), helper)
+    });
+    let mut stdout = Stdout::default();
+    if json {
+        for agent in agents {
+            stdout.line(&line(agent).to_string())?;
+        }
+        return Ok(());
+    }
+    let rows: Vec<[String; 4]> = agents.into_iter().map(row).collect();
+    for line in table::lines(HEAD, &rows, terminal::width(&io::stdout())) {
+        stdout.line(&line)?;
+    }
+    Ok(())
+}
+
+/// Tells whether Offshoot starts an agent itself, whoever wrote it.
+pub(super) fn is_helper(agent: &Definition) -> bool {
+    HELPERS.contains(&agent.manifest.name.as_str())
+}
+
+fn row(agent: &Definition) -> [String; 4] {
+    // Authors may write a paragraph, and a table has lines.
+    let description = agent.manifest.description.split_whitespace();
+    [
+        agent.manifest.name.clone(),
+        agent.manifest.mode.to_string(),
+        agent.origin.to_string(),
+        description.collect::<Vec<_>>().join(" "),
+    ]
+    .map(|cell| render::harmless(&cell))
+}
+
+fn line(agent: &Definition) -> serde_json::Value {
+    json!({
+        "name": agent.manifest.name,
+        "mode": agent.manifest.mode,
+        "description": agent.manifest.description,
+        "source": agent.origin.to_string(),
+        "path": agent.origin.path(),
+        "helper": is_helper(agent),
+    })
+}

@@ -1,0 +1,283 @@
+//! `agents show`: all that holds for an agent, whether its author wrote it or not.
+//!
+//! Keys are those that authors write. Where a value depends on who starts the
+//! agent, both are shown.
+
+use std::fmt::Display;
+
+use offshoot_agents::{Catalogue, Definition};
+use offshoot_engine::Limits;
+use offshoot_types::caps::{Caps, Span};
+use offshoot_types::manifest::{Caller, Manifest, Mode, Toolset};
+use offshoot_types::permission::{Action, Rule};
+use offshoot_types::suggest;
+use serde_json::{Map, Value, json};
+
+use super::list::is_helper;
+use crate::definitions;
+use crate::exit::Stop;
+use crate::output::Stdout;
+use crate::render;
+
+/// How wide the column of keys is.
+const KEYS: usize = 22;
+
+/// How long a run may take that another agent started (R26).
+const SPAWNED_TIME: Span = Span::secs(60 * 60);
+
+/// How long it may go without a sign of progress.
+const SPAWNED_STALL: Span = Span::secs(5 * 60);
+
+/// Prints an agent.
+pub(super) fn show(
+    catalogue: &Catalogue,
+    name: &str,
+    limits: &Limits,
+    json: bool,
+) -> Result<(), Stop> {
+    let Some(agent) = catalogue.get(name) else {
+        return Err(unknown(catalogue, name));
+    };
+    let spawned = Caps {
+        steps: Some(limits.steps),
+        time: Some(SPAWNED_TIME),
+        stall: Some(SPAWNED_STALL),
+        ..Caps::default()
+    };
+    if let Some(path) = agent.origin.path() {
+        definitions::warn_of(catalogue, path);
+    }
+    let aliases: Vec<&str> = catalogue.aliases(&agent.manifest.name).collect();
+    let mut stdout = Stdout::default();
+    if json {
+        stdout.line(&object(agent, &aliases, spawned)?.to_string())?;
+        return Ok(());
+    }
+    for (key, value) in lines(agent, &aliases, &spawned) {
+        let mut key = key;
+        for line in value.lines() {
+            stdout.line(&format!("{key:<KEYS$}{}", render::harmless(line)))?;
+            key = "";
+        }
+    }
+    stdout.line("")?;
+    // As it is: whoever pipes it into a file has the prompt.
+    stdout.line(&agent.manifest.prompt)?;
+    Ok(())
+}
+
+fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
+    let known = catalogue.all().map(|agent| agent.manifest.name.as_str());
+    let way = match suggest::nearest(name, known) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "see \"offshoot agents list\"".to_owned(),
+    };
+    Stop::usage(format!("there is no agent {}; {way}", name.escape_debug()))
+}
+
+/// Returns every key with what holds.
+fn lines(agent: &Definition, aliases: &[&str], spawned: &Caps) -> Vec<(&'static str, String)> {
+    let Manifest {
+        name,
+        mode,
+        description,
+        prompt: _,
+        model,
+        effort,
+        temperature,
+        max_output_tokens,
+        tools,
+        permissions,
+        inspectable,
+        caller,
+        read_only,
+        context,
+        spawns,
+        limits,
+        output_schema,
+        project_instructions,
+        skills,
+    } = agent.manifest.as_ref();
+    let mut lines = vec![("name", name.clone())];
+    if !aliases.is_empty() {
+        lines.push(("also called", aliases.join(", ")));
+    }
+    lines.push(("from", origin(agent)));
+    if let Some(replaced) = &agent.replaces {
+        lines.push(("replaces", replaced.to_string()));
+    }
+    let words = description.split_whitespace().collect::<Vec<_>>();
+    let providers = "the provider's default";
+    lines.extend([
+        ("description", or(Some(words.join(" ")), "none")),
+        ("mode", format!("{mode}: {}", starters(agent))),
+        ("model", or(model.clone(), of_model(*mode))),
+        ("effort", or(effort.as_ref(), providers)),
+        ("temperature", or(temperature.as_ref(), providers)),
+        (
+            "max_output_tokens",
+            or(max_output_tokens.as_ref(), providers),
+        ),
+        ("tools", toolset(tools)),
+        ("permissions", rules(permissions.as_deref())),
+        ("read_only", read_only.to_string()),
+        ("context", context.to_string()),
+        ("spawns", spawned_by(spawns.as_deref())),
+        ("max_turns", limit(limits.steps, spawned.steps, *mode)),
+        ("max_time", limit(limits.time, spawned.time, *mode)),
+        ("max_stall", limit(limits.stall, spawned.stall, *mode)),
+        ("max_total_tokens", or(limits.tokens, "no limit")),
+        ("max_cost_usd", or(limits.cost, "no limit")),
+        (
+            "max_descendants",
+            or(limits.descendants, "no limit but the session's"),
+        ),
+        ("inspectable", inspectable.to_string()),
+        ("caller", caller_word(*caller).to_owned()),
+        ("project_instructions", project_instructions.to_string()),
+        ("skills", skills.to_string()),
+        (
+            "output_schema",
+            or(output_schema.as_ref().map(|schema| schema.as_str()), "none"),
+        ),
+    ]);
+    lines
+}
+
+fn origin(agent: &Definition) -> String {
+    match agent.origin.path() {
+        Some(path) => format!("{}: {path}", agent.origin),
+        None => agent.origin.to_string(),
+    }
+}
+
+/// Says who starts an agent.
+fn starters(agent: &Definition) -> &'static str {
+    match agent.manifest.mode {
+        Mode::Subagent if is_helper(agent) => "Offshoot starts it itself",
+        Mode::Primary => "people start it",
+        Mode::Subagent => "other agents start it",
+        Mode::All => "people and other agents start it",
+    }
+}
+
+fn of_model(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Primary => "the session's",
+        Mode::Subagent => "its parent's",
+        Mode::All => "the session's, or its parent's",
+    }
+}
+
+fn caller_word(caller: Caller) -> &'static str {
+    match caller {
+        Caller::User => "user",
+        Caller::Agent => "agent",
+    }
+}
+
+fn toolset(tools: &Toolset) -> String {
+    let allow = match &tools.allow {
+        None => "all".to_owned(),
+        Some(names) if names.is_empty() => "none".to_owned(),
+        Some(names) => names.join(", "),
+    };
+    match tools.deny.as_slice() {
+        [] => allow,
+        deny => format!("{allow}; not {}", deny.join(", ")),
+    }
+}
+
+fn rules(rules: Option<&[Rule]>) -> String {
+    let Some(rules) = rules else {
+        return "what whoever starts it may".to_owned();
+    };
+    let mut lines: Vec<String> = rules
+        .iter()
+        .map(|rule| {
+            let action = match rule.action {
+                Action::Allow => "allow",
+                Action::Ask => "ask",
+                Action::Deny => "deny",
+            };
+            format!("{action:<5} {} {}", rule.permission, rule.pattern)
+        })
+        .collect();
+    lines.push("deny  everything else".to_owned());
+    lines.join("\n")
+}
+
+fn spawned_by(spawns: Option<&[String]>) -> String {
+    match spawns {
+        None => "all that agents may".to_owned(),
+        Some([]) => "none".to_owned(),
+        Some(names) => names.join(", "),
+    }
+}
+
+/// Says what a limit is that roots do not have by themselves.
+fn limit<T: Display>(written: Option<T>, spawned: Option<T>, mode: Mode) -> String {
+    if let Some(written) = written {
+        return written.to_string();
+    }
+    let spawned = or(spawned, "no limit");
+    match mode {
+        Mode::Primary => "no limit".to_owned(),
+        Mode::Subagent => spawned,
+        Mode::All => format!("{spawned} if an agent starts it, no limit if a person does"),
+    }
+}
+
+fn or<T: Display>(value: Option<T>, otherwise: &str) -> String {
+    let text = value.map(|value| value.to_string());
+    text.filter(|text| !text.is_empty())
+        .unwrap_or_else(|| otherwise.to_owned())
+}
+
+/// Returns an agent for programs: the keys of its author, `null` where nothing is said, and what
+/// holds.
+fn object(agent: &Definition, aliases: &[&str], spawned: Caps) -> Result<Value, Stop> {
+    let keys = [
+        "model",
+        "effort",
+        "temperature",
+        "max_output_tokens",
+        "tools",
+        "permissions",
+        "spawns",
+        "output_schema",
+    ];
+    let mut object: Map<String, Value> = keys
+        .into_iter()
+        .map(|key| (key.to_owned(), Value::Null))
+        .collect();
+    let written = serde_json::to_value(agent.manifest.as_ref()).map_err(std::io::Error::from)?;
+    if let Value::Object(written) = written {
+        object.extend(written);
+    }
+    let replaces = agent.replaces.as_ref().map(ToString::to_string);
+    let own = agent.manifest.limits;
+    let more = json!({
+        "source": agent.origin.to_string(),
+        "path": agent.origin.path(),
+        "replaces": replaces,
+        "aliases": aliases,
+        "helper": is_helper(agent),
+        "limits": { "spawned": caps(&own.or(spawned)), "root": caps(&own) },
+    });
+    if let Value::Object(more) = more {
+        object.extend(more);
+    }
+    Ok(Value::Object(object))
+}
+
+fn caps(caps: &Caps) -> Value {
+    json!({
+        "max_turns": caps.steps,
+        "max_total_tokens": caps.tokens,
+        "max_cost_usd": caps.cost,
+        "max_time": caps.time,
+        "max_stall": caps.stall,
+        "max_descendants": caps.descendants,
+    })
+}

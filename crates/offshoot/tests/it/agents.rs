@@ -1,0 +1,231 @@
+//! `agents list` and `show`: who there is, and what holds for them.
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const SCRIPT: &str = "
+agents: [{name: actor, mode: all, prompt: Act.}]
+replies: [{say: hi}]
+";
+
+const CRITIC: &str = "---
+mode: subagent
+description: |
+  Judges a change.
+  Twice.
+tools: {allow: [read, 'mcp_*'], deny: [mcp_shell]}
+permissions: [{permission: fs.read, pattern: '/book/*', action: allow}]
+max_turns: 3
+max_cost_usd: 0.25
+spawns: [explore]
+output_schema: {type: object}
+---
+You judge.
+Twice.
+";
+
+fn stage() -> Stage {
+    let stage = Stage::new(SCRIPT);
+    stage.write(".offshoot/agents/team/critic.md", CRITIC);
+    let mine = "---\nmode: primary\nmodel: offline\n---\nMine.";
+    stage.write(".config/offshoot/agents/build.md", mine);
+    stage
+}
+
+#[track_caller]
+fn show(stage: &Stage, name: &str) -> String {
+    stage.offshoot(["agents", "show", name]).succeeded().stdout
+}
+
+/// What is shown of a key, in one line.
+#[track_caller]
+fn shown(text: &str, key: &str) -> String {
+    let mut lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with(&format!("{key} ")));
+    let first = lines.next().unwrap_or_else(|| panic!("no {key}: {text}"));
+    let more = lines.take_while(|line| line.starts_with("     "));
+    let values = std::iter::once(&first[key.len()..]).chain(more);
+    values.map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn sa_03_sa_04_the_list_has_those_first_that_a_person_can_start() {
+    let stage = stage();
+    let listed = stage.offshoot(["agents", "list"]).succeeded();
+    let lines: Vec<&str> = listed.stdout.lines().collect();
+    let words = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().take(3).map(str::to_owned).collect();
+        words.join(" ")
+    };
+    let lines: Vec<String> = lines.into_iter().map(words).collect();
+    assert_eq!(
+        lines,
+        [
+            "NAME MODE FROM",
+            "build primary user",
+            "general all built-in",
+            "plan all built-in",
+            "explore subagent built-in",
+            "team/critic subagent project",
+            "verify subagent built-in",
+            "compaction subagent built-in",
+            "summary subagent built-in",
+            "title subagent built-in",
+        ]
+    );
+    assert!(
+        listed.stdout.contains("Judges a change. Twice.\n"),
+        "{listed:#?}"
+    );
+    let narrow = stage.on_terminal(40, &["agents", "list"]);
+    assert!(
+        narrow.lines().all(|line| line.chars().count() <= 40),
+        "{narrow}"
+    );
+}
+
+#[test]
+fn a_script_and_another_folder_have_other_agents() {
+    let stage = stage();
+    std::fs::create_dir(stage.path().join("empty")).unwrap();
+    let names = |more: &[&'static str]| -> Vec<String> {
+        let args = [&["agents", "list", "--json"], more].concat();
+        let listed = stage.offshoot(args).succeeded().events();
+        let names = listed.iter().map(|agent| agent["name"].as_str().unwrap());
+        names.map(str::to_owned).collect()
+    };
+    assert!(names(&["--model", "scripted/script.yaml"]).contains(&"actor".to_owned()));
+    assert!(!names(&[]).contains(&"actor".to_owned()));
+    assert!(!names(&["--cwd", "empty"]).contains(&"team/critic".to_owned()));
+    stage
+        .offshoot(["agents", "list", "--cwd", "nowhere"])
+        .complained(2, "work in nowhere");
+    assert!(!stage.data().exists(), "looking makes nothing");
+}
+
+#[test]
+fn a_program_gets_one_object_an_agent() {
+    let stage = stage();
+    let listed = stage.offshoot(["agents", "list", "--json"]).succeeded();
+    let agents = listed.events();
+    let find = |name: &str| agents.iter().find(|agent| agent["name"] == name).unwrap();
+    let path = stage.path().canonicalize().unwrap();
+    let path = path.join(".offshoot/agents/team/critic.md");
+    assert_eq!(
+        *find("team/critic"),
+        json!({
+            "name": "team/critic",
+            "mode": "subagent",
+            "description": "Judges a change.\nTwice.\n",
+            "source": "project",
+            "path": path,
+            "helper": false,
+        })
+    );
+    assert_eq!(find("explore")["path"], Value::Null);
+    assert_eq!(find("title")["helper"], true);
+}
+
+#[test]
+fn everything_that_holds_for_an_agent_is_shown() {
+    let stage = stage();
+    let text = show(&stage, "team/critic");
+    for (key, value) in [
+        ("name", "team/critic"),
+        ("mode", "subagent: other agents start it"),
+        ("description", "Judges a change. Twice."),
+        ("model", "its parent's"),
+        ("effort", "the provider's default"),
+        ("tools", "read, mcp_*; not mcp_shell"),
+        (
+            "permissions",
+            "allow fs.read /book/*; deny  everything else",
+        ),
+        ("read_only", "false"),
+        ("context", "fresh"),
+        ("spawns", "explore"),
+        ("max_turns", "3"),
+        ("max_time", "1h"),
+        ("max_stall", "5m"),
+        ("max_cost_usd", "$0.25"),
+        ("max_total_tokens", "no limit"),
+        ("output_schema", r#"{"type":"object"}"#),
+    ] {
+        assert_eq!(shown(&text, key), value, "{key}: {text}");
+    }
+    assert!(shown(&text, "from").starts_with("project: /"), "{text}");
+    assert!(text.ends_with("\n\nYou judge.\nTwice.\n"), "{text}");
+}
+
+#[test]
+fn limits_are_those_of_who_starts_it() {
+    let stage = stage();
+    let of = |name: &str| shown(&show(&stage, name), "max_turns");
+    assert_eq!(of("explore"), "16");
+    assert_eq!(of("build"), "no limit");
+    assert_eq!(
+        of("plan"),
+        "16 if an agent starts it, no limit if a person does"
+    );
+    stage.write("offshoot.toml", "[limits]\nsteps = 7");
+    assert_eq!(of("explore"), "7");
+    let json = stage
+        .offshoot(["agents", "show", "--json", "plan"])
+        .succeeded();
+    let [agent] = &json.events()[..] else {
+        panic!("{json:#?}")
+    };
+    assert_eq!(agent["limits"]["spawned"]["max_turns"], 7);
+    assert_eq!(agent["limits"]["spawned"]["max_time"], "1h");
+    assert_eq!(agent["limits"]["root"]["max_turns"], Value::Null);
+    assert_eq!(agent["read_only"], true);
+    assert_eq!(agent["model"], Value::Null);
+    assert!(
+        agent["prompt"]
+            .as_str()
+            .unwrap()
+            .starts_with("You are plan, ")
+    );
+}
+
+#[test]
+fn an_agent_is_shown_by_its_other_name_and_with_what_it_replaces() {
+    let stage = stage();
+    let general = show(&stage, "general-purpose");
+    assert_eq!(shown(&general, "name"), "general");
+    assert_eq!(shown(&general, "also called"), "general-purpose");
+    let build = show(&stage, "build");
+    assert_eq!(shown(&build, "replaces"), "built-in");
+    assert_eq!(shown(&build, "model"), "offline");
+    assert!(build.ends_with("\n\nMine.\n"), "{build}");
+}
+
+#[test]
+fn an_agent_that_cannot_be_shown_is_told_why() {
+    let stage = stage();
+    let show = |name: &str| stage.offshoot(["agents", "show", name]);
+    show("exlpore").complained(2, "there is no agent exlpore; did you mean explore?");
+    show("whoever").complained(2, "see \"offshoot agents list\"");
+    stage.write(
+        ".offshoot/agents/broken.md",
+        "---\nmode: all\nmax_time: 5\n---\n",
+    );
+    show("broken").complained(2, "broken.md:3: \"5\" is not a time");
+    // Of one that is there, only what is wrong with itself.
+    assert_eq!(show("build").succeeded().stderr, "");
+    stage.write(
+        ".offshoot/agents/other.md",
+        "---\nmode: all\nmodel: a/b\n---\nx",
+    );
+    let other = show("other").succeeded();
+    assert!(
+        other.stderr.contains("other.md:3: `model` is left out"),
+        "{other:#?}"
+    );
+    assert_eq!(other.stderr.lines().count(), 1, "{other:#?}");
+    let listed = stage.offshoot(["agents", "list"]).succeeded();
+    assert_eq!(listed.stderr.lines().count(), 2, "{listed:#?}");
+    assert!(listed.stderr.starts_with("warning: "), "{listed:#?}");
+}
