@@ -66,6 +66,22 @@ fn another_agent_is_looked_for_before_this_one_is_left() {
 }
 
 #[test]
+fn what_is_wrong_with_agent_files_is_told_once_in_a_conversation() {
+    let stage = Stage::new(PAIR);
+    stage.write(".offshoot/agents/broken.md", "---\nmood: all\n---\n");
+    stage.offshoot(RUN).succeeded();
+    let mut terminal = chat(&stage, stage.path());
+    terminal.until(&["warning: "]);
+    terminal.enter("/agent helper");
+    terminal.wait_for("a new conversation", |text| {
+        let (before, new) = text
+            .split_once("in a session of its own")
+            .unwrap_or_default();
+        before.contains("warning: ") && !new.contains("warning: ") && new.contains("\n> ")
+    });
+}
+
+#[test]
 fn a_message_that_is_too_long_is_refused_and_the_conversation_goes_on() {
     let stage = Stage::new(PAIR);
     stage.offshoot(RUN).succeeded();
