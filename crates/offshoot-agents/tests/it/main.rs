@@ -7,4 +7,5 @@
 
 mod builtin;
 mod catalogue;
+mod docs;
 mod files;

@@ -145,17 +145,18 @@ fn going_on_with_a_quiet_session_says_that_nothing_is_waiting() {
 #[test]
 fn the_agent_of_the_documentation_is_one() {
     let page = include_str!("../../../../docs/agents.md");
-    let yaml = page.split("```yaml\n").nth(1).unwrap();
-    let agents = yaml.split("```").next().unwrap();
-    let replies = "
+    let file = page.split("```markdown\n").nth(1).unwrap();
+    let stage = Stage::new(
+        "
 replies:
   - {depth: 0, after_tools: false, call: [{tool: task, arguments: {subagent_type: reader, prompt: x}}]}
   - {depth: 1, after_tools: false, call: [{tool: read, arguments: {path: secrets/key}}]}
   - {say: '{output}'}
-";
-    let done = Stage::new(&format!("{agents}{replies}"))
-        .run("go")
-        .succeeded();
+",
+    );
+    let file = file.split("```").next().unwrap();
+    stage.write(".offshoot/agents/reader.md", file);
+    let done = stage.run("go").succeeded();
     assert_eq!(done.stdout, "error: read was denied by agent reader\n");
 }
 
