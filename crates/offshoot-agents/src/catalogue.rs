@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use offshoot_types::manifest::{Manifest, Registry};
 
-use crate::builtin::{ALIASES, builtin};
+use crate::builtin::{ALIASES, HELPERS, builtin};
 use crate::diagnostic::Diagnostic;
 use crate::file::Reading;
 
@@ -161,6 +161,9 @@ impl Catalogue {
         registry.extend(self.all().map(|agent| Manifest::clone(&agent.manifest)));
         for (alias, name) in ALIASES {
             registry.add_alias(alias, name);
+        }
+        for name in HELPERS {
+            registry.hide(name);
         }
         registry
     }

@@ -17,12 +17,18 @@ use offshoot_types::tool::{Effect, ToolSpec};
 use serde::Deserialize;
 
 use crate::agent::{Agent, first_turn};
-use crate::context::Prefix;
+use crate::context::{self, Prefix};
 use crate::log::Batch;
 use crate::settle;
 
 /// The tool's id. Locked.
 pub(crate) const TASK: &str = "task";
+
+/// Most agents that a model is told of: anybody can put many into a folder.
+const MOST_LISTED: usize = 64;
+
+/// Most bytes that a model is told of one.
+const MOST_OF_ONE: usize = 500;
 
 /// The arguments, as the guide locks them.
 #[derive(Deserialize)]
@@ -49,16 +55,18 @@ pub(crate) fn spec<'a>(agents: impl Iterator<Item = &'a std::sync::Arc<Manifest>
          returns a session_id at once and the answer arrives later as a message. The agent sees \
          only the prompt, so say all it needs. Not for waiting on a clock. Agents:",
     );
+    let mut left = MOST_LISTED;
     for manifest in agents {
-        let about = if manifest.description.is_empty() {
-            ""
-        } else {
-            ": "
-        };
-        description.push_str(&format!(
-            " [{}{about}{}]",
-            manifest.name, manifest.description
-        ));
+        let about = manifest.description.split_whitespace();
+        let about: Vec<&str> = about.collect();
+        let about = context::capped(about.join(" "), MOST_OF_ONE);
+        let colon = if about.is_empty() { "" } else { ": " };
+        description.push_str(&format!(" [{}{colon}{about}]", manifest.name));
+        left -= 1;
+        if left == 0 {
+            description.push_str(" and more");
+            break;
+        }
     }
     let parameters = serde_json::json!({
         "type": "object",

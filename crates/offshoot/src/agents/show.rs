@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use offshoot_agents::{Catalogue, Definition};
 use offshoot_engine::Limits;
-use offshoot_types::caps::{Caps, Span};
+use offshoot_types::caps::Caps;
 use offshoot_types::manifest::{Caller, Manifest, Mode, Toolset};
 use offshoot_types::permission::{Action, Rule};
 use offshoot_types::suggest;
@@ -22,12 +22,6 @@ use crate::render;
 /// How wide the column of keys is.
 const KEYS: usize = 22;
 
-/// How long a run may take that another agent started (R26).
-const SPAWNED_TIME: Span = Span::secs(60 * 60);
-
-/// How long it may go without a sign of progress.
-const SPAWNED_STALL: Span = Span::secs(5 * 60);
-
 /// Prints an agent.
 pub(super) fn show(
     catalogue: &Catalogue,
@@ -38,12 +32,7 @@ pub(super) fn show(
     let Some(agent) = catalogue.get(name) else {
         return Err(unknown(catalogue, name));
     };
-    let spawned = Caps {
-        steps: Some(limits.steps),
-        time: Some(SPAWNED_TIME),
-        stall: Some(SPAWNED_STALL),
-        ..Caps::default()
-    };
+    let spawned = limits.spawned;
     if let Some(path) = agent.origin.path() {
         definitions::warn_of(catalogue, path);
     }
