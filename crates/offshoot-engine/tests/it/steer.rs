@@ -209,12 +209,13 @@ async fn a_message_continues_a_settled_child_as_a_new_run() {
 
 #[tokio::test]
 async fn cancel_stops_one_child_and_returns_how_it_ended() {
+    let gate = Gate::shut();
     let script = Script::default()
         .part(
             "lead",
             [
                 two_in_background(),
-                steer("cancel", json!({ "session_id": "CHILD" })),
+                steer("cancel", json!({ "session_id": "CHILD" })).behind(&gate),
                 steer("wait", json!({})),
                 say("one is gone"),
             ],
@@ -222,7 +223,10 @@ async fn cancel_stops_one_child_and_returns_how_it_ended() {
         .part("worker", [say("never").behind(&Gate::shut()), say("two")]);
     let stage = Stage::new(script).await;
     stage.script.name_first_child("CHILD");
-    stage.ask("go").await;
+    stage.prompt(stage.root(), "go").await;
+    stage.asked("worker", 2).await;
+    gate.open();
+    stage.quiet().await;
 
     let outcomes = stage.outcomes("lead").await;
     assert_eq!(data(&outcomes[2])["settled"][0]["status"], "cancelled");
