@@ -23,7 +23,8 @@ use offshoot_types::transcript::Transcript;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::board::Board;
+use crate::board::{Board, Kin};
+use crate::inherit::Inherited;
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
 use crate::node::Ordered;
@@ -40,6 +41,10 @@ pub(crate) struct Agent {
     pub(crate) definition: String,
     pub(crate) depth: u32,
     pub(crate) model: String,
+    /// Itself and, as far as it sees their conversations, those above it.
+    pub(crate) lineage: Vec<Kin>,
+    /// What it sees of the conversation above it.
+    pub(crate) inherited: Option<Arc<Inherited>>,
     pub(crate) workspace: String,
     /// Its part of the host's data folder.
     pub(crate) scratch: Option<Scratch>,

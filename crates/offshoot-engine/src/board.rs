@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, TreeId};
+use offshoot_types::manifest::Context;
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caps::Reserved;
 use crate::context::Prefix;
+use crate::inherit::Shared;
 use crate::limits::Limits;
 use crate::next::{self, Next};
 use crate::node::{Node, Ordered};
@@ -68,6 +70,8 @@ pub(crate) struct State {
     planned: usize,
     /// What steps under way may still use.
     pub(crate) reserved: Reserved,
+    /// What siblings see of their parent's conversation.
+    pub(crate) shared: Shared,
     /// By definition, model and version of the tools.
     prefixes: BTreeMap<PrefixKey, Arc<Prefix>>,
     partials: BTreeMap<AgentId, Partial>,
@@ -125,6 +129,7 @@ impl Board {
             concerned: Vec::new(),
             planned: 0,
             reserved: Reserved::default(),
+            shared: Shared::default(),
             prefixes: BTreeMap::new(),
             partials: BTreeMap::new(),
             outputs: BTreeMap::new(),
@@ -390,11 +395,20 @@ impl Board {
 /// What agents have in common that share a prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PrefixKey {
+    /// Who they are and, as far as they see their conversations, who is above them.
+    pub(crate) lineage: Vec<Kin>,
+    /// Which state of the toolbox.
+    pub(crate) tools: u64,
+}
+
+/// What makes an agent's prompt and tools what they are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kin {
     pub(crate) definition: String,
     pub(crate) model: String,
     pub(crate) is_root: bool,
-    /// Which state of the toolbox.
-    pub(crate) tools: u64,
+    /// What it sees of whoever is next.
+    pub(crate) context: Context,
 }
 
 /// What a new subscriber lacks.
@@ -409,6 +423,27 @@ pub(crate) struct Snapshot {
 }
 
 impl State {
+    /// Returns an agent and, as far as it sees their conversations, those above it.
+    pub(crate) fn lineage(&self, id: &AgentId) -> Vec<Kin> {
+        let mut lineage = Vec::new();
+        for id in self.tree.path(id) {
+            let Some(agent) = self.tree.agent(id) else {
+                break;
+            };
+            let spawned = &agent.spawned;
+            lineage.push(Kin {
+                definition: spawned.definition.clone(),
+                model: spawned.model.clone(),
+                is_root: spawned.depth == 0,
+                context: spawned.terms.context,
+            });
+            if spawned.terms.context == Context::Fresh {
+                break;
+            }
+        }
+        lineage
+    }
+
     /// Finds what the process knows of an agent.
     pub(crate) fn node(&self, id: &AgentId) -> Option<&Node> {
         self.nodes.get(id)

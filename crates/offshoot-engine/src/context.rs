@@ -6,6 +6,7 @@
 //! transcripts give equal bytes, and a longer transcript only adds messages.
 //! Everything that enters has a hard cap.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use offshoot_types::json::RawJson;
@@ -17,6 +18,7 @@ use offshoot_types::transcript::{Item, Ready, Step};
 
 use crate::answer;
 use crate::caps::Grant;
+use crate::inherit::{self, Inherited};
 use crate::sabotage::{Bug, planted};
 use crate::schema::{Schema, Shape};
 use crate::settle;
@@ -32,6 +34,8 @@ pub(crate) struct Prefix {
     pub(crate) model_name: String,
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[ToolSpec]>,
+    /// Those it is shown, because its parent was, and may not use.
+    pub(crate) withheld: BTreeSet<String>,
     /// What its answer has to fit.
     pub(crate) answer: Option<Shape>,
     /// What stands behind each of them, in the same order.
@@ -39,6 +43,7 @@ pub(crate) struct Prefix {
 }
 
 /// What stands behind a name that a model may call.
+#[derive(Clone)]
 pub(crate) struct Offer {
     pub(crate) callable: Callable,
     pub(crate) schema: Arc<Schema>,
@@ -116,6 +121,16 @@ pub(crate) fn system(manifest: &Manifest, place: &Surroundings<'_>, tools: &[Too
     text
 }
 
+/// Adds what the parent of a forked agent was told: data of another prompt, not one of its own.
+pub(crate) fn with_parents(mut system: String, parent: &Manifest) -> String {
+    let prompt = parent.prompt.trim_end();
+    if !prompt.is_empty() {
+        let title = format!("What {}, which you were forked from, was told", parent.name);
+        push_section(&mut system, &title, prompt);
+    }
+    system
+}
+
 fn push_section(text: &mut String, title: &str, body: &str) {
     if !text.is_empty() {
         text.push_str("\n\n");
@@ -146,12 +161,28 @@ pub(crate) fn request(
 }
 
 /// Renders what was said.
-pub(crate) fn messages(transcript: Ready<'_>) -> Vec<RequestMessage> {
+pub(crate) fn messages(
+    transcript: Ready<'_>,
+    inherited: Option<&Inherited>,
+) -> Vec<RequestMessage> {
     let mut messages = Vec::with_capacity(transcript.items().len() + 4);
-    for item in transcript.items() {
-        push_item(&mut messages, item);
+    if let Some(inherited) = inherited {
+        inherited.render(&mut messages);
     }
+    push_items(&mut messages, transcript.items(), inherited.is_some());
     messages
+}
+
+/// Renders items, of which the first is a directive if something stands before them.
+pub(crate) fn push_items(messages: &mut Vec<RequestMessage>, items: &[Item], inherited: bool) {
+    for (index, item) in items.iter().enumerate() {
+        match item {
+            Item::User(message) if inherited && index == 0 => {
+                messages.push(RequestMessage::User(inherit::directive(&message.text)));
+            }
+            Item::User(_) | Item::Completion(_) | Item::Assistant(_) => push_item(messages, item),
+        }
+    }
 }
 
 fn push_item(messages: &mut Vec<RequestMessage>, item: &Item) {

@@ -14,6 +14,7 @@ mod context;
 mod desk;
 mod door;
 mod finish;
+mod inherit;
 mod journal;
 mod limits;
 mod log;

@@ -132,6 +132,10 @@ impl Plan {
         let Some((spec, offer)) = prefix.find(&call.tool) else {
             return Err(unknown_tool(prefix, &call.tool));
         };
+        if prefix.withheld.contains(&call.tool) {
+            let text = format!("{} is not for agent {}", call.tool, prefix.manifest.name);
+            return Err(Outcome::error(ErrorKind::Denied, text));
+        }
         match &offer.callable {
             // Those of the engine read their arguments strictly themselves.
             Callable::Engine(EngineCall::Todo) => Err(todo::take(arguments)),

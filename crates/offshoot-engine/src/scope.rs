@@ -5,18 +5,19 @@
 //! them is decided call by call, on the real inputs, by the chain. An agent sees
 //! its own prompt; that its caller is another agent changes one line at most.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
 use offshoot_types::command::Opening;
-use offshoot_types::manifest::Manifest;
+use offshoot_types::manifest::{Context, Manifest};
 use offshoot_types::model::{ModelError, ModelErrorKind};
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::terms::{self, Terms};
 use offshoot_types::tool::ToolSpec;
 
 use crate::agent::Agent;
-use crate::board::PrefixKey;
+use crate::board::{Kin, PrefixKey};
 use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
 use crate::runtime::Parts;
 use crate::schema::Shape;
@@ -25,60 +26,105 @@ use crate::task::{self, TASK};
 use crate::todo::{self, TODO};
 
 impl Agent {
-    /// Returns what all agents of this definition and model share.
+    /// Returns what all agents of this kind share.
     pub(crate) fn prefix(&self) -> Result<Arc<Prefix>, ModelError> {
-        self.prefix_of(&self.definition, &self.model, self.depth == 0)
+        self.prefix_of(&self.lineage)
     }
 
-    /// Returns what all agents of a definition and model share in this tree.
-    pub(crate) fn prefix_of(
-        &self,
-        definition: &str,
-        model: &str,
-        is_root: bool,
-    ) -> Result<Arc<Prefix>, ModelError> {
+    /// Returns what all agents of a kind share in this tree.
+    fn prefix_of(&self, lineage: &[Kin]) -> Result<Arc<Prefix>, ModelError> {
         let key = PrefixKey {
-            definition: definition.to_owned(),
-            model: model.to_owned(),
-            is_root,
+            lineage: lineage.to_vec(),
             tools: self.parts.tools.version(),
         };
-        self.board.prefix(key, || {
-            let manifest = self.parts.registry.get(definition).ok_or_else(|| {
-                let text = format!("run agent {definition}: there is no such definition");
-                ModelError::new(ModelErrorKind::Config, text)
-            })?;
-            let schema = manifest.output_schema.as_ref();
-            let answer = schema.map(Shape::compile).transpose().map_err(|why| {
-                let text = format!("run agent {definition}: its output_schema is not one: {why}");
-                ModelError::new(ModelErrorKind::Config, text)
-            })?;
-            let offered = offered(&self.parts, manifest, is_root);
-            let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
-            let place = Surroundings {
-                workspace: &self.workspace,
-                date: &self.date,
-                model,
-            };
-            Ok(Prefix {
-                manifest: manifest.clone(),
-                model: self.parts.models.find(model)?,
-                model_name: model.to_owned(),
-                system: context::system(manifest, &place, &tools).into(),
-                tools: tools.into(),
-                answer,
-                offers,
-            })
+        self.board.prefix(key, || self.make_prefix(lineage))
+    }
+
+    fn make_prefix(&self, lineage: &[Kin]) -> Result<Prefix, ModelError> {
+        let Some((kin, above)) = lineage.split_first() else {
+            let text = "run an agent: its tree does not have it";
+            return Err(ModelError::new(ModelErrorKind::Config, text));
+        };
+        let manifest = self.manifest(&kin.definition)?;
+        let schema = manifest.output_schema.as_ref();
+        let answer = schema.map(Shape::compile).transpose().map_err(|why| {
+            let name = &manifest.name;
+            let text = format!("run agent {name}: its output_schema is not one: {why}");
+            ModelError::new(ModelErrorKind::Config, text)
+        })?;
+        let offered = offered(&self.parts, manifest, kin.is_root);
+        let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
+        let place = Surroundings {
+            workspace: &self.workspace,
+            date: &self.date,
+            model: &kin.model,
+        };
+        let system = context::system(manifest, &place, &tools);
+        let prefix = Prefix {
+            manifest: manifest.clone(),
+            model: self.parts.models.find(&kin.model)?,
+            model_name: kin.model.clone(),
+            system: system.clone().into(),
+            tools: tools.into(),
+            withheld: BTreeSet::new(),
+            answer,
+            offers,
+        };
+        match (kin.context, above.first()) {
+            (Context::Fork, Some(parent)) => {
+                let system = context::with_parents(system, self.manifest(&parent.definition)?);
+                Ok(Prefix {
+                    system: system.into(),
+                    ..prefix
+                })
+            }
+            (Context::Inherit, Some(_)) => Ok(as_parent(prefix, &*self.prefix_of(above)?)),
+            (Context::Fresh, _) | (_, None) => Ok(prefix),
+        }
+    }
+
+    fn manifest(&self, definition: &str) -> Result<&Arc<Manifest>, ModelError> {
+        self.parts.registry.get(definition).ok_or_else(|| {
+            let text = format!("run agent {definition}: there is no such definition");
+            ModelError::new(ModelErrorKind::Config, text)
         })
     }
 
     /// Returns the terms of a child: what its manifest asks for, and what it gets.
     pub(crate) fn terms_of_child(&self, manifest: &Manifest, model: &str) -> Terms {
-        let prefix = self.prefix_of(&manifest.name, model, false);
-        let tools = prefix.map_or_else(|_| Vec::new(), |prefix| ids(&prefix.tools));
+        let mut lineage = vec![Kin {
+            definition: manifest.name.clone(),
+            model: model.to_owned(),
+            is_root: false,
+            context: manifest.context,
+        }];
+        if manifest.context != Context::Fresh {
+            lineage.extend(self.lineage.iter().cloned());
+        }
+        let tools = self.prefix_of(&lineage).map_or_else(
+            |_| Vec::new(),
+            |prefix| {
+                let ids = prefix.tools.iter().map(|tool| tool.id.clone());
+                ids.filter(|id| !prefix.withheld.contains(id)).collect()
+            },
+        );
         let chain = chain(&self.permissions, manifest);
         let caps = manifest.limits.or(self.board.limits.spawned);
         terms(manifest, tools, &chain, &self.workspace, caps)
+    }
+}
+
+/// Shows an agent exactly what its parent is shown; what is not for it is withheld when it is called.
+fn as_parent(own: Prefix, parent: &Prefix) -> Prefix {
+    let offered = |id: &str| own.tools.iter().any(|tool| tool.id == id);
+    let shown = parent.tools.iter().map(|tool| &tool.id);
+    let withheld = shown.filter(|id| !offered(id)).cloned().collect();
+    Prefix {
+        system: parent.system.clone(),
+        tools: parent.tools.clone(),
+        offers: parent.offers.clone(),
+        withheld,
+        ..own
     }
 }
 
@@ -129,10 +175,6 @@ fn chain(above: &Permissions, manifest: &Manifest) -> Permissions {
         true => own.narrow(Layer::read_only(&manifest.name)),
         false => own,
     }
-}
-
-fn ids(tools: &[ToolSpec]) -> Vec<String> {
-    tools.iter().map(|tool| tool.id.clone()).collect()
 }
 
 /// Tells whether an id is the engine's own.

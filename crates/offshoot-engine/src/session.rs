@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{self, Agent, Ended, nothing};
 use crate::board::Board;
 use crate::desk;
+use crate::inherit::{self, Inherited};
 use crate::log::{AgentLog, Batch};
 use crate::next::Next;
 use crate::node::Ordered;
@@ -279,10 +280,12 @@ impl Session {
                 .map(Arc::new)
                 .collect(),
         };
-        let Some(agent) = self.agent(id, &entries) else {
+        let inherited = inherit::find(&self.parts, &self.board, id).await?;
+        let mut transcript = Transcript::default();
+        transcript.reserve_calls(inherited.iter().flat_map(|inherited| inherited.calls()));
+        let Some(agent) = self.agent(id, &entries, inherited) else {
             return Ok(());
         };
-        let mut transcript = Transcript::default();
         turn::follow(&mut transcript, entries)?;
         let (mailbox, inputs) = mpsc::channel(MAILBOX);
         self.mailboxes.insert(id.clone(), mailbox);
@@ -291,7 +294,12 @@ impl Session {
         Ok(())
     }
 
-    fn agent(&self, id: &AgentId, entries: &[Arc<Entry>]) -> Option<Agent> {
+    fn agent(
+        &self,
+        id: &AgentId,
+        entries: &[Arc<Entry>],
+        inherited: Option<Arc<Inherited>>,
+    ) -> Option<Agent> {
         let state = self.board.state();
         let root = state.tree.agent(state.tree.root()?)?;
         let Origin::Session { workspace, date } = &root.spawned.origin else {
@@ -305,6 +313,8 @@ impl Session {
             definition: spawned.definition.clone(),
             depth: spawned.depth,
             model: spawned.model.clone(),
+            lineage: state.lineage(id),
+            inherited,
             workspace: workspace.clone(),
             scratch: node.scratch.clone(),
             date: date.clone(),

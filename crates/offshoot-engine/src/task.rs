@@ -9,7 +9,7 @@
 use offshoot_types::event::{Event, Origin, Parent, Spawned};
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
-use offshoot_types::manifest::{Manifest, names};
+use offshoot_types::manifest::{Context, Manifest, names};
 use offshoot_types::message::{Author, Call, MAX_METADATA_BYTES, MAX_PROMPT_BYTES, UserMessage};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Layer;
@@ -17,6 +17,7 @@ use offshoot_types::tool::{Effect, ToolSpec};
 use serde::Deserialize;
 
 use crate::agent::{Agent, first_turn};
+use crate::answer;
 use crate::context::{self, Prefix};
 use crate::log::Batch;
 use crate::settle;
@@ -248,9 +249,16 @@ fn birth(
         terms: agent.terms_of_child(manifest, model),
         metadata: wanted.metadata.clone(),
     };
+    // Whoever works with its parent's prompt has to be told here what its own would say.
+    let text = match (&manifest.output_schema, manifest.context) {
+        (Some(schema), Context::Inherit) => {
+            format!("{}\n\n{}", wanted.prompt, answer::instruction(schema))
+        }
+        (Some(_) | None, _) => wanted.prompt.clone(),
+    };
     let asked = UserMessage {
         id: MessageId::new(agent.parts.env.new_id()),
-        text: wanted.prompt.clone(),
+        text,
         from: Author::Parent,
         metadata: None,
     };

@@ -66,7 +66,7 @@ pub(crate) async fn run(
         let Some(ready) = transcript.ready() else {
             return Err(broken("a step with an open call"));
         };
-        let messages = context::messages(ready);
+        let messages = context::messages(ready, agent.inherited.as_deref());
         let size = caps::bytes(&prefix, &messages);
         let grant = match agent.admit(&prefix, size, reached, &cancel).await {
             Admitted::Step(grant) => grant,

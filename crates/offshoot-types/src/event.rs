@@ -156,6 +156,16 @@ pub struct Spawned {
     pub metadata: Option<RawJson>,
 }
 
+impl Spawned {
+    /// Returns the call that made it; `None` for a root.
+    pub fn parent(&self) -> Option<&Parent> {
+        match &self.origin {
+            Origin::Session { .. } => None,
+            Origin::Task(parent) => Some(parent),
+        }
+    }
+}
+
 /// Where an agent comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -175,7 +175,7 @@ impl fmt::Display for Effort {
 }
 
 /// What of its parent's conversation an agent sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Context {
     /// Nothing: its own prompt and what it is asked.

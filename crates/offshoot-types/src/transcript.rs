@@ -155,6 +155,16 @@ impl Transcript {
         self.open.is_empty().then_some(Ready(self))
     }
 
+    /// Returns the whole conversation.
+    pub fn into_items(self) -> Vec<Item> {
+        self.items
+    }
+
+    /// Takes call ids as used: they are seen by the agent and not its own.
+    pub fn reserve_calls(&mut self, ids: impl IntoIterator<Item = CallId>) {
+        self.seen.extend(ids);
+    }
+
     /// Tells whether a message waits to be taken up.
     pub fn has_queued(&self, id: &MessageId) -> bool {
         self.queued.contains_key(id)

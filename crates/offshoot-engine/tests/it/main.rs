@@ -12,6 +12,7 @@ mod background;
 mod blocking;
 mod caps;
 mod context;
+mod inherit;
 mod limits;
 mod permissions;
 mod report;
