@@ -116,6 +116,7 @@ fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
     registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
     registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
     Runtime::new(Parts {
+        hooks: offshoot_types::hook::Hooks::default(),
         store: Arc::new(Handle::open(folder).expect("open the store")),
         models: Arc::new(Instant { gate: gate.clone() }),
         tools: Toolbox::default(),
@@ -140,6 +141,7 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
         message: MessageId::new(Clock.new_id()),
         text: wanted.to_owned(),
         from: offshoot_types::message::Author::Human,
+        agent: None,
         metadata: None,
     };
     let opening = Opening {

@@ -35,7 +35,8 @@ use crate::steer::Arrived;
 use crate::update::Activity;
 use crate::{settle, turn};
 
-/// What an agent is and what it works with; fixed for the life of its actor.
+/// What an agent is and what it works with; fixed for a turn.
+#[derive(Clone)]
 pub(crate) struct Agent {
     pub(crate) id: AgentId,
     pub(crate) definition: String,
@@ -151,7 +152,11 @@ impl Actor {
     fn take(&mut self, order: Ordered) {
         match order.command.order.clone() {
             Order::Prompt(prompt) => {
-                let message = user_message(prompt);
+                let mut message = user_message(prompt);
+                let about = self.agent.about();
+                if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
+                    return self.record(order, Batch::default(), nothing(&why));
+                }
                 if self.knows(&message.id) {
                     let why = nothing("a message of that id has been sent before");
                     return self.record(order, Batch::default(), why);
@@ -268,6 +273,13 @@ impl Actor {
         if !planted(Bug::WakeWithoutMail) {
             self.tell(batch, &mail);
         }
+        let message = prompt.as_ref().and_then(|id| {
+            let on_its_way = batch.prompted(id);
+            on_its_way.or_else(|| self.transcript.queued(id))
+        });
+        if let Some(role) = self.agent.next_role(message) {
+            batch.own(Event::Became(Box::new(role)));
+        }
         let prompt = prompt.filter(|_| !planted(Bug::PromptNotConsumed));
         batch.own(Event::TurnStarted { run, turn, prompt });
     }
@@ -292,6 +304,7 @@ impl Actor {
 
     /// Drives the open turn, and the mailbox beside it.
     async fn turn(&mut self) -> Result<(), StoreError> {
+        self.agent = self.agent.as_it_is_now();
         let token = self.agent.token();
         let cancel = token.child_token();
         self.turn = Some(cancel.clone());
@@ -407,12 +420,14 @@ pub(crate) fn user_message(prompt: Prompt) -> UserMessage {
         message,
         text,
         from,
+        agent,
         metadata,
     } = prompt;
     UserMessage {
         id: message,
         text,
         from,
+        agent,
         metadata,
     }
 }

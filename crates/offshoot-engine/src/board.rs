@@ -15,6 +15,7 @@ use offshoot_types::manifest::Context;
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
+use offshoot_types::terms::Terms;
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
@@ -146,6 +147,10 @@ impl Board {
             }
         }
         state.tree = tree;
+        let born: Vec<AgentId> = state.nodes.keys().cloned().collect();
+        for id in &born {
+            state.change_role(id);
+        }
         let agents: Vec<AgentId> = state.nodes.keys().cloned().collect();
         for id in &agents {
             state.judge(id, &limits);
@@ -430,14 +435,15 @@ impl State {
             let Some(agent) = self.tree.agent(id) else {
                 break;
             };
-            let spawned = &agent.spawned;
+            // How much it sees was settled at its birth.
+            let context = agent.spawned.terms.context;
             lineage.push(Kin {
-                definition: spawned.definition.clone(),
-                model: spawned.model.clone(),
-                is_root: spawned.depth == 0,
-                context: spawned.terms.context,
+                definition: agent.definition().to_owned(),
+                model: agent.model().to_owned(),
+                is_root: agent.spawned.depth == 0,
+                context,
             });
-            if spawned.terms.context == Context::Fresh {
+            if context == Context::Fresh {
                 break;
             }
         }
@@ -618,6 +624,7 @@ impl State {
                     above.wake.notify_one();
                 }
             }
+            Event::Became(_) => self.change_role(id),
             Event::Replied(_) => {
                 self.partials.remove(id);
             }
@@ -730,13 +737,14 @@ impl State {
         if let Some(Scratch { data, folder }) = &scratch {
             permissions = permissions.narrow(Layer::off_limits(data, folder));
         }
-        permissions = permissions.narrow(spawned.layer.clone());
+        let above = permissions;
+        let above_read_only = read_only;
+        let permissions = own_chain(&above, &spawned.layer, &spawned.terms, &spawned.definition);
         read_only |= spawned.terms.read_only;
-        if spawned.terms.read_only {
-            permissions = permissions.narrow(Layer::read_only(&spawned.definition));
-        }
         let node = Node {
             permissions,
+            above,
+            above_read_only,
             scratch,
             token,
             cancelled_by: None,
@@ -752,6 +760,18 @@ impl State {
             read_only,
         };
         self.nodes.insert(id.clone(), node);
+    }
+
+    /// Holds an agent to what it has become.
+    fn change_role(&mut self, id: &AgentId) {
+        let Some(agent) = self.tree.agent(id) else {
+            return;
+        };
+        if let Some(node) = self.nodes.get_mut(id) {
+            let terms = agent.terms();
+            node.permissions = own_chain(&node.above, agent.layer(), terms, agent.definition());
+            node.read_only = node.above_read_only || terms.read_only;
+        }
     }
 
     /// Gives a new run of an agent a token of its own; a stopped one stays stopped.
@@ -770,5 +790,14 @@ impl State {
                 .map_or_else(CancellationToken::new, |token| token.child_token());
             node.cancelled_by = None;
         }
+    }
+}
+
+/// Returns the chain of an agent: that above it, its own layer, and what holds it to reading.
+fn own_chain(above: &Permissions, layer: &Layer, terms: &Terms, definition: &str) -> Permissions {
+    let own = above.narrow(layer.clone());
+    match terms.read_only {
+        true => own.narrow(Layer::read_only(definition)),
+        false => own,
     }
 }

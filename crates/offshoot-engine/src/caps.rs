@@ -286,7 +286,7 @@ impl State {
             0 => limits.root,
             _ => limits.spawned,
         };
-        agent.spawned.terms.caps.or(usual)
+        agent.terms().caps.or(usual)
     }
 
     /// Returns the accounts from an agent up to its root that have a cap on tokens or money.

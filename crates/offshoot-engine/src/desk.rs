@@ -25,6 +25,7 @@ use crate::agent::Agent;
 use crate::ask::{self, Answered};
 use crate::log::Batch;
 use crate::reply::Token;
+use crate::role::PLAN_EXIT;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::scheduler::Finished;
@@ -84,7 +85,10 @@ impl<'a> Desk<'a> {
             Effect::Read => None,
         };
         let began = self.agent.parts.env.now();
-        let outcome = self.carry_out(&call, &tool, arguments).await;
+        let outcome = self.carry_out(&call, &tool, arguments.clone()).await;
+        if tool.spec().id == PLAN_EXIT && !outcome.is_error() {
+            self.agent.hand_over(&arguments);
+        }
         let took = self.agent.parts.env.now().get().saturating_sub(began.get());
         drop((turn, slot));
         Ok(Finished::ran(call, effect, outcome.took(took)))

@@ -16,29 +16,13 @@ use crate::scope;
 pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError> {
     match &command.order {
         Order::Open(opening) => check_opening(parts, command, opening),
-        Order::Prompt(prompt) => check_prompt(prompt),
+        Order::Prompt(prompt) => check_prompt(parts, prompt),
         Order::Cancel(_) | Order::Promote | Order::Answer(_) | Order::Resume => Ok(()),
     }
 }
 
 fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<(), CommandError> {
-    let registry = &parts.registry;
-    let choices = || names(registry.for_users());
-    let name = &opening.definition;
-    match registry.get(name) {
-        None => {
-            let text = format!("there is no agent {name}; there are: {}", choices());
-            return Err(CommandError::Unknown(text));
-        }
-        Some(manifest) if !manifest.mode.user_may_start() => {
-            let text = format!(
-                "agent {name} is started by other agents only; choose one of: {}",
-                choices()
-            );
-            return Err(CommandError::Invalid(text));
-        }
-        Some(_) => {}
-    }
+    check_agent(parts, &opening.definition)?;
     if command.tree.root() != &command.agent {
         return Err(CommandError::Invalid(
             "a session is opened by its root".to_owned(),
@@ -47,12 +31,34 @@ fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<
     AgentId::from_client(command.agent.as_str())
         .map_err(|error| CommandError::Invalid(error.to_string()))?;
     check_metadata(opening.metadata.as_ref())?;
-    opening.prompt.as_ref().map_or(Ok(()), check_prompt)?;
+    if let Some(prompt) = &opening.prompt {
+        check_prompt(parts, prompt)?;
+    }
     parts
         .models
         .find(&opening.model)
         .map_err(|error| CommandError::Unknown(error.message))?;
     check_price(parts, opening)
+}
+
+/// Refuses an agent that a person may not start.
+fn check_agent(parts: &Parts, name: &str) -> Result<(), CommandError> {
+    let registry = &parts.registry;
+    let choices = || names(registry.for_users());
+    match registry.get(name) {
+        None => {
+            let text = format!("there is no agent {name}; there are: {}", choices());
+            Err(CommandError::Unknown(text))
+        }
+        Some(manifest) if !manifest.mode.user_may_start() => {
+            let text = format!(
+                "agent {name} is started by other agents only; choose one of: {}",
+                choices()
+            );
+            Err(CommandError::Invalid(text))
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// Refuses a cap on money that nobody could hold (R25).
@@ -73,7 +79,10 @@ fn check_price(parts: &Parts, opening: &Opening) -> Result<(), CommandError> {
     }
 }
 
-fn check_prompt(prompt: &Prompt) -> Result<(), CommandError> {
+fn check_prompt(parts: &Parts, prompt: &Prompt) -> Result<(), CommandError> {
+    if let Some(name) = &prompt.agent {
+        check_agent(parts, name)?;
+    }
     if !prompt.from.is_human() {
         let text = "only an agent speaks for an agent";
         return Err(CommandError::Invalid(text.to_owned()));

@@ -59,6 +59,7 @@ impl Agent {
             id: MessageId::new(self.parts.env.new_id()),
             text: answer::complaint(&why),
             from: Author::Host,
+            agent: None,
             metadata: None,
         }))
     }

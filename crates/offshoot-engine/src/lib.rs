@@ -22,6 +22,7 @@ mod next;
 mod node;
 mod recover;
 mod reply;
+mod role;
 mod runtime;
 mod sabotage;
 mod scheduler;

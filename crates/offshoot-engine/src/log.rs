@@ -11,12 +11,14 @@ use futures_core::future::BoxFuture;
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, Seq};
+use offshoot_types::id::{AgentId, MessageId, Seq};
+use offshoot_types::message::UserMessage;
 use offshoot_types::store::{Append, Lease, NewEntry, Store, StoreError, StoreErrorKind};
 
 use crate::runtime::Parts;
 
 /// The one writer of an agent's log.
+#[derive(Clone)]
 pub(crate) struct AgentLog {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
@@ -39,6 +41,16 @@ enum Place {
 }
 
 impl Batch {
+    /// Finds a message of the agent's own among them.
+    pub(crate) fn prompted(&self, id: &MessageId) -> Option<&UserMessage> {
+        self.entries.iter().find_map(|(_, event)| {
+            let Event::Prompted(message) = event else {
+                return None;
+            };
+            (message.id == *id).then_some(message)
+        })
+    }
+
     /// Adds an entry to the agent's own log.
     pub(crate) fn own(&mut self, event: Event) {
         self.entries.push((Place::Own, event));

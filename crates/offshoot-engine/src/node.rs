@@ -21,6 +21,9 @@ use crate::update::Activity;
 /// What the process knows of an agent beyond its log.
 pub(crate) struct Node {
     pub(crate) permissions: Permissions,
+    /// The chain without its own layer, for when it becomes another agent.
+    pub(crate) above: Permissions,
+    pub(crate) above_read_only: bool,
     /// Its part of the host's data folder, if there is one.
     pub(crate) scratch: Option<Scratch>,
     /// Fires for the run and everything below it.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use offshoot_types::command::{Command, Opening, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event, Origin, Spawned};
+use offshoot_types::hook::{About, Hooks};
 use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
 use offshoot_types::manifest::Registry;
 use offshoot_types::model::Models;
@@ -61,6 +62,8 @@ pub struct Parts {
     pub sidecars: Arc<dyn Sidecars>,
     /// Who answers when the permission chain says ask.
     pub asks: Asks,
+    /// Who has a say in messages and models.
+    pub hooks: Hooks,
     /// The host's own folder, absolute and without links. Sessions keep what is not the user's in
     /// it; to agents' tools the rest of it is not there.
     pub data: Option<String>,
@@ -450,9 +453,22 @@ impl Inner {
         opening: &Opening,
     ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
         let tree = &command.tree;
-        let mut events = vec![Event::Spawned(Box::new(self.root(opening)))];
+        let about = About {
+            session: &command.agent,
+            agent: &command.agent,
+            definition: &opening.definition,
+            depth: 0,
+        };
+        let mut root = self.root(opening);
+        if let Some(model) = self.parts.hooks.resolve_model(about, &root.model) {
+            root.model = model;
+        }
+        let mut events = vec![Event::Spawned(Box::new(root))];
         if let Some(prompt) = opening.prompt.clone() {
-            events.extend(agent::first_turn(agent::user_message(prompt)));
+            let mut message = agent::user_message(prompt);
+            let heard = self.parts.hooks.user_message(about, &mut message);
+            heard.map_err(CommandError::Invalid)?;
+            events.extend(agent::first_turn(message));
         }
         let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
             agent: command.agent.clone(),

@@ -19,6 +19,7 @@ use offshoot_types::tool::ToolSpec;
 use crate::agent::Agent;
 use crate::board::{Kin, PrefixKey};
 use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
+use crate::role::{PLAN_EXIT, PlanExit};
 use crate::runtime::Parts;
 use crate::schema::Shape;
 use crate::steer::Steering;
@@ -150,6 +151,20 @@ pub(crate) fn root_caps(parts: &Parts, manifest: &Manifest, opening: &Opening) -
     manifest.limits.or(parts.limits.root).narrow(opening.caps)
 }
 
+/// Returns the terms of an agent that becomes another.
+pub(crate) fn terms_of_role(
+    parts: &Parts,
+    manifest: &Manifest,
+    above: &Permissions,
+    workspace: &str,
+    is_root: bool,
+) -> Terms {
+    let offered = offered(parts, manifest, is_root);
+    let tools = offered.iter().map(|(spec, _)| spec.id.clone()).collect();
+    let chain = chain(above, manifest);
+    terms(manifest, tools, &chain, workspace, manifest.limits)
+}
+
 fn terms(
     manifest: &Manifest,
     tools: Vec<String>,
@@ -179,7 +194,7 @@ fn chain(above: &Permissions, manifest: &Manifest) -> Permissions {
 
 /// Tells whether an id is the engine's own.
 fn is_locked(id: &str) -> bool {
-    [TODO, TASK].contains(&id) || Steering::ALL.iter().any(|call| call.id() == id)
+    [TODO, TASK, PLAN_EXIT].contains(&id) || Steering::ALL.iter().any(|call| call.id() == id)
 }
 
 /// Returns what an agent may call: tools in the host's order, then the engine's own calls, whose ids
@@ -192,6 +207,10 @@ fn offered(parts: &Parts, manifest: &Manifest, is_root: bool) -> Vec<(ToolSpec, 
         !is_locked(id) && tool.reach().includes(is_root, wanted.names(id))
     });
     let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
+    // Not part of anybody's tools unless they say so (SA-47).
+    let plans = (is_root && wanted.names(PLAN_EXIT)).then(PlanExit::tool);
+    let plans = plans.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
+    let tools = tools.chain(plans);
     let spawnable = parts.registry.for_agents();
     let task = task::spec(spawnable.filter(|agent| manifest.may_spawn(&agent.name)));
     let own = [

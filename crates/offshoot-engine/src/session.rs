@@ -305,14 +305,14 @@ impl Session {
         let Origin::Session { workspace, date } = &root.spawned.origin else {
             return None;
         };
-        let spawned = &state.tree.agent(id)?.spawned;
+        let found = state.tree.agent(id)?;
         let last = entries.last()?.seq;
         let node = state.node(id)?;
         Some(Agent {
             id: id.clone(),
-            definition: spawned.definition.clone(),
-            depth: spawned.depth,
-            model: spawned.model.clone(),
+            definition: found.definition().to_owned(),
+            depth: found.spawned.depth,
+            model: found.model().to_owned(),
             lineage: state.lineage(id),
             inherited,
             workspace: workspace.clone(),

@@ -385,6 +385,7 @@ impl Agent {
                 message: MessageId::new(self.parts.env.new_id()),
                 text,
                 from: Author::Parent,
+                agent: None,
                 metadata: None,
             }),
         };

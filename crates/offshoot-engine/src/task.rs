@@ -7,6 +7,7 @@
 //! starts it from there. Nothing here knows how a turn works.
 
 use offshoot_types::event::{Event, Origin, Parent, Spawned};
+use offshoot_types::hook::About;
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Context, Manifest, names};
@@ -107,6 +108,11 @@ pub(crate) fn plan(
         return Err(Outcome::error(ErrorKind::Depth, text));
     }
     check_caps(agent, &manifest)?;
+    let child = Child {
+        id: AgentId::new(agent.parts.env.new_id()),
+        background: wanted.background,
+    };
+    let born = birth(agent, &manifest, &child, call, message, &wanted)?;
     if agent.board.state().plan_children(1, &agent.board.limits) == 0 {
         let text = format!(
             "cannot spawn {}: this session has {} live agents, which is its limit; wait for some to end",
@@ -114,15 +120,11 @@ pub(crate) fn plan(
         );
         return Err(Outcome::error(ErrorKind::Caps, text));
     }
-    let child = Child {
-        id: AgentId::new(agent.parts.env.new_id()),
-        background: wanted.background,
-    };
     batch.own(Event::CallStarted {
         call: call.id.clone(),
         child: Some(child.id.clone()),
     });
-    batch.child(&child.id, birth(agent, &manifest, call, message, &wanted));
+    batch.child(&child.id, born);
     if child.background {
         batch.own(Event::CallFinished {
             call: call.id.clone(),
@@ -229,11 +231,22 @@ fn resolve(
 fn birth(
     agent: &Agent,
     manifest: &Manifest,
+    child: &Child,
     call: &Call,
     message: &MessageId,
     wanted: &Arguments,
-) -> Vec<Event> {
+) -> Result<Vec<Event>, Outcome> {
+    let about = About {
+        session: agent.board.tree.root(),
+        agent: &child.id,
+        definition: &manifest.name,
+        depth: agent.depth + 1,
+    };
+    let hooks = &agent.parts.hooks;
     let model = manifest.model.as_ref().unwrap_or(&agent.model);
+    let model = &hooks
+        .resolve_model(about, model)
+        .unwrap_or_else(|| model.clone());
     let spawned = Spawned {
         definition: manifest.name.clone(),
         origin: Origin::Task(Parent {
@@ -256,13 +269,18 @@ fn birth(
         }
         (Some(_) | None, _) => wanted.prompt.clone(),
     };
-    let asked = UserMessage {
+    let mut asked = UserMessage {
         id: MessageId::new(agent.parts.env.new_id()),
         text,
         from: Author::Parent,
+        agent: None,
         metadata: None,
     };
+    hooks.user_message(about, &mut asked).map_err(|why| {
+        let text = format!("cannot spawn {}: {why}", manifest.name);
+        Outcome::error(ErrorKind::Denied, text)
+    })?;
     let mut events = vec![Event::Spawned(Box::new(spawned))];
     events.extend(first_turn(asked));
-    events
+    Ok(events)
 }

@@ -36,6 +36,7 @@ impl Writer {
             id: MessageId::new(format!("{}-{}", self.agent, self.seq)),
             text: "a small entry, as most are".to_owned(),
             from: Author::Parent,
+            agent: None,
             metadata: None,
         };
         let entry = NewEntry {

@@ -83,6 +83,9 @@ pub struct Prompt {
     /// Who asks. A face speaks for people only.
     #[serde(default, skip_serializing_if = "Author::is_human")]
     pub from: Author,
+    /// Which agent is to take it up, and go on from there; a primary or an all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// What the host attached; at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,

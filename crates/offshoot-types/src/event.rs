@@ -66,6 +66,9 @@ pub enum Event {
         prompt: Option<MessageId>,
     },
 
+    /// From its next turn on it is another agent (SA-48). Its session stays the one it was.
+    Became(Box<Role>),
+
     /// A queued message was taken into the running turn, between two steps.
     Steered {
         /// Which one: the first of the queue.
@@ -156,6 +159,20 @@ pub struct Spawned {
     pub metadata: Option<RawJson>,
 }
 
+/// What an agent is for a while: at its birth, or since somebody changed it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Role {
+    /// The manifest's name.
+    pub definition: String,
+    /// `PROVIDER/NAME` of its model.
+    pub model: String,
+    /// The layer it adds to its parent's permission chain (R21).
+    pub layer: Layer,
+    /// On what terms it works.
+    #[serde(default)]
+    pub terms: Terms,
+}
+
 impl Spawned {
     /// Returns the call that made it; `None` for a root.
     pub fn parent(&self) -> Option<&Parent> {
@@ -225,6 +242,7 @@ impl Event {
             Self::Completion { run, .. } => std::slice::from_ref(run),
             Self::Spawned(_)
             | Self::Prompted(_)
+            | Self::Became(_)
             | Self::Steered { .. }
             | Self::TurnStarted { .. }
             | Self::Replied(_)

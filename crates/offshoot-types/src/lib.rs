@@ -28,6 +28,7 @@ pub mod tree;
 
 pub mod cancel;
 pub mod env;
+pub mod hook;
 pub mod model;
 pub mod sidecar;
 pub mod store;

@@ -26,6 +26,9 @@ pub struct UserMessage {
     pub text: String,
     /// Who wrote it.
     pub from: Author,
+    /// Which agent is to take it up, and go on from there; without it the one that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// What the host attached; never read by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,

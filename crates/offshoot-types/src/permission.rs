@@ -90,6 +90,9 @@ pub enum Standing {
 }
 
 impl Layer {
+    /// The capability of having another agent go on.
+    pub const SWITCH: &str = "agent.switch";
+
     /// The layer of an agent: closed when it declares permissions, empty when it does not.
     pub fn of_agent(name: &str, declared: Option<&[Rule]>) -> Self {
         Self {
@@ -104,7 +107,11 @@ impl Layer {
     pub fn read_only(name: &str) -> Self {
         Self {
             name: format!("agent {name}, which is read-only"),
-            rules: vec![Rule::new("fs.read", "*", Action::Allow)],
+            // Who works next is for a person to say, and changes no file.
+            rules: vec![
+                Rule::new("fs.read", "*", Action::Allow),
+                Rule::new(Self::SWITCH, "*", Action::Allow),
+            ],
             closed: true,
             standing: Standing::Narrows,
         }

@@ -135,6 +135,7 @@ impl Transcript {
             Event::Replied(message) => self.reply(message)?,
             Event::CallFinished { call, outcome, .. } => self.answer(call, outcome)?,
             Event::Spawned(_)
+            | Event::Became(_)
             | Event::TurnStarted { prompt: None, .. }
             | Event::Asked { .. }
             | Event::Decided { .. }
@@ -163,6 +164,11 @@ impl Transcript {
     /// Takes call ids as used: they are seen by the agent and not its own.
     pub fn reserve_calls(&mut self, ids: impl IntoIterator<Item = CallId>) {
         self.seen.extend(ids);
+    }
+
+    /// Finds a message that waits to be taken up.
+    pub fn queued(&self, id: &MessageId) -> Option<&UserMessage> {
+        self.queued.get(id)
     }
 
     /// Tells whether a message waits to be taken up.

@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::caps::Money;
-use crate::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
+use crate::event::{Entry, Event, Origin, Parent, Role, Spawned, TurnEnd};
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
 use crate::message::{AssistantMessage, StopReason, Usage};
-use crate::permission::{Grant, Need, Rule};
+use crate::permission::{Grant, Layer, Need, Rule};
 use crate::settlement::Settlement;
+use crate::terms::Terms;
 
 /// A tree, as its log has it so far.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,8 @@ pub struct Tree {
 pub struct Agent {
     /// How it was born.
     pub spawned: Spawned,
+    /// What it has become since.
+    role: Option<Box<Role>>,
     /// The last entry of its log.
     pub seq: Seq,
     /// Its children, in the order they were spawned.
@@ -159,6 +162,7 @@ impl Tally {
             Event::TurnEnded { end, .. } => self.end = Some(end.clone()),
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::Asked { .. }
             | Event::Decided { .. }
@@ -368,6 +372,7 @@ impl Tree {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::TurnStarted { .. }
             | Event::Replied(_)
@@ -402,6 +407,7 @@ impl Tree {
             } => self.grants.push(grant.clone()),
             Event::Replied(message) => self.take_spent(&entry.agent, message),
             Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::Asked { .. }
             | Event::Decided { .. }
@@ -514,6 +520,7 @@ impl Agent {
             tally: Tally::default(),
             spent: Spent::default(),
             context: 0,
+            role: None,
             last_completion: None,
             prompts: HashSet::new(),
         }
@@ -560,6 +567,30 @@ impl Agent {
         self.calls.get(call)?.asks.as_deref()
     }
 
+    /// Returns the name of the manifest that it goes by now.
+    pub fn definition(&self) -> &str {
+        let born = &self.spawned.definition;
+        self.role.as_ref().map_or(born, |role| &role.definition)
+    }
+
+    /// Returns the model that it uses now.
+    pub fn model(&self) -> &str {
+        let born = &self.spawned.model;
+        self.role.as_ref().map_or(born, |role| &role.model)
+    }
+
+    /// Returns the layer that it adds to the permission chain now.
+    pub fn layer(&self) -> &Layer {
+        let born = &self.spawned.layer;
+        self.role.as_ref().map_or(born, |role| &role.layer)
+    }
+
+    /// Returns the terms on which it works now.
+    pub fn terms(&self) -> &Terms {
+        let born = &self.spawned.terms;
+        self.role.as_ref().map_or(born, |role| &role.terms)
+    }
+
     /// Tells whether it has been asked under this message id before.
     pub fn knows_prompt(&self, id: &MessageId) -> bool {
         self.prompts.contains(id)
@@ -589,6 +620,7 @@ impl Agent {
                     None => Ok(()),
                 }
             }
+            Event::Became(_) => holds(self.turn.is_none(), Broken::Turn),
             Event::Steered { prompt } => {
                 holds(self.turn.is_some(), Broken::Turn)?;
                 holds(self.calls.is_empty(), Broken::Call)?;
@@ -652,6 +684,7 @@ impl Agent {
                 self.paused = false;
             }
             Event::Completion { message, .. } => self.last_completion = Some(message.clone()),
+            Event::Became(role) => self.role = Some(role.clone()),
             Event::Steered { prompt } => {
                 self.queue.pop_front();
                 self.wakes = 0;

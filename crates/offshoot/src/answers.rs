@@ -61,6 +61,7 @@ impl Answers {
             },
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::Asked { .. }

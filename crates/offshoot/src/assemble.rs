@@ -222,6 +222,7 @@ pub(crate) fn runtime(
     let data = host.data_dir.canonicalize().unwrap_or(host.data_dir);
     let data = data.into_os_string().into_string().ok();
     Runtime::new(Parts {
+        hooks: offshoot_types::hook::Hooks::default(),
         store,
         models: Arc::new(set),
         tools: tools.into(),

@@ -179,6 +179,7 @@ fn command(
             message,
             text,
             from: offshoot_types::message::Author::Human,
+            agent: None,
             metadata: None,
         }),
         (Some(_) | None, _) => Order::Resume,

@@ -189,6 +189,7 @@ impl<'a> Follower<'a> {
                     message,
                     text,
                     from: offshoot_types::message::Author::Human,
+                    agent: None,
                     metadata: None,
                 };
                 self.order(self.agent.clone(), Order::Prompt(prompt));
@@ -393,6 +394,7 @@ mod tests {
                 id: MessageId::new(format!("m{number}")),
                 text: "more".to_owned(),
                 from: Author::Human,
+                agent: None,
                 metadata: None,
             })
         };

@@ -218,6 +218,7 @@ impl Fold {
                 vec![notification(run, definition, settlement)]
             }
             Event::TurnStarted { prompt, .. } => agent.turn_started(prompt.as_ref()),
+            Event::Became(_) => Vec::new(),
             Event::Steered { prompt } => agent.steered(prompt),
             Event::Replied(message) => agent.replied(message),
             Event::CallStarted { call, .. } => agent.call_started(call).into_iter().collect(),

@@ -154,6 +154,10 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             let by = if prompt.is_some() { "prompt" } else { "mail" };
             ("turn", format!("{turn} of run {run}, by {by}"))
         }
+        Event::Became(role) => {
+            let model = harmless(&role.model);
+            ("became", format!("{} on {model}", role.definition))
+        }
         Event::Steered { .. } => ("steered", "takes a message into its turn".to_owned()),
         Event::Replied(message) => ("said", reply(message, length)),
         Event::Asked { call, needs, .. } => {

@@ -271,6 +271,7 @@ fn is_work(event: &Event) -> bool {
         Event::Settled { settlement, .. } => !matches!(settlement.status, Status::Lost { .. }),
         Event::Spawned(_)
         | Event::Prompted(_)
+        | Event::Became(_)
         | Event::Steered { .. }
         | Event::Completion { .. }
         | Event::Asked { .. }
@@ -326,6 +327,7 @@ fn progress(tree: &Tree, entry: &Entry) {
             }
         }
         Event::Prompted(_)
+        | Event::Became(_)
         | Event::Steered { .. }
         | Event::Completion { .. }
         | Event::TurnStarted { .. }

@@ -301,6 +301,7 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
             Event::CallStarted { .. }
             | Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::TurnStarted { .. }

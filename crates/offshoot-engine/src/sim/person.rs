@@ -86,6 +86,7 @@ impl World {
             message: MessageId::new(format!("prompt-{}", self.commands)),
             text: text.to_owned(),
             from: offshoot_types::message::Author::Human,
+            agent: None,
             metadata: None,
         }
     }

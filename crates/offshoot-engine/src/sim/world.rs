@@ -319,6 +319,7 @@ impl World {
         let store = SimStore::new(self.disk.clone(), self.started, power.clone());
         let chance = self.chance.clone();
         let runtime = Runtime::new(Parts {
+            hooks: offshoot_types::hook::Hooks::default(),
             store: store.clone(),
             models: Arc::new(SimModels {
                 process: self.started,

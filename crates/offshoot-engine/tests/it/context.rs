@@ -33,6 +33,7 @@ async fn sa_41_a_childs_prompt_equals_that_of_a_top_level_run() {
         message: MessageId::new("m"),
         text: "the same words".to_owned(),
         from: offshoot_types::message::Author::Human,
+        agent: None,
         metadata: None,
     };
     stage

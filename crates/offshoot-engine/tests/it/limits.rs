@@ -222,6 +222,12 @@ async fn ses_53_a_model_that_is_busy_is_asked_again_and_one_that_stays_so_fails_
         stage.settlement(&stage.root()).await.output.as_deref(),
         Some("at last")
     );
+    // Somebody follows it, so it is not let go meanwhile.
+    let mut following = stage
+        .runtime
+        .subscribe(&stage.tree, offshoot_types::id::Pos::ZERO)
+        .await;
+    following.next().await.unwrap();
     stage.ask("again").await;
     assert_eq!(
         stage.settlement(&stage.root()).await.status.word(),

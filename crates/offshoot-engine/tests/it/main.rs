@@ -17,6 +17,7 @@ mod limits;
 mod permissions;
 mod report;
 mod restart;
+mod role;
 mod scope;
 mod scratch;
 mod stage;

@@ -17,6 +17,7 @@ use offshoot_types::caps::Price;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
+use offshoot_types::hook::{Hook, Hooks};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Timestamp, TreeId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
@@ -362,6 +363,7 @@ pub(crate) struct Stage {
     limits: Limits,
     asks: Asks,
     cast: Vec<Manifest>,
+    hooks: Hooks,
 }
 
 impl Stage {
@@ -394,7 +396,23 @@ impl Stage {
             _held: Some(held),
             ..Counter::default()
         };
-        Self::set(script, Limits::default(), Asks::Yes, cast, env).await
+        Self::set(
+            script,
+            Limits::default(),
+            Asks::Yes,
+            cast,
+            env,
+            Hooks::default(),
+        )
+        .await
+    }
+
+    /// Opens a session in which a hook has a say.
+    pub(crate) async fn hooked(script: Script, cast: Vec<Manifest>, hook: Arc<dyn Hook>) -> Self {
+        let mut hooks = Hooks::default();
+        hooks.add(hook);
+        let env = Counter::default();
+        Self::set(script, Limits::default(), Asks::Yes, cast, env, hooks).await
     }
 
     pub(crate) async fn cast(
@@ -403,7 +421,8 @@ impl Stage {
         asks: Asks,
         cast: Vec<Manifest>,
     ) -> Self {
-        Self::set(script, limits, asks, cast, Counter::default()).await
+        let env = Counter::default();
+        Self::set(script, limits, asks, cast, env, Hooks::default()).await
     }
 
     async fn set(
@@ -412,10 +431,19 @@ impl Stage {
         asks: Asks,
         cast: Vec<Manifest>,
         env: Counter,
+        hooks: Hooks,
     ) -> Self {
         let store = Arc::new(Handle::memory().unwrap());
         let env = Arc::new(env);
-        let runtime = runtime(&script, store.clone(), env.clone(), &limits, asks, &cast);
+        let runtime = runtime(
+            &script,
+            store.clone(),
+            env.clone(),
+            &limits,
+            asks,
+            &cast,
+            &hooks,
+        );
         let tree = TreeId::of(AgentId::new("root"));
         let stage = Self {
             runtime,
@@ -426,6 +454,7 @@ impl Stage {
             limits,
             asks,
             cast,
+            hooks,
         };
         stage
             .order(stage.root(), Order::open(opening("lead")))
@@ -444,6 +473,7 @@ impl Stage {
             limits,
             asks,
             cast,
+            hooks,
         } = self;
         let again = Arc::new(store.another().unwrap());
         drop(dead);
@@ -457,7 +487,15 @@ impl Stage {
         {
             tokio::task::yield_now().await;
         }
-        let runtime = runtime(&script, again.clone(), env.clone(), &limits, asks, &cast);
+        let runtime = runtime(
+            &script,
+            again.clone(),
+            env.clone(),
+            &limits,
+            asks,
+            &cast,
+            &hooks,
+        );
         Self {
             runtime,
             script,
@@ -467,6 +505,7 @@ impl Stage {
             limits,
             asks,
             cast,
+            hooks,
         }
     }
 
@@ -507,6 +546,7 @@ impl Stage {
             message: MessageId::new(self.env.new_id()),
             text: text.to_owned(),
             from: offshoot_types::message::Author::Human,
+            agent: None,
             metadata: None,
         }
     }
@@ -636,6 +676,12 @@ impl Stage {
         (log, owned)
     }
 
+    /// Returns the chat rows of the root.
+    pub(crate) async fn chat(&self) -> serde_json::Value {
+        let chat = self.store.chat(&self.root()).await.unwrap().unwrap();
+        serde_json::to_value(chat).unwrap()
+    }
+
     pub(crate) async fn log(&self) -> Vec<Entry> {
         self.store
             .entries(&self.tree, Pos::ZERO, usize::MAX)
@@ -704,6 +750,7 @@ fn runtime(
     limits: &Limits,
     asks: Asks,
     cast: &[Manifest],
+    hooks: &Hooks,
 ) -> Runtime {
     let mut registry = Registry::default();
     registry.extend([
@@ -729,6 +776,7 @@ fn runtime(
     ]);
     registry.extend(cast.iter().cloned());
     Runtime::new(Parts {
+        hooks: hooks.clone(),
         store,
         models: Arc::new(script.clone()),
         tools: vec![

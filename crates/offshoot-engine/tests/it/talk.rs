@@ -78,6 +78,7 @@ async fn que_08_the_same_command_twice_has_one_effect_and_one_receipt() {
         message: MessageId::new("m"),
         text: "go".to_owned(),
         from: offshoot_types::message::Author::Human,
+        agent: None,
         metadata: None,
     };
     let command = Command {
@@ -140,6 +141,7 @@ async fn commands_that_make_no_sense_are_refused_in_one_sentence() {
             message: MessageId::new("m"),
             text,
             from: offshoot_types::message::Author::Human,
+            agent: None,
             metadata: None,
         })
     };
@@ -192,6 +194,7 @@ async fn r15_a_session_opened_with_a_prompt_is_born_asked_and_at_work_in_one_com
             message: MessageId::new("first"),
             text,
             from: offshoot_types::message::Author::Human,
+            agent: None,
             metadata: None,
         };
         let opening = Opening {

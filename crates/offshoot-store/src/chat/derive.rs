@@ -66,6 +66,7 @@ pub(crate) fn derive<E>(
             ops
         }
         Event::Asked { .. }
+        | Event::Became(_)
         | Event::Decided { .. }
         | Event::CallStarted { .. }
         | Event::TurnEnded { .. }

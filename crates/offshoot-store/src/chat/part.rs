@@ -230,11 +230,15 @@ fn told(settlement: &Settlement) -> (&'static str, Option<String>, Option<String
 
 /// Returns the metadata of a prompt that waits: the host's keys, and since when.
 pub(super) fn queued(message: &UserMessage, at: Timestamp) -> String {
-    let Some(host) = &message.metadata else {
+    if message.metadata.is_none() && message.agent.is_none() {
         return format!("{QUEUED_ALONE}{}}}", at.get());
-    };
-    let mut keys = keys(host.as_str());
+    }
+    let host = message.metadata.as_ref().map_or("{}", RawJson::as_str);
+    let mut keys = keys(host);
     keys.insert(QUEUED_AT.to_owned(), RawJson::of(&at));
+    if let Some(agent) = &message.agent {
+        keys.insert("agent".to_owned(), RawJson::of(agent));
+    }
     json(&keys)
 }
 

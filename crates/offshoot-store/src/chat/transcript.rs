@@ -39,6 +39,7 @@ pub(super) fn nest<E>(
             Event::Settled { .. } => keep(&mut sheet.rows, Waiting::Yes),
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::TurnStarted { .. }
@@ -159,6 +160,7 @@ fn messages<'a>(rows: &'a Rows, log: &'a [Arc<Entry>]) -> Vec<Message<'a>> {
             Event::Completion { message, .. } => message,
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }

@@ -144,6 +144,7 @@ pub(super) async fn positions_have_no_gap_under_many_appenders(a: Handle, b: Han
                     id: MessageId::new(format!("more{n}-{seq}")),
                     text: "more".to_owned(),
                     from: Author::Human,
+                    agent: None,
                     metadata: None,
                 };
                 let entry = NewEntry {

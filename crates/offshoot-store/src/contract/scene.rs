@@ -111,6 +111,7 @@ impl Scene {
             id: MessageId::new(message),
             text: text.to_owned(),
             from: Author::Human,
+            agent: None,
             metadata: None,
         };
         self.event(agent, Event::Prompted(message))

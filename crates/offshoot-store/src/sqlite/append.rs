@@ -258,6 +258,7 @@ impl Place<'_> {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::Replied(_)

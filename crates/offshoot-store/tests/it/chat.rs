@@ -88,6 +88,7 @@ fn keys_of_the_host_stay_on_a_prompt() {
         id: MessageId::new("ask"),
         text: "go".to_owned(),
         from: Author::Human,
+        agent: None,
         metadata: Some(RawJson::of(
             &json!({ "agent": "plan", "queued_at": "never" }),
         )),

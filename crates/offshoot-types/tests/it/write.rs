@@ -103,6 +103,7 @@ pub(crate) fn prompted(id: &str) -> Event {
         id: MessageId::new(id),
         text: format!("text of {id}"),
         from: Author::Human,
+        agent: None,
         metadata: None,
     })
 }

@@ -98,6 +98,7 @@ impl Open {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::TurnStarted { .. }

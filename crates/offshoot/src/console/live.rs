@@ -77,6 +77,7 @@ impl Live {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::Asked { .. }

@@ -107,6 +107,7 @@ fn asks(log: &mut Log, agent: &str, text: &str, from: Author) {
         id: id.clone(),
         text: text.to_owned(),
         from,
+        agent: None,
         metadata: None,
     };
     log.add(agent, Event::Prompted(message));

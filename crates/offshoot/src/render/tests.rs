@@ -101,6 +101,7 @@ fn what_is_said_is_on_one_line_and_harmless() {
             id: MessageId::new("m"),
             text: text.to_owned(),
             from,
+            agent: None,
             metadata: None,
         })
     };

@@ -1,0 +1,219 @@
+//! Who an agent is in its next turn: named by a message, resolved by a hook, proposed by a plan.
+
+use std::sync::Arc;
+
+use offshoot_engine::{Asks, CommandError, Limits};
+use offshoot_types::command::{Command, Order, Receipt};
+use offshoot_types::event::Event;
+use offshoot_types::hook::{About, Hook};
+use offshoot_types::id::CommandId;
+use offshoot_types::manifest::{Manifest, Mode, Toolset};
+use offshoot_types::message::UserMessage;
+use offshoot_types::outcome::ErrorKind;
+use serde_json::json;
+
+use crate::stage::{Script, Stage, call, data, kind, say, task, user_texts};
+
+async fn ask_as(stage: &Stage, agent: &str, text: &str) {
+    let mut prompt = stage.words(text);
+    prompt.agent = Some(agent.to_owned());
+    let receipt = stage.order(stage.root(), Order::Prompt(prompt)).await;
+    assert_eq!(receipt, Receipt::Prompted);
+    stage.quiet().await;
+}
+
+fn planner() -> Manifest {
+    Manifest {
+        read_only: true,
+        tools: Toolset::only(["read", "write", "task", "plan_exit"]),
+        ..Manifest::new("planner", Mode::All, "Plan.")
+    }
+}
+
+fn builder() -> Manifest {
+    Manifest::new("build", Mode::Primary, "Build.")
+}
+
+#[tokio::test]
+async fn sa_48_a_message_names_the_agent_for_its_turn_and_onward() {
+    let script = Script::default()
+        .part("lead", [say("as lead")])
+        .part("helper", [say("as helper"), say("still helper")]);
+    let stage = Stage::new(script).await;
+    stage.ask("first").await;
+    ask_as(&stage, "helper", "second").await;
+    stage.ask("third").await;
+
+    let sent = stage.script.sent("helper");
+    assert_eq!(sent.len(), 2);
+    assert!(sent[0].system.starts_with("Help."));
+    assert_eq!(
+        user_texts(&sent[1]),
+        ["first", "second", "third"],
+        "one conversation"
+    );
+    let rows = stage.chat().await;
+    assert_eq!(rows["session"]["agent"], "lead", "the session's stays");
+    let metadata = rows["messages"][2]["message"]["metadata_json"].clone();
+    assert_eq!(metadata, json!("{\"agent\":\"helper\"}"));
+}
+
+#[tokio::test]
+async fn sa_04_a_message_cannot_name_an_agent_that_people_may_not_start() {
+    let stage = Stage::new(Script::default()).await;
+    for (name, word) in [("worker", "choose one of"), ("nobody", "there is no agent")] {
+        let mut prompt = stage.words("go");
+        prompt.agent = Some(name.to_owned());
+        let refused = stage
+            .runtime
+            .command(Command {
+                id: CommandId::new(name),
+                tree: stage.tree.clone(),
+                agent: stage.root(),
+                order: Order::Prompt(prompt),
+            })
+            .await;
+        let text = match refused {
+            Err(CommandError::Invalid(text) | CommandError::Unknown(text)) => text,
+            other => panic!("{other:?}"),
+        };
+        assert!(text.contains(word), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn pln_01_what_a_read_only_agent_may_not_do_the_next_one_may_and_back() {
+    let write = || call(&[("write", json!({ "path": "a" }))]);
+    let script = Script::default()
+        .part("lead", [write(), say("done")])
+        .part(
+            "planner",
+            [write(), say("may not"), task("worker", "go"), say("nor it")],
+        )
+        .part("worker", [write(), say("no")]);
+    let stage = Stage::with_agents(script, vec![planner()]).await;
+    stage.ask("first").await;
+    ask_as(&stage, "planner", "plan").await;
+    ask_as(&stage, "planner", "through a child?").await;
+    let outcomes = stage.outcomes("lead").await;
+    // All of them are of the root, whoever it was.
+    assert_eq!(data(&outcomes[0]), json!("done"));
+    assert_eq!(kind(&outcomes[1]), ErrorKind::Denied);
+    let child = stage.outcomes("worker").await;
+    assert_eq!(kind(&child[0]), ErrorKind::Denied, "task is no way out");
+}
+
+#[tokio::test]
+async fn sa_46_sa_47_an_approved_plan_is_carried_out_by_build() {
+    let script = Script::default()
+        .part(
+            "planner",
+            [
+                call(&[("plan_exit", json!({ "plan": "1. paint it" }))]),
+                say("proposed"),
+            ],
+        )
+        .part(
+            "build",
+            [call(&[("write", json!({ "path": "a" }))]), say("painted")],
+        );
+    let stage = Stage::with_agents(script, vec![planner(), builder()]).await;
+    ask_as(&stage, "planner", "what to do?").await;
+
+    let sent = stage.script.sent("build");
+    let last = user_texts(&sent[0]).pop().unwrap();
+    assert!(
+        last.contains("approved") && last.contains("1. paint it"),
+        "{last}"
+    );
+    let root = stage.settlement(&stage.root()).await;
+    assert_eq!(root.output.as_deref(), Some("painted"));
+    assert!(
+        sent[0].tools.iter().all(|tool| tool.id != "plan_exit"),
+        "it is the planner's own"
+    );
+}
+
+#[tokio::test]
+async fn pln_01_nobody_leaves_planning_without_a_person() {
+    let script = Script::default().part(
+        "planner",
+        [
+            call(&[("plan_exit", json!({ "plan": "1. paint it" }))]),
+            say("not approved"),
+        ],
+    );
+    let cast = vec![planner(), builder()];
+    let stage = Stage::cast(script, Limits::default(), Asks::Nobody, cast).await;
+    ask_as(&stage, "planner", "what to do?").await;
+    assert_eq!(kind(&stage.outcomes("lead").await[0]), ErrorKind::Denied);
+    assert!(stage.script.sent("build").is_empty());
+}
+
+/// Sends everything that is marked to the helper, and children to another model.
+struct Switchboard;
+
+impl Hook for Switchboard {
+    fn user_message(&self, about: About<'_>, message: &mut UserMessage) -> Result<(), String> {
+        if message.text.contains("forbidden") {
+            return Err("not here".to_owned());
+        }
+        if about.depth == 0 && message.text.starts_with('@') {
+            message.agent = Some("helper".to_owned());
+        }
+        Ok(())
+    }
+
+    fn resolve_model(&self, about: About<'_>, _model: &str) -> Option<String> {
+        (about.depth > 0).then(|| "small".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn sa_49_x_32_hooks_may_name_the_agent_choose_the_model_and_refuse() {
+    let script = Script::default()
+        .part(
+            "helper",
+            [
+                task("worker", "look"),
+                task("worker", "the forbidden"),
+                say("ok"),
+            ],
+        )
+        .part("worker", [say("seen")]);
+    let stage = Stage::hooked(script, Vec::new(), Arc::new(Switchboard)).await;
+    stage.ask("@ go").await;
+
+    let outcomes = stage.outcomes("lead").await;
+    assert_eq!(data(&outcomes[0]), json!({ "output": "seen" }));
+    assert_eq!(kind(&outcomes[1]), ErrorKind::Denied);
+    assert_eq!(stage.script.sent("worker")[0].model, "small");
+    assert_eq!(stage.script.sent("helper")[0].model, "script");
+    let refused = stage
+        .order(stage.root(), Order::Prompt(stage.words("forbidden")))
+        .await;
+    assert_eq!(
+        refused,
+        Receipt::NoEffect {
+            why: "not here".to_owned()
+        }
+    );
+    let log = stage.log().await;
+    let became = log
+        .iter()
+        .filter(|entry| matches!(entry.event, Event::Became(_)));
+    assert_eq!(became.count(), 1);
+}
+
+#[tokio::test]
+async fn what_it_became_survives_a_restart() {
+    let script = Script::default()
+        .part("helper", [say("as helper"), say("still")])
+        .part("lead", [say("never")]);
+    let stage = Stage::new(script).await;
+    ask_as(&stage, "helper", "first").await;
+    let stage = stage.crash().await;
+    stage.ask("second").await;
+    assert_eq!(stage.script.sent("helper").len(), 2);
+    assert!(stage.script.sent("lead").is_empty());
+}
