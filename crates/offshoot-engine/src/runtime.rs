@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use offshoot_types::command::{Command, Opening, Order, Receipt};
 use offshoot_types::env::Env;
-use offshoot_types::event::{Entry, Event, Origin, Spawned};
+use offshoot_types::event::{Entry, Event, Origin, Profile, Spawned};
 use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
 use offshoot_types::manifest::Registry;
 use offshoot_types::model::Models;
@@ -487,6 +487,7 @@ impl Inner {
             model: own_model.unwrap_or_else(|| opening.model.clone()),
             layer: Layer::of_agent(&opening.definition, permissions),
             inspectable: true,
+            profile: manifest.map(|of| Profile::of(of)).unwrap_or_default(),
             metadata: opening.metadata.clone(),
         }
     }

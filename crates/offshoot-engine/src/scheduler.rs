@@ -156,6 +156,7 @@ impl Plan {
                     call: id.clone(),
                     decision,
                     grant: None,
+                    reason: None,
                 });
                 if let Some(outcome) = denied {
                     return Err(outcome);

@@ -6,7 +6,7 @@
 //! the tree; the child exists when the batch is committed (R15), and the session
 //! starts it from there. Nothing here knows how a turn works.
 
-use offshoot_types::event::{Event, Origin, Parent, Spawned};
+use offshoot_types::event::{Event, Origin, Parent, Profile, Spawned};
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, names};
@@ -191,6 +191,7 @@ fn birth(
             .unwrap_or_else(|| agent.model.clone()),
         layer: Layer::of_agent(&manifest.name, manifest.permissions.as_deref()),
         inspectable: manifest.inspectable,
+        profile: Profile::of(manifest),
         metadata: wanted.metadata.clone(),
     };
     let asked = UserMessage {

@@ -6,6 +6,8 @@
 //! and the only cursor. Everything else that can be known of a tree (its
 //! transcript, its mail, its rows, its wire events) is a fold of these entries.
 
+mod profile;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
@@ -14,6 +16,8 @@ use crate::message::{AssistantMessage, UserMessage};
 use crate::outcome::Outcome;
 use crate::permission::{Decision, Grant, Layer, Need};
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
+
+pub use self::profile::Profile;
 
 /// One committed fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +91,9 @@ pub enum Event {
         /// What the answer allows from here on (R22).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grant: Option<Grant>,
+        /// What whoever said no gave as the reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
 
     /// A call began to run.
@@ -141,6 +148,9 @@ pub struct Spawned {
     pub layer: Layer,
     /// Whether it has session rows of its own (R3). Used by projections only.
     pub inspectable: bool,
+    /// What its manifest said of it, for whoever shows it.
+    #[serde(default, skip_serializing_if = "Profile::is_empty")]
+    pub profile: Profile,
     /// What the host or the caller attached; never read by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,

@@ -54,6 +54,19 @@ pub struct AssistantMessage {
     pub usage: Usage,
     /// Why the model stopped.
     pub stop: StopReason,
+    /// How long it took, where somebody looked at a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+}
+
+/// How long a step of a model took, from the moment it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Until the first piece came; none did if it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_ms: Option<u64>,
+    /// Until it was over.
+    pub total_ms: u64,
 }
 
 impl AssistantMessage {

@@ -365,7 +365,7 @@ fn waiting(tree: &Tree, id: &TreeId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use offshoot_types::event::{Origin, Spawned};
+    use offshoot_types::event::{Origin, Profile, Spawned};
     use offshoot_types::id::{Seq, Timestamp};
     use offshoot_types::message::{Author, UserMessage};
     use offshoot_types::permission::Layer;
@@ -384,6 +384,7 @@ mod tests {
             model: "offline".to_owned(),
             layer: Layer::default(),
             inspectable: false,
+            profile: Profile::default(),
             metadata: None,
         }));
         let prompt = |number: u64| {

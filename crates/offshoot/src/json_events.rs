@@ -200,6 +200,7 @@ impl Fold {
                 call,
                 decision,
                 grant,
+                ..
             } => agent
                 .decided(call, decision, grant.is_some())
                 .into_iter()
@@ -439,6 +440,7 @@ impl Agent {
             TurnEnd::Failed { kind, message } => error(
                 match kind {
                     FailureKind::Model => "model",
+                    FailureKind::RateLimited => "rate_limit",
                     FailureKind::Config => "config",
                     FailureKind::Internal => "internal",
                 },

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::event::{Event, Origin, Parent, Spawned, TurnEnd};
+use offshoot_types::event::{Event, Origin, Parent, Profile, Spawned, TurnEnd};
 use offshoot_types::id::{
     AgentId, CallId, MessageId, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo,
 };
@@ -271,6 +271,7 @@ fn spawned(origin: Origin, definition: &str, depth: u32, kind: Child) -> Event {
         model: "offline/echo".to_owned(),
         layer: Layer::default(),
         inspectable: kind == Child::Inspectable,
+        profile: Profile::default(),
         metadata: None,
     }))
 }
@@ -282,5 +283,6 @@ fn replied(message: &str, parts: Vec<AssistantPart>, stop: StopReason) -> Event 
         model: "echo-1".to_owned(),
         usage: usage(),
         stop,
+        timing: None,
     })
 }

@@ -134,6 +134,7 @@ fn a_reply_has_a_part_for_every_block() {
             ..Usage::default()
         },
         stop: StopReason::Calls,
+        timing: None,
     };
     let mut scene = Scene::opened("s");
     scene.event("s", Event::Replied(message));
@@ -189,6 +190,7 @@ fn a_session_that_spent_more_than_can_be_counted_goes_on() {
                 ..Usage::default()
             },
             stop: StopReason::End,
+            timing: None,
         })
     };
     let mut scene = Scene::opened("s");

@@ -60,6 +60,7 @@ fn every_event_has_its_stored_form() {
                 rule: rule.clone(),
             },
             grant: None,
+            reason: None,
         },
         r#"{"decided":{"call":"a","decision":{"action":"allow","layer":"root grant","rule":{"permission":"fs.read","pattern":"*","action":"allow"}}}}"#,
     );
@@ -89,6 +90,7 @@ fn every_event_has_its_stored_form() {
                 rule: None,
             },
             grant: Some(Grant::like(AgentId::new("root"), &[need], "/w")),
+            reason: None,
         },
         r#"{"decided":{"call":"a","decision":{"action":"allow","layer":"the user"},"grant":{"agent":"root","rules":[{"permission":"shell.run","pattern":"make","action":"allow"}]}}}"#,
     );
@@ -124,6 +126,7 @@ fn blocks_of_providers_come_back_byte_for_byte() {
         model: "x".to_owned(),
         usage: Usage::default(),
         stop: StopReason::End,
+        timing: None,
     });
     let stored = serde_json::to_string(&message).unwrap();
     assert_eq!(stored.matches(raw).count(), 2);

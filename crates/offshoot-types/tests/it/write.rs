@@ -1,6 +1,6 @@
 //! Short ways to write down a log.
 
-use offshoot_types::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
+use offshoot_types::event::{Entry, Event, Origin, Parent, Profile, Spawned, TurnEnd};
 use offshoot_types::id::{
     AgentId, CallId, MessageId, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo,
 };
@@ -73,6 +73,7 @@ pub(crate) fn spawned(origin: Origin, depth: u32) -> Event {
         model: "scripted/x".to_owned(),
         layer: Layer::of_agent("worker", None),
         inspectable: false,
+        profile: Profile::default(),
         metadata: None,
     }))
 }
@@ -133,6 +134,7 @@ pub(crate) fn replied(calls: &[&str]) -> Event {
             ..Usage::default()
         },
         stop: StopReason::Calls,
+        timing: None,
     })
 }
 

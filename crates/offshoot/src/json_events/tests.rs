@@ -1,5 +1,6 @@
 //! Events of small hand-made logs.
 
+use offshoot_types::event::Profile;
 use offshoot_types::id::{RunNo, Seq, TurnNo};
 use offshoot_types::message::{Call, Reasoning, StopReason, Usage};
 use offshoot_types::outcome::ErrorKind;
@@ -77,6 +78,7 @@ fn spawned(origin: Origin, depth: u32) -> Event {
         model: "scripted/x".to_owned(),
         layer: Layer::default(),
         inspectable: false,
+        profile: Profile::default(),
         metadata: None,
     }))
 }
@@ -141,6 +143,7 @@ fn says(id: &str, texts: &[&str], calls: &[(&str, &str)]) -> Event {
             ..Usage::default()
         },
         stop: StopReason::End,
+        timing: None,
     })
 }
 

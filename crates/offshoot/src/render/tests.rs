@@ -1,6 +1,6 @@
 //! Every kind of entry, as a line.
 
-use offshoot_types::event::Parent;
+use offshoot_types::event::{Parent, Profile};
 use offshoot_types::id::{CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Call, Reasoning, StopReason, Usage, UserMessage};
@@ -35,6 +35,7 @@ fn replied(parts: Vec<AssistantPart>) -> Event {
         model: "x".to_owned(),
         usage: Usage::default(),
         stop: StopReason::Calls,
+        timing: None,
     })
 }
 
@@ -46,6 +47,7 @@ fn spawned(origin: Origin) -> Event {
         model: "scripted/x".to_owned(),
         layer: Layer::default(),
         inspectable: false,
+        profile: Profile::default(),
         metadata: None,
     }))
 }
@@ -197,6 +199,7 @@ fn calls_are_decided_started_and_finished() {
             rule: None,
         },
         grant: None,
+        reason: None,
     };
     check(decided, "decided    c1 denied by agent reader");
     let started = Event::CallStarted {

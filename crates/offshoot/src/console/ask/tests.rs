@@ -1,6 +1,6 @@
 //! What is asked, in windows of many sizes.
 
-use offshoot_types::event::{Origin, Spawned};
+use offshoot_types::event::{Origin, Profile, Spawned};
 use offshoot_types::id::{Pos, Seq, Timestamp, TreeId};
 use offshoot_types::permission::{Action, Decision, Layer};
 
@@ -36,6 +36,7 @@ fn asked(command: &str) -> Open {
         model: "offline".to_owned(),
         layer: Layer::default(),
         inspectable: false,
+        profile: Profile::default(),
         metadata: None,
     };
     tree.apply(&entry(Event::Spawned(Box::new(spawned))))
