@@ -20,6 +20,7 @@ pub mod permission;
 
 pub mod command;
 pub mod event;
+pub mod stored;
 pub mod transcript;
 pub mod tree;
 

@@ -4,6 +4,7 @@
 //! out, with what was attempted and where.
 
 use offshoot_types::store::{StoreError, StoreErrorKind};
+use offshoot_types::stored::Unreadable;
 use rusqlite::ErrorCode;
 
 /// Why something could not be done.
@@ -47,6 +48,12 @@ impl From<rusqlite::Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::Unreadable(format!("a row cannot be read: {error}"))
+    }
+}
+
+impl From<Unreadable> for Failure {
+    fn from(error: Unreadable) -> Self {
+        Self::Unreadable(format!("an entry cannot be read: {error}"))
     }
 }
 
