@@ -30,6 +30,15 @@ pub struct UserMessage {
     pub metadata: Option<RawJson>,
 }
 
+impl UserMessage {
+    /// Returns what a session that begins with it is called: its first line, cut to what a list
+    /// can show.
+    pub fn title(&self) -> String {
+        let first = self.text.lines().next().unwrap_or_default();
+        first.chars().take(80).collect()
+    }
+}
+
 /// Who wrote a user message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
