@@ -1,12 +1,10 @@
 //! The log as session updates of the Agent Client Protocol, version 1.
 //!
-//! Children are shown in one of two forms. `Sessions` is the RFD on subagent
-//! sessions: a child has a session of its own that its parent announces. `Flat` is
-//! for everybody else: all of it on the root's session, a child as the tool call
-//! that made it. Of the earlier proposal on delegation only the record of a run is
-//! kept, in `_meta`: no schema ever had the rest. The protocol's library knows these
-//! types behind an unstable feature; the shapes are our own until a face needs its
-//! transport, because a fold does not pay for seventy packages.
+//! Children are shown in one of two forms: `Sessions`, the RFD on subagent sessions,
+//! where a parent announces its children, and `Flat` for everybody else, where a
+//! child is the tool call that made it. Of the earlier proposal on delegation only
+//! the record of a run is kept, in `_meta`. The shapes are our own until a face needs
+//! a transport: the protocol's library has them behind an unstable feature.
 
 mod agent;
 mod flat;

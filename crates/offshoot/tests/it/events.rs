@@ -167,7 +167,7 @@ fn r5_a_run_tells_a_nested_child_in_the_captured_order() {
     let script = r#"
 agents:
   - {name: lead, mode: primary, prompt: You lead., tools: [task]}
-  - {name: outer, mode: subagent, prompt: You pass it on., tools: [task]}
+  - {name: outer, mode: subagent, description: Passes on., prompt: You pass it on., tools: [task]}
   - {name: inner, mode: subagent, prompt: You look., tools: [read]}
 replies:
   - agent: lead
@@ -201,4 +201,12 @@ replies:
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(told(&events), told(&captured));
+    // What only the log can know of it is there.
+    let outer = &of_type(&events, "subagent.started")[0]["data"];
+    assert_eq!(outer["agentDescription"], "Passes on.");
+    let selected = &of_type(&events, "subagent.selected")[0]["data"];
+    assert_eq!(selected["tools"], serde_json::json!(["task"]));
+    for usage in of_type(&events, "assistant.usage") {
+        assert!(usage["data"]["duration"].is_u64(), "{usage}");
+    }
 }
