@@ -175,6 +175,7 @@ pub(crate) fn decided(
         call,
         decision,
         grant,
+        reason: verdict.reason(),
     };
     (event, outcome)
 }
@@ -185,6 +186,7 @@ pub(crate) fn covered(call: &CallId, rule: Rule) -> Event {
         call: call.clone(),
         decision: by_grant(rule),
         grant: None,
+        reason: None,
     }
 }
 

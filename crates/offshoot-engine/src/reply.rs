@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use offshoot_types::cancel::{Cancel, Signal};
-use offshoot_types::id::{CallId, MessageId};
+use offshoot_types::id::{CallId, MessageId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
-    AssistantMessage, AssistantPart, Call, Reasoning, StopReason, Usage,
+    AssistantMessage, AssistantPart, Call, Reasoning, StopReason, Timing, Usage,
 };
 use offshoot_types::model::{Chunk, ModelError, ModelErrorKind, Request};
 use offshoot_types::transcript::Transcript;
@@ -158,6 +158,9 @@ struct Step<'a> {
     /// The ids of the calls so far.
     calls: BTreeSet<CallId>,
     shown: bool,
+    /// When the model was asked, and when the first piece came.
+    asked: Option<Timestamp>,
+    first: Option<Timestamp>,
 }
 
 impl<'a> Step<'a> {
@@ -171,6 +174,8 @@ impl<'a> Step<'a> {
             usage: Usage::default(),
             calls: BTreeSet::new(),
             shown: false,
+            asked: None,
+            first: None,
         }
     }
 
@@ -180,6 +185,7 @@ impl<'a> Step<'a> {
         transcript: &Transcript,
         cancel: &CancellationToken,
     ) -> Ended {
+        self.asked = Some(self.agent.parts.env.now());
         let model = self.prefix.model.clone();
         let token = Cancel::new(Token(cancel.clone()));
         // A model that panics has failed, and nothing else has.
@@ -209,6 +215,9 @@ impl<'a> Step<'a> {
 
     fn take(&mut self, chunk: Chunk, transcript: &Transcript) {
         self.agent.set_activity(Activity::Streaming);
+        if !matches!(chunk, Chunk::Started { .. }) {
+            self.first.get_or_insert_with(|| self.agent.parts.env.now());
+        }
         match chunk {
             Chunk::Started { model } => self.model = model,
             Chunk::Text(text) => {
@@ -284,6 +293,7 @@ impl<'a> Step<'a> {
                 .retain(|part| !matches!(part, AssistantPart::Call(_)));
         }
         let price = self.prefix.model.price();
+        let timing = self.timing();
         AssistantMessage {
             id: self.id,
             parts: self.parts,
@@ -291,7 +301,18 @@ impl<'a> Step<'a> {
             usage: self.usage,
             cost: price.map(|price| price.of(&self.usage)),
             stop,
+            timing,
         }
+    }
+
+    /// Returns how long it took; `None` if the model was never asked.
+    fn timing(&self) -> Option<Timing> {
+        let asked = self.asked?;
+        let since = |at: Timestamp| at.get().saturating_sub(asked.get());
+        Some(Timing {
+            first_ms: self.first.map(since),
+            total_ms: since(self.agent.parts.env.now()),
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use offshoot_types::command::{Command, Opening, Order, Receipt};
 use offshoot_types::env::Env;
-use offshoot_types::event::{Entry, Event, Origin, Spawned};
+use offshoot_types::event::{Entry, Event, Origin, Profile, Spawned};
 use offshoot_types::hook::{About, Hooks};
 use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
 use offshoot_types::manifest::Registry;
@@ -508,6 +508,7 @@ impl Inner {
             terms: manifest.map_or_else(Terms::default, |manifest| {
                 scope::terms_of_root(&self.parts, manifest, opening)
             }),
+            profile: manifest.map(|of| Profile::of(of)).unwrap_or_default(),
             metadata: opening.metadata.clone(),
         }
     }

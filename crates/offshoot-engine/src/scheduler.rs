@@ -186,6 +186,7 @@ impl Plan {
                     call: id.clone(),
                     decision,
                     grant: None,
+                    reason: None,
                 });
                 if let Some(outcome) = denied {
                     return Err(outcome);

@@ -6,7 +6,7 @@
 //! the tree; the child exists when the batch is committed (R15), and the session
 //! starts it from there. Nothing here knows how a turn works.
 
-use offshoot_types::event::{Event, Origin, Parent, Spawned};
+use offshoot_types::event::{Event, Origin, Parent, Profile, Spawned};
 use offshoot_types::hook::About;
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
@@ -260,6 +260,7 @@ fn birth(
         layer: Layer::of_agent(&manifest.name, manifest.permissions.as_deref()),
         inspectable: manifest.inspectable,
         terms: agent.terms_of_child(manifest, model),
+        profile: Profile::of(manifest),
         metadata: wanted.metadata.clone(),
     };
     // Whoever works with its parent's prompt has to be told here what its own would say.

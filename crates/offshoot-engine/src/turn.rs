@@ -184,9 +184,8 @@ pub(crate) fn follow(
 fn failed(error: ModelError) -> TurnEnd {
     let kind = match error.kind {
         ModelErrorKind::Config => FailureKind::Config,
-        ModelErrorKind::RateLimited { .. }
-        | ModelErrorKind::Unavailable
-        | ModelErrorKind::Invalid => FailureKind::Model,
+        ModelErrorKind::RateLimited { .. } => FailureKind::RateLimited,
+        ModelErrorKind::Unavailable | ModelErrorKind::Invalid => FailureKind::Model,
     };
     TurnEnd::Failed {
         kind,

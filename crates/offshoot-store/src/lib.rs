@@ -14,7 +14,6 @@ mod look;
 
 pub mod chat;
 pub mod contract;
-mod title;
 
 pub use backend::{Backend, Write, Written};
 pub use handle::Handle;

@@ -17,7 +17,6 @@ use offshoot_types::tree::{Broken, Tree};
 
 use crate::backend::{Backend, Write, Written};
 use crate::chat;
-use crate::title::first_line;
 
 /// All trees, in memory.
 #[derive(Debug, Default)]
@@ -246,7 +245,7 @@ impl Kept {
         let log = || self.entries.iter().filter(|entry| entry.agent == *agent);
         let title = log().find_map(|entry| {
             if let Event::Prompted(message) = &entry.event {
-                return Some(first_line(&message.text));
+                return Some(message.title());
             }
             None
         });

@@ -115,6 +115,19 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Returns the reason of a no; `None` if it has none.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Once | Self::Session => None,
+            Self::Deny { reason } => {
+                let reason = reason.trim();
+                (!reason.is_empty()).then(|| reason.to_owned())
+            }
+        }
+    }
+}
+
 /// How much to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -6,6 +6,8 @@
 //! and the only cursor. Everything else that can be known of a tree (its
 //! transcript, its mail, its rows, its wire events) is a fold of these entries.
 
+mod profile;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
@@ -15,6 +17,8 @@ use crate::outcome::Outcome;
 use crate::permission::{Decision, Grant, Layer, Need};
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use crate::terms::Terms;
+
+pub use self::profile::Profile;
 
 /// One committed fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,6 +101,9 @@ pub enum Event {
         /// What the answer allows from here on (R22).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grant: Option<Grant>,
+        /// What whoever said no gave as the reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
 
     /// A call began to run.
@@ -152,8 +159,11 @@ pub struct Spawned {
     /// Whether it has session rows of its own (R3). Used by projections only.
     pub inspectable: bool,
     /// On what terms it works: the receipt of its spawn.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Terms::is_empty")]
     pub terms: Terms,
+    /// What its manifest said of it, for whoever shows it.
+    #[serde(default, skip_serializing_if = "Profile::is_empty")]
+    pub profile: Profile,
     /// What the host or the caller attached; never read by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,

@@ -23,6 +23,7 @@ pub mod terms;
 
 pub mod command;
 pub mod event;
+pub mod stored;
 pub mod transcript;
 pub mod tree;
 

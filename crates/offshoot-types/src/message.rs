@@ -34,6 +34,15 @@ pub struct UserMessage {
     pub metadata: Option<RawJson>,
 }
 
+impl UserMessage {
+    /// Returns what a session that begins with it is called: its first line, cut to what a list
+    /// can show.
+    pub fn title(&self) -> String {
+        let first = self.text.lines().next().unwrap_or_default();
+        first.chars().take(80).collect()
+    }
+}
+
 /// Who wrote a user message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,6 +80,19 @@ pub struct AssistantMessage {
     pub cost: Option<Money>,
     /// Why the model stopped.
     pub stop: StopReason,
+    /// How long it took, where somebody looked at a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+}
+
+/// How long a step of a model took, from the moment it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Until the first piece came; none did if it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_ms: Option<u64>,
+    /// Until it was over.
+    pub total_ms: u64,
 }
 
 impl AssistantMessage {

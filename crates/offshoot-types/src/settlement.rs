@@ -124,6 +124,8 @@ pub enum PartialReason {
 pub enum FailureKind {
     /// The model failed after its retries.
     Model,
+    /// The provider wanted us to wait, and went on wanting it: later may be another matter.
+    RateLimited,
     /// The model or the agent's definition is not there.
     Config,
     /// A bug of ours; the run ended rather than the process.

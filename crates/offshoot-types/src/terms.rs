@@ -39,6 +39,13 @@ pub struct Terms {
     pub permissions: BTreeMap<String, Action>,
 }
 
+impl Terms {
+    /// Tells whether nothing is known of them: a log that is older than they are.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 fn is_fresh(context: &Context) -> bool {
     *context == Context::Fresh
 }

@@ -367,7 +367,7 @@ fn waiting(tree: &Tree, id: &TreeId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use offshoot_types::event::{Origin, Spawned};
+    use offshoot_types::event::{Origin, Profile, Spawned};
     use offshoot_types::id::{Seq, Timestamp};
     use offshoot_types::message::{Author, UserMessage};
     use offshoot_types::permission::Layer;
@@ -387,6 +387,7 @@ mod tests {
             layer: Layer::default(),
             inspectable: false,
             terms: offshoot_types::terms::Terms::default(),
+            profile: Profile::default(),
             metadata: None,
         }));
         let prompt = |number: u64| {

@@ -4,34 +4,34 @@
 //! and when; what an entry gives depends on nothing but it and those before it.
 //! Deltas are shown and never stored, so they are no link of the `parentId`
 //! chain. A turn of the wire is a step of ours: it ends when the calls of one
-//! message have their outcomes.
+//! message have their outcomes. `docs/events.md` has the whole vocabulary.
 
+mod agent;
+mod birth;
+mod call;
+mod ending;
+mod live;
 mod permission;
 #[cfg(test)]
 mod tests;
 mod wire;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use offshoot_engine::{Delta, DeltaKind, Output};
-use offshoot_types::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
-use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, Timestamp, TreeId};
-use offshoot_types::json::RawJson;
-use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, UserMessage};
-use offshoot_types::outcome::{Body as Answer, Outcome};
-use offshoot_types::permission::{Decision, Need};
-use offshoot_types::settlement::{CancelledBy, FailureKind, Settlement, Status};
+use offshoot_engine::{Delta, Output};
+use offshoot_types::event::{Entry, Event, Parent, Spawned, TurnEnd};
+use offshoot_types::id::{AgentId, Pos, RunId, RunNo, Timestamp, TreeId};
+use offshoot_types::settlement::{Settlement, Status};
 use uuid::Uuid;
 
 use crate::clock;
+use agent::{Agent, Birth};
+use live::Live;
 use wire::Body;
 pub(crate) use wire::WireEvent;
 
 /// Where the ids of our events come from.
 const NAMESPACE: Uuid = Uuid::from_u128(0x9d0b_6c1e_54b1_5f6a_8a3e_0c7f_5e0d_4f21);
-
-/// The tool whose outcome holds a child's words.
-const TASK: &str = "task";
 
 /// Folds the log of one tree into wire events.
 pub(crate) struct Fold {
@@ -42,36 +42,11 @@ pub(crate) struct Fold {
     /// Events since `pos` that are not stored.
     shown: u64,
     agents: HashMap<AgentId, Agent>,
-    /// How many bytes of an open message were given.
-    given: HashMap<(AgentId, MessageId, DeltaKey), usize>,
-    /// How many bytes of what an open call says were given.
-    heard: HashMap<(AgentId, CallId), usize>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum DeltaKey {
-    Text,
-    Reasoning,
-}
-
-/// What has to be remembered of an agent.
-struct Agent {
-    spawned: Spawned,
-    queued: HashMap<MessageId, UserMessage>,
-    /// What the turn answers.
-    processed: Option<MessageId>,
-    /// The step of the turn, from 0.
-    step: u32,
-    open: HashMap<CallId, OpenCall>,
-    /// Calls of the run so far.
-    calls: u64,
-}
-
-struct OpenCall {
-    tool: String,
-    arguments: RawJson,
-    started: bool,
-    asked: bool,
+    live: Live,
+    /// Runs that will start a turn of the root and have not yet.
+    mail: HashSet<RunId>,
+    /// How the root's last run ended.
+    ended: Option<Status>,
 }
 
 impl Fold {
@@ -83,8 +58,9 @@ impl Fold {
             pos: Pos::ZERO,
             shown: 0,
             agents: HashMap::new(),
-            given: HashMap::new(),
-            heard: HashMap::new(),
+            live: Live::default(),
+            mail: HashSet::new(),
+            ended: None,
         }
     }
 
@@ -101,49 +77,27 @@ impl Fold {
         events
     }
 
-    /// Returns the event of a piece of a message; none if it was given before.
-    pub(crate) fn delta(&mut self, delta: &Delta, at: Timestamp) -> Option<WireEvent> {
-        let kind = match delta.kind {
-            DeltaKind::Text => DeltaKey::Text,
-            DeltaKind::Reasoning => DeltaKey::Reasoning,
-        };
-        let key = (delta.agent.clone(), delta.message.clone(), kind);
-        let given = self.given.entry(key).or_default();
-        // After a lag the whole open message comes again.
-        let delta_content = fresh(given, delta.offset, &delta.text)?.to_owned();
-        let parent_tool_call_id = self.parent_call(&delta.agent);
-        let body = match delta.kind {
-            DeltaKind::Text => Body::MessageDelta(wire::MessageDelta {
-                message_id: delta.message.clone(),
-                delta_content,
-                parent_tool_call_id,
-            }),
-            DeltaKind::Reasoning => Body::ReasoningDelta(wire::ReasoningDelta {
-                reasoning_id: delta.message.clone(),
-                delta_content,
-                parent_tool_call_id,
-            }),
-        };
-        Some(self.unstored(at, &delta.agent.clone(), body))
+    /// Returns the events of a piece of a message; none if it was given before.
+    pub(crate) fn delta(&mut self, delta: &Delta, at: Timestamp) -> Vec<WireEvent> {
+        let parent_call = self.agents.get(&delta.agent).and_then(Agent::parent_call);
+        let bodies = self.live.delta(delta, parent_call);
+        let events = bodies.into_iter();
+        events
+            .map(|body| self.unstored(at, &delta.agent, body))
+            .collect()
     }
 
     /// Returns the event for what a call says while it runs; none if it was given before.
     pub(crate) fn output(&mut self, output: &Output, at: Timestamp) -> Option<WireEvent> {
-        let key = (output.agent.clone(), output.call.clone());
-        let given = self.heard.entry(key).or_default();
-        // After a lag the end of what it said comes again.
-        let partial_output = fresh(given, output.offset, &output.text)?.to_owned();
-        let body = Body::ToolOutput(wire::ToolOutput {
-            tool_call_id: output.call.clone(),
-            partial_output,
-        });
+        let body = self.live.output(output)?;
         Some(self.unstored(at, &output.agent, body))
     }
 
     /// Returns the event that says the tree is quiet.
     pub(crate) fn idle(&mut self, at: Timestamp) -> WireEvent {
         let root = self.tree.root().clone();
-        self.unstored(at, &root, Body::SessionIdle {})
+        let body = Body::SessionIdle(ending::idle(self.ended.as_ref()));
+        self.unstored(at, &root, body)
     }
 
     fn unstored(&mut self, at: Timestamp, agent: &AgentId, body: Body) -> WireEvent {
@@ -159,35 +113,24 @@ impl Fold {
         if !ephemeral {
             self.last = Some(id);
         }
+        let of_root = agent == self.tree.root() || body.is_of_session();
         WireEvent {
             id,
             timestamp: clock::iso(at),
             parent_id,
             session_id: self.tree.root().clone(),
-            agent_id: (agent != self.tree.root()).then(|| agent.clone()),
+            agent_id: (!of_root).then(|| agent.clone()),
             ephemeral: ephemeral.then_some(true),
             body,
         }
     }
 
-    /// Returns the call that made an agent; `None` for the root.
-    fn parent_call(&self, agent: &AgentId) -> Option<CallId> {
-        Some(self.agents.get(agent)?.parent()?.call.clone())
-    }
-
     fn bodies(&mut self, entry: &Entry) -> Vec<Body> {
         if let Event::Spawned(spawned) = &entry.event {
-            let body = self.born(entry, spawned);
-            let agent = Agent::born(spawned);
-            self.agents.insert(entry.agent.clone(), agent);
-            return vec![body];
+            return self.born(entry, spawned);
         }
-        if let Event::Replied(_) = &entry.event {
-            let over = |(agent, _, _): &(AgentId, MessageId, DeltaKey)| *agent == entry.agent;
-            self.given.retain(|key, _| !over(key));
-        }
-        if let Event::CallFinished { call, .. } = &entry.event {
-            self.heard.remove(&(entry.agent.clone(), call.clone()));
+        for run in entry.event.delivers() {
+            self.mail.remove(run);
         }
         // A log without an agent's birth is refused before it gets here.
         let Some(agent) = self.agents.get_mut(&entry.agent) else {
@@ -195,347 +138,89 @@ impl Fold {
         };
         match &entry.event {
             Event::Spawned(_) => Vec::new(),
-            Event::Asked { call, needs, .. } => agent.asked(call, needs).into_iter().collect(),
+            Event::Prompted(message) => agent.prompted(message),
+            Event::Completion {
+                run,
+                definition,
+                settlement,
+                ..
+            } => {
+                let told = self.agents.get(&run.agent);
+                let about = told.map_or("", |agent| agent.description());
+                vec![ending::notification(run, definition, about, settlement)]
+            }
+            Event::TurnStarted { prompt, .. } => agent.turn_started(prompt.as_ref()),
+            Event::Steered { prompt } => agent.taken_up(prompt),
+            Event::Became(_) => Vec::new(),
+            Event::Replied(message) => {
+                self.live.said(&entry.agent);
+                agent.replied(message)
+            }
+            Event::Asked { call, needs, .. } => agent.asked(call, needs),
             Event::Decided {
                 call,
                 decision,
                 grant,
-            } => agent
-                .decided(call, decision, grant.is_some())
-                .into_iter()
-                .collect(),
-            Event::Prompted(message) => {
-                agent.queued.insert(message.id.clone(), message.clone());
-                Vec::new()
+                reason,
+            } => agent.decided(call, decision, grant.is_some(), reason.as_deref()),
+            Event::CallStarted { call, .. } => agent.call_started(call),
+            Event::CallFinished { call, outcome, .. } => {
+                self.live.finished(&entry.agent, call);
+                agent.call_finished(call, outcome)
             }
-            Event::Completion {
-                message,
-                run,
-                definition,
-                settlement,
-            } => {
-                agent.processed = Some(message.clone());
-                vec![notification(run, definition, settlement)]
-            }
-            Event::TurnStarted { prompt, .. } => agent.turn_started(prompt.as_ref()),
-            Event::Became(_) => Vec::new(),
-            Event::Steered { prompt } => agent.steered(prompt),
-            Event::Replied(message) => agent.replied(message),
-            Event::CallStarted { call, .. } => agent.call_started(call).into_iter().collect(),
-            Event::CallFinished { call, outcome, .. } => agent.call_finished(call, outcome),
-            Event::TurnEnded { end, .. } => agent.turn_ended(end),
-            Event::Settled { settlement, .. } => agent.settled(settlement).into_iter().collect(),
+            Event::TurnEnded { end, .. } => self.turn_ended(&entry.agent, end),
+            Event::Settled { run, settlement } => self.settled(&entry.agent, *run, settlement),
         }
     }
 
-    fn born(&self, entry: &Entry, spawned: &Spawned) -> Body {
-        match &spawned.origin {
-            Origin::Session { workspace, .. } => Body::SessionStart(wire::SessionStart {
-                session_id: entry.agent.clone(),
-                version: 1,
-                producer: "offshoot",
-                copilot_version: env!("CARGO_PKG_VERSION"),
-                start_time: clock::iso(entry.at),
-                selected_model: spawned.model.clone(),
-                context: wire::Context {
-                    cwd: workspace.clone(),
-                },
-            }),
-            Origin::Task(parent) => Body::SubagentStarted(wire::SubagentStarted {
-                tool_call_id: parent.call.clone(),
-                agent_name: spawned.definition.clone(),
-                agent_display_name: spawned.definition.clone(),
-                // The log does not keep what the manifest said of itself.
-                agent_description: String::new(),
-                model: spawned.model.clone(),
-                agent_type: spawned.definition.clone(),
-                execution_mode: if parent.background {
-                    wire::ExecutionMode::Background
-                } else {
-                    wire::ExecutionMode::Sync
-                },
-                parent_id: (parent.agent != *self.tree.root()).then(|| parent.agent.clone()),
-            }),
-        }
-    }
-}
-
-/// Returns what of a piece was not given before, and notes it as given.
-fn fresh<'a>(given: &mut usize, offset: usize, text: &'a str) -> Option<&'a str> {
-    let fresh = text.get(given.saturating_sub(offset)..)?;
-    if fresh.is_empty() {
-        return None;
-    }
-    *given = offset + text.len();
-    Some(fresh)
-}
-
-impl Agent {
-    fn born(spawned: &Spawned) -> Self {
-        Self {
-            spawned: spawned.clone(),
-            queued: HashMap::new(),
-            processed: None,
-            step: 0,
-            open: HashMap::new(),
-            calls: 0,
-        }
+    fn born(&mut self, entry: &Entry, spawned: &Spawned) -> Vec<Body> {
+        let agent = Agent::born(Birth {
+            tree: &self.tree,
+            id: &entry.agent,
+            spawned,
+        });
+        self.agents.insert(entry.agent.clone(), agent);
+        birth::bodies(&self.tree, entry, spawned)
     }
 
-    fn parent(&self) -> Option<&Parent> {
-        match &self.spawned.origin {
-            Origin::Session { .. } => None,
-            Origin::Task(parent) => Some(parent),
-        }
-    }
-
-    fn parent_call(&self) -> Option<CallId> {
-        Some(self.parent()?.call.clone())
-    }
-
-    fn turn(&self) -> wire::Turn {
-        wire::Turn {
-            turn_id: self.step.to_string(),
-            parent_tool_call_id: self.parent_call(),
-        }
-    }
-
-    fn turn_started(&mut self, prompt: Option<&MessageId>) -> Vec<Body> {
-        self.step = 0;
-        let mut bodies = prompt.map_or_else(Vec::new, |prompt| self.steered(prompt));
-        bodies.push(Body::TurnStart(self.turn()));
-        bodies
-    }
-
-    /// A message that waited is taken up.
-    fn steered(&mut self, prompt: &MessageId) -> Vec<Body> {
-        let Some(message) = self.queued.remove(prompt) else {
+    fn turn_ended(&mut self, id: &AgentId, end: &TurnEnd) -> Vec<Body> {
+        let Some(agent) = self.agents.get_mut(id) else {
             return Vec::new();
         };
-        self.processed = Some(message.id.clone());
-        let source = match message.from {
-            Author::Human => None,
-            Author::Parent => self.parent().map(|above| format!("agent-{}", above.agent)),
-            Author::Host => Some("system".to_owned()),
-        };
-        vec![Body::UserMessage(wire::UserMessage {
-            content: message.text,
-            message_id: message.id,
-            source,
-        })]
-    }
-
-    fn replied(&mut self, message: &AssistantMessage) -> Vec<Body> {
-        let mut requests = Vec::new();
-        for call in message.calls() {
-            let arguments = match &call.arguments {
-                Arguments::Json(arguments) => arguments.clone(),
-                Arguments::Malformed(text) => RawJson::of(text),
-            };
-            requests.push(wire::ToolRequest {
-                tool_call_id: call.id.clone(),
-                name: call.tool.clone(),
-                arguments: arguments.clone(),
-                kind: "function",
-            });
-            let open = OpenCall {
-                tool: call.tool.clone(),
-                arguments,
-                started: false,
-                asked: false,
-            };
-            self.open.insert(call.id.clone(), open);
-            self.calls += 1;
-        }
-        let usage = Body::Usage(wire::Usage {
-            model: message.model.clone(),
-            input_tokens: message.usage.input,
-            output_tokens: message.usage.output,
-            cache_read_tokens: message.usage.cache_read,
-            cache_write_tokens: message.usage.cache_write,
-            parent_tool_call_id: self.parent_call(),
-        });
-        let whole = Body::Message(wire::Message {
-            message_id: message.id.clone(),
-            originating_message_id: self.processed.clone(),
-            model: message.model.clone(),
-            content: message.text().unwrap_or_default(),
-            tool_requests: requests,
-            turn_id: self.step.to_string(),
-            output_tokens: message.usage.output,
-            reasoning_text: reasoning(message),
-            parent_tool_call_id: self.parent_call(),
-        });
-        vec![usage, whole]
-    }
-
-    fn asked(&mut self, call: &CallId, needs: &[Need]) -> Option<Body> {
-        let open = self.open.get_mut(call)?;
-        open.asked = true;
-        let requested = permission::requested(call, &open.tool, &open.arguments, needs);
-        Some(Body::PermissionRequested(Box::new(requested)))
-    }
-
-    /// Of what nobody was asked there is no event.
-    fn decided(&mut self, call: &CallId, decision: &Decision, for_session: bool) -> Option<Body> {
-        let open = self.open.get_mut(call).filter(|open| open.asked)?;
-        open.asked = false;
-        let completed = permission::completed(call, decision, for_session);
-        Some(Body::PermissionCompleted(completed))
-    }
-
-    fn call_started(&mut self, call: &CallId) -> Option<Body> {
-        let parent_tool_call_id = self.parent_call();
-        let open = self.open.get_mut(call)?;
-        open.started = true;
-        Some(Body::ToolStart(wire::ToolStart {
-            tool_call_id: call.clone(),
-            tool_name: open.tool.clone(),
-            arguments: open.arguments.clone(),
-            parent_tool_call_id,
-        }))
-    }
-
-    fn call_finished(&mut self, call: &CallId, outcome: &Outcome) -> Vec<Body> {
-        let mut bodies = Vec::new();
-        if self.open.get(call).is_some_and(|open| !open.started) {
-            bodies.extend(self.call_started(call));
-        }
-        let Some(open) = self.open.remove(call) else {
-            return bodies;
-        };
-        let (result, error) = match &outcome.body {
-            Answer::Output(data) => (Some(content(&open.tool, data, outcome)), None),
-            Answer::Error { kind, text } => {
-                let (message, code) = (text.clone(), *kind);
-                (None, Some(wire::ToolError { message, code }))
-            }
-        };
-        bodies.push(Body::ToolComplete(wire::ToolComplete {
-            tool_call_id: call.clone(),
-            success: error.is_none(),
-            result,
-            error,
-            parent_tool_call_id: self.parent_call(),
-        }));
-        if self.open.is_empty() {
-            bodies.push(Body::TurnEnd(self.turn()));
-            self.step += 1;
-            bodies.push(Body::TurnStart(self.turn()));
+        let mut bodies = agent.turn_ended(end);
+        // Mail does not wake who was stopped.
+        let aborted = matches!(end, TurnEnd::Aborted(_));
+        let rests = !agent.has_queue() && (aborted || self.mail.is_empty());
+        if id == self.tree.root() && rests {
+            bodies.push(ending::assistant_idle(aborted));
         }
         bodies
     }
 
-    fn turn_ended(&mut self, end: &TurnEnd) -> Vec<Body> {
-        let error = |error_type, message: &str| {
-            let message = message.to_owned();
-            Some(Body::SessionError(wire::SessionError {
-                error_type,
-                message,
-            }))
+    fn settled(&mut self, id: &AgentId, run: RunNo, settlement: &Settlement) -> Vec<Body> {
+        if id == self.tree.root() {
+            self.ended = Some(settlement.status.clone());
+        }
+        let Some(agent) = self.agents.get_mut(id) else {
+            return Vec::new();
         };
-        let why = match end {
-            TurnEnd::Finished | TurnEnd::HandedBack(_) | TurnEnd::Exhausted(_) => None,
-            TurnEnd::Aborted(by) => {
-                let reason = match by {
-                    CancelledBy::User => "user_initiated",
-                    CancelledBy::Ancestor | CancelledBy::Parent => "parent_aborted",
-                    CancelledBy::Shutdown => "shutdown",
-                };
-                Some(Body::Abort { reason })
-            }
-            TurnEnd::Failed { kind, message } => error(
-                match kind {
-                    FailureKind::Model => "model",
-                    FailureKind::Config => "config",
-                    FailureKind::Internal => "internal",
-                },
-                message,
-            ),
-            TurnEnd::Lost => error("lost", "the process that ran this turn died"),
+        let totals = agent.settled(settlement);
+        let Some(Parent {
+            agent: parent,
+            call,
+            ..
+        }) = agent.parent().cloned()
+        else {
+            return Vec::new();
         };
-        let mut bodies: Vec<Body> = why.into_iter().collect();
-        bodies.push(Body::TurnEnd(self.turn()));
-        bodies
+        let ended = ending::subagent(&agent.spawned, call, totals, settlement);
+        if parent == *self.tree.root() && settlement.status.wakes() {
+            let agent = id.clone();
+            self.mail.insert(RunId { agent, run });
+        }
+        if let Some(parent) = self.agents.get_mut(&parent) {
+            parent.has_spent(totals);
+        }
+        vec![ended, Body::TasksChanged {}]
     }
-
-    fn settled(&mut self, settlement: &Settlement) -> Option<Body> {
-        let total_tool_calls = std::mem::take(&mut self.calls);
-        let parent = self.parent()?;
-        let (cancelled, error) = match &settlement.status {
-            Status::Completed | Status::Partial(_) => (None, None),
-            Status::Cancelled(_) => (Some(true), None),
-            Status::Failed { .. }
-            | Status::BudgetExhausted(_)
-            | Status::Denied { .. }
-            | Status::Lost { .. } => (None, settlement.status.reason()),
-        };
-        let failed = error.is_some();
-        let ended = wire::SubagentEnded {
-            tool_call_id: parent.call.clone(),
-            agent_name: self.spawned.definition.clone(),
-            agent_display_name: self.spawned.definition.clone(),
-            model: self.spawned.model.clone(),
-            total_tool_calls,
-            total_tokens: settlement.usage.total(),
-            duration_ms: settlement.duration_ms,
-            cancelled,
-            error,
-        };
-        Some(if failed {
-            Body::SubagentFailed(ended)
-        } else {
-            Body::SubagentCompleted(ended)
-        })
-    }
-}
-
-fn notification(run: &RunId, definition: &str, settlement: &Settlement) -> Body {
-    let status = settlement.status.word();
-    let mut content = format!("Agent {definition} ({}) ended: {status}", run.agent);
-    if let Some(reason) = settlement.status.reason() {
-        content.push_str(&format!(" ({reason})"));
-    }
-    if let Some(output) = &settlement.output {
-        content.push('\n');
-        content.push_str(output);
-    }
-    Body::Notification(wire::Notification {
-        content,
-        kind: wire::NotificationKind::AgentCompleted {
-            agent_id: run.agent.clone(),
-            agent_type: definition.to_owned(),
-            status,
-        },
-    })
-}
-
-/// Returns what a reader wants of an answer: of a child its words, else what the model reads.
-fn content(tool: &str, data: &RawJson, outcome: &Outcome) -> wire::ToolResult {
-    #[derive(serde::Deserialize)]
-    struct Child {
-        output: String,
-    }
-    let content = match data.read::<Child>() {
-        Ok(child) if tool == TASK => child.output,
-        Ok(_) | Err(_) => outcome.for_model(),
-    };
-    wire::ToolResult { content }
-}
-
-fn reasoning(message: &AssistantMessage) -> Option<String> {
-    let blocks: Vec<&str> = message
-        .parts
-        .iter()
-        .filter_map(|part| match part {
-            AssistantPart::Reasoning(reasoning) if !reasoning.text.is_empty() => {
-                Some(reasoning.text.as_str())
-            }
-            AssistantPart::Reasoning(_)
-            | AssistantPart::Text(_)
-            | AssistantPart::Call(_)
-            | AssistantPart::Raw(_) => None,
-        })
-        .collect();
-    (!blocks.is_empty()).then(|| blocks.join("\n"))
 }

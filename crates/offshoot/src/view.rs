@@ -157,10 +157,12 @@ impl View {
                 console.delta(delta);
                 Ok(())
             }
-            Form::Events(fold) => match fold.delta(delta, System.now()) {
-                Some(event) => print(&mut self.stdout, &event),
-                None => Ok(()),
-            },
+            Form::Events(fold) => {
+                for event in fold.delta(delta, System.now()) {
+                    print(&mut self.stdout, &event)?;
+                }
+                Ok(())
+            }
         }
     }
 

@@ -28,6 +28,7 @@ const ARROWS: &[Arrows] = &[
     leaf("offshoot-models", &["offshoot-types"]),
     leaf("offshoot-tools", &["offshoot-types"]),
     leaf("offshoot-agents", &["offshoot-types"]),
+    leaf("offshoot-server", &["offshoot-types"]),
     Arrows {
         package: "offshoot-engine",
         to: &["offshoot-types"],

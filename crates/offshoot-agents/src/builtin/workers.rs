@@ -115,7 +115,6 @@ fn plan() -> Manifest {
             "question",
             "plan_exit",
         ]),
-        permissions: Some(vec![Rule::new("fs.read", "*", Action::Allow)]),
         read_only: true,
         ..Manifest::new("plan", Mode::All, PLAN)
     }

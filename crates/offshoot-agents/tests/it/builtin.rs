@@ -18,9 +18,12 @@ fn agent(name: &str) -> Manifest {
 fn check(name: &str, capability: &str, expected: Action) {
     let manifest = agent(name);
     let layer = Layer::of_agent(&manifest.name, manifest.permissions.as_deref());
-    let permissions = Permissions::empty()
+    let mut permissions = Permissions::empty()
         .narrow(Layer::root_grant("/w", None))
         .narrow(layer);
+    if manifest.read_only {
+        permissions = permissions.narrow(Layer::read_only(&manifest.name));
+    }
     let need = Need {
         capability: capability.to_owned(),
         target: "/w/src/a.rs".to_owned(),
@@ -59,6 +62,8 @@ fn plan_and_explore_read_and_do_nothing_else() {
             assert!(!manifest.tools.has(tool), "{name} {tool}");
         }
     }
+    // Who goes on is asked of a person, and not refused beforehand.
+    check("plan", Layer::SWITCH, Action::Ask);
     assert!(agent("plan").tools.has("plan_exit"), "SA-47");
     assert!(!agent("explore").tools.has("plan_exit"), "SA-47");
 }

@@ -121,6 +121,14 @@ async fn a_no_is_told_with_its_reason_and_the_agent_goes_on() {
         outcome.for_model(),
         "error: write was denied by the user: use the other file"
     );
+    let reasons = stage.log().await.into_iter();
+    let reasons: Vec<_> = reasons
+        .filter_map(|entry| match entry.event {
+            Event::Decided { reason, .. } => reason,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, ["use the other file"]);
 }
 
 #[tokio::test]

@@ -15,7 +15,6 @@ use offshoot_types::outcome::{Body, Outcome};
 use super::part::{self, Block};
 use super::row::{Finish, Kind, MessageRow, PartRow, PartState, Role, RowOp, SessionRow};
 use super::transcript;
-use crate::title::first_line;
 
 /// Where the rest of the tree can be looked up.
 pub(crate) trait Source {
@@ -114,7 +113,7 @@ fn prompted(session: &AgentId, message: &UserMessage, at: Timestamp) -> Vec<RowO
     let mut ops = said(place, Role::User, metadata, [part::text(&message.text)]);
     ops.push(RowOp::Title {
         session: session.clone(),
-        title: first_line(&message.text),
+        title: message.title(),
     });
     ops.push(touch(session, at));
     ops

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::event::{Event, Origin, Parent, Spawned, TurnEnd};
+use offshoot_types::event::{Event, Origin, Parent, Profile, Spawned, TurnEnd};
 use offshoot_types::id::{
     AgentId, CallId, MessageId, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo,
 };
@@ -273,6 +273,7 @@ fn spawned(origin: Origin, definition: &str, depth: u32, kind: Child) -> Event {
         layer: Layer::default(),
         inspectable: kind == Child::Inspectable,
         terms: offshoot_types::terms::Terms::default(),
+        profile: Profile::default(),
         metadata: None,
     }))
 }
@@ -285,5 +286,6 @@ fn replied(message: &str, parts: Vec<AssistantPart>, stop: StopReason) -> Event 
         usage: usage(),
         cost: None,
         stop,
+        timing: None,
     })
 }

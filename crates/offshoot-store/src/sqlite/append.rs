@@ -11,6 +11,7 @@ use offshoot_types::event::{Entry, Event, Origin, Spawned};
 use offshoot_types::id::{Epoch, Pos, RunId, RunNo, Seq, Timestamp, TreeId};
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Append, NewEntry, StoreErrorKind};
+use offshoot_types::stored;
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::chat;
@@ -140,8 +141,8 @@ struct Place<'a> {
     at: Timestamp,
 }
 
-const INSERT: &str = "INSERT INTO entries (tree, pos, agent, seq, at, event)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const INSERT: &str = "INSERT INTO entries (tree, pos, agent, seq, at, event, form)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 const HAS_OPEN_CHILD: &str =
     "SELECT 1 FROM runs WHERE tree = ?1 AND parent = ?2 AND settled_pos IS NULL";
@@ -273,7 +274,7 @@ impl Place<'_> {
 
     /// Stores an entry; returns how long it is.
     fn store(&mut self, entry: &Entry, agent: i64) -> Result<usize, Failure> {
-        let event = serde_json::to_string(&entry.event)?;
+        let event = stored::write(&entry.event)?;
         self.insert.execute(params![
             self.tree.key,
             signed(entry.pos.get()),
@@ -281,6 +282,7 @@ impl Place<'_> {
             signed(entry.seq.get()),
             signed(entry.at.get()),
             event,
+            stored::FORM,
         ])?;
         Ok(event.len())
     }

@@ -4,6 +4,7 @@
 //! out, with what was attempted and where.
 
 use offshoot_types::store::{StoreError, StoreErrorKind};
+use offshoot_types::stored::Unreadable;
 use rusqlite::ErrorCode;
 
 /// Why something could not be done.
@@ -67,6 +68,12 @@ fn is_damage(error: &rusqlite::Error) -> bool {
         error.sqlite_error_code(),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
     )
+}
+
+impl From<Unreadable> for Failure {
+    fn from(error: Unreadable) -> Self {
+        Self::Unreadable(format!("an entry cannot be read: {error}"))
+    }
 }
 
 fn kind(error: &rusqlite::Error) -> StoreErrorKind {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::event::{Entry, Event};
+use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, Pos, Seq, Timestamp, TreeId};
+use offshoot_types::stored;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
@@ -15,7 +16,7 @@ pub(super) fn entries(
     after: Pos,
     limit: usize,
 ) -> Result<Vec<Entry>, Failure> {
-    let sql = "SELECT pos, agent, seq, at, event FROM entries
+    let sql = "SELECT pos, agent, seq, at, event, form FROM entries
         WHERE tree = (SELECT key FROM trees WHERE id = ?1) AND pos > ?2
         ORDER BY pos LIMIT ?3";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -59,7 +60,7 @@ pub(super) fn log(
     agent: &AgentId,
     key: i64,
 ) -> Result<Vec<Entry>, Failure> {
-    let sql = "SELECT pos, agent, seq, at, event FROM entries WHERE agent = ?1 ORDER BY seq";
+    let sql = "SELECT pos, agent, seq, at, event, form FROM entries WHERE agent = ?1 ORDER BY seq";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([key])?;
     let mut entries = Vec::new();
@@ -105,7 +106,7 @@ fn name(connection: &Connection, key: i64) -> Result<AgentId, Failure> {
 }
 
 fn entry(row: &Row<'_>, tree: &TreeId, agent: AgentId) -> Result<Entry, Failure> {
-    let event: Event = serde_json::from_str(text(row, 4)?)?;
+    let event = stored::read(row.get(5)?, text(row, 4)?)?;
     Ok(Entry {
         tree: tree.clone(),
         pos: Pos::new(number(row, 0)?),

@@ -3,7 +3,8 @@
 //! `trees`, `agents`, `runs`, `entries`, `commands` and the journal of files
 //! (`file_changes`, `blobs`) are the store's own; the `chat_*` tables are the
 //! guide's (PER-02, 04, 06) and a projection. Entries are never changed: a
-//! trigger says so to whoever else opens the file. A new version adds a step to
+//! trigger says so to whoever else opens the file, and each keeps the form it was
+//! written in. A new version adds a step to
 //! the end and raises `VERSION`; it changes no step.
 
 use rusqlite::Connection;
@@ -15,7 +16,12 @@ pub(super) const VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x6f66_7368;
 
 /// What leads from one version to the next, from an empty file on.
-const STEPS: [&[&str]; 3] = [&[LOG, CHAT], &[AGENTS_FREE_TO_GO, JOURNAL], &[UNSETTLED]];
+const STEPS: [&[&str]; 4] = [
+    &[LOG, CHAT],
+    &[AGENTS_FREE_TO_GO, JOURNAL],
+    &[UNSETTLED],
+    &[FORMS],
+];
 
 /// Brings the tables from one version to another, within a transaction of the caller.
 ///
@@ -204,4 +210,9 @@ const UNSETTLED: &str = "
 DROP INDEX runs_unsettled_parent;
 DROP INDEX runs_unsettled_tree;
 CREATE INDEX runs_unsettled ON runs (tree, parent) WHERE settled_pos IS NULL;
+";
+
+// Which form of `offshoot_types::stored` an event is in. Whatever was written before is in the first.
+const FORMS: &str = "
+ALTER TABLE entries ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
 ";

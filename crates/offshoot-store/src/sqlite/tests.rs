@@ -284,14 +284,44 @@ fn tables(sqlite: &Sqlite) -> Vec<(String, Option<String>)> {
     rows.unwrap().map(Result::unwrap).collect()
 }
 
+/// Copies a file into tables of the first version: what it has besides is left out.
+fn as_of_the_first_version(now: &Path, path: &Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    schema::upgrade(&connection, 0, 1).unwrap();
+    // Tables are copied by name and not in the order in which they refer to each other.
+    let attach = format!("PRAGMA foreign_keys = 0; ATTACH '{}' AS now", now.display());
+    connection.execute_batch(&attach).unwrap();
+    let columns = "SELECT m.name, group_concat('\"' || c.name || '\"')
+        FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' GROUP BY 1";
+    let mut statement = connection.prepare(columns).unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let tables: Vec<(String, String)> = rows.unwrap().map(Result::unwrap).collect();
+    for (table, columns) in tables {
+        let copy =
+            format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM now.{table}");
+        connection.execute_batch(&copy).unwrap();
+    }
+}
+
+#[test]
+fn an_entry_of_a_newer_form_is_refused_and_says_so() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let mut scene = Scene::opened("s");
+    let epoch = claim(&mut sqlite, &scene);
+    sqlite.commit(vec![append(&mut scene, epoch)]);
+    let newer = "DROP TRIGGER entries_are_final; UPDATE entries SET form = 99 WHERE pos = 2";
+    sqlite.connection.execute_batch(newer).unwrap();
+    let error = sqlite.entries(scene.tree(), Pos::ZERO, 99).unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unusable);
+    assert!(error.message.contains("a newer one"), "{}", error.message);
+}
+
 #[test]
 fn a_file_of_the_first_version_is_brought_to_this_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offshoot.db");
-    let connection = rusqlite::Connection::open(&path).unwrap();
-    schema::upgrade(&connection, 0, 1).unwrap();
-    // Nothing that is written here needs more than the first version has.
-    let mut old = Sqlite::over(connection, "old".to_owned());
+    let now = folder.path().join("now.db");
+    let mut old = reopened(&now);
     let mut scene = Scene::opened("s");
     scene.call("s", "m", "task", &["c"]);
     scene.spawn("s", "c", "child", Child::Inspectable);
@@ -299,6 +329,7 @@ fn a_file_of_the_first_version_is_brought_to_this_one() {
     assert_eq!(kinds(&old.commit(vec![append(&mut scene, epoch)])), [None]);
     let entries = old.entries(scene.tree(), Pos::ZERO, 99).unwrap();
     drop(old);
+    as_of_the_first_version(&now, &path);
 
     let mut sqlite = reopened(&path);
     assert_eq!(

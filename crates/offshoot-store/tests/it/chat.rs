@@ -136,6 +136,7 @@ fn a_reply_has_a_part_for_every_block() {
         },
         cost: None,
         stop: StopReason::Calls,
+        timing: None,
     };
     let mut scene = Scene::opened("s");
     scene.event("s", Event::Replied(message));
@@ -192,6 +193,7 @@ fn a_session_that_spent_more_than_can_be_counted_goes_on() {
             },
             cost: None,
             stop: StopReason::End,
+            timing: None,
         })
     };
     let mut scene = Scene::opened("s");

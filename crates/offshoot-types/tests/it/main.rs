@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod golden_logs;
 mod manifest;
 mod outcome;
 mod stored;

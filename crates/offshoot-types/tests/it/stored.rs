@@ -1,213 +1,78 @@
-//! The stored form of every event: a golden each (R5).
+//! The stored form of every event: goldens, read and written back byte for byte (R5).
+//!
+//! `golden/events.jsonl` has a line for whatever an event can say, old forms and
+//! new. A line that is there is never changed: somebody's log has it. Whoever adds
+//! a variant adds its lines there, and nothing here.
 
-use offshoot_types::event::{Event, TurnEnd};
-use offshoot_types::id::{AgentId, CallId, TurnNo};
-use offshoot_types::json::RawJson;
-use offshoot_types::message::{AssistantMessage, AssistantPart, Reasoning, StopReason, Usage};
-use offshoot_types::permission::{Action, Decision, Grant, Need, Rule};
-use offshoot_types::settlement::{
-    CancelledBy, Cap, FailureKind, PartialReason, Settlement, Status,
-};
+use std::collections::BTreeSet;
 
-use crate::write::{
-    call_started, child, completion, ended, finished, prompted, replied, root, settled, started,
-};
+use offshoot_types::event::{Event, Profile};
+use offshoot_types::stored::{FORM, read, write};
+
+const EVENTS: &str = include_str!("../golden/events.jsonl");
 
 #[track_caller]
-fn check(event: &Event, golden: &str) {
-    let stored = serde_json::to_string(event).unwrap();
-    assert_eq!(stored, golden);
-    assert_eq!(serde_json::from_str::<Event>(golden).unwrap(), *event);
+fn check(line: &str) -> Event {
+    let event = read(FORM, line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    assert_eq!(write(&event).unwrap(), line);
+    event
+}
+
+/// Returns the names that serde knows the variants by.
+fn variants() -> BTreeSet<String> {
+    let error = serde_json::from_str::<Event>(r#"{"?":0}"#).unwrap_err();
+    let error = error.to_string();
+    let (_, known) = error.split_once("expected one of ").unwrap();
+    let quoted = known.split('`').skip(1).step_by(2);
+    quoted.map(str::to_owned).collect()
 }
 
 #[test]
-fn every_event_has_its_stored_form() {
-    check(
-        &root(),
-        r#"{"spawned":{"definition":"worker","origin":{"session":{"workspace":"/w","date":"2026-11-15"}},"depth":0,"model":"scripted/x","layer":{"name":"agent worker","rules":[],"closed":false,"standing":"narrows"},"inspectable":false}}"#,
-    );
-    check(
-        &child("a", true),
+fn r5_every_golden_is_read_and_written_back_byte_for_byte() {
+    for line in EVENTS.lines() {
+        check(line);
+    }
+}
+
+#[test]
+fn r5_every_variant_has_a_golden() {
+    let name = |line: &str| line.split('"').nth(1).unwrap().to_owned();
+    let told: BTreeSet<String> = EVENTS.lines().map(name).collect();
+    assert_eq!(told, variants());
+    assert!(told.len() < 25, "R5: under 25 variants");
+}
+
+#[test]
+fn a_line_of_form_1_without_the_newer_fields_reads_as_it_always_did() {
+    // What was written before these fields were there. What was not there is not made up either.
+    let old = |line: &str| {
+        let event = read(1, line).unwrap();
+        assert_eq!(write(&event).unwrap(), line);
+        event
+    };
+    let Event::Spawned(spawned) = old(
         r#"{"spawned":{"definition":"worker","origin":{"task":{"agent":"root","call":"a","message":"p1","background":true}},"depth":1,"model":"scripted/x","layer":{"name":"agent worker","rules":[],"closed":false,"standing":"narrows"},"inspectable":false}}"#,
-    );
-    check(
-        &prompted("p"),
-        r#"{"prompted":{"id":"p","text":"text of p","from":"human"}}"#,
-    );
-    check(
-        &completion("kid", 2),
-        r#"{"completion":{"message":"c","run":{"agent":"kid","run":2},"definition":"worker","settlement":{"status":"completed","output":"said","usage":{"input":0,"output":0,"reasoning":0,"cache_read":0,"cache_write":0},"steps":1,"duration_ms":2}}}"#,
-    );
-    check(
-        &started(1, 2, Some("p")),
-        r#"{"turn_started":{"run":1,"turn":2,"prompt":"p"}}"#,
-    );
-    check(
-        &started(1, 2, None),
-        r#"{"turn_started":{"run":1,"turn":2}}"#,
-    );
-    check(
-        &replied(&["a"]),
-        r#"{"replied":{"id":"m","parts":[{"text":" said "},{"call":{"id":"a","tool":"task","arguments":{"json":{}}}}],"model":"x","usage":{"input":3,"output":1,"reasoning":0,"cache_read":0,"cache_write":0},"stop":"calls"}}"#,
-    );
-    let rule = Some(Rule::new("fs.read", "*", Action::Allow));
-    check(
-        &Event::Decided {
-            call: CallId::new("a"),
-            decision: Decision {
-                action: Action::Allow,
-                layer: "root grant".to_owned(),
-                rule: rule.clone(),
-            },
-            grant: None,
-        },
-        r#"{"decided":{"call":"a","decision":{"action":"allow","layer":"root grant","rule":{"permission":"fs.read","pattern":"*","action":"allow"}}}}"#,
-    );
-    let need = Need {
-        capability: "shell.run".to_owned(),
-        target: "make".to_owned(),
+    ) else {
+        panic!("not a birth")
     };
-    let unsaid = Decision {
-        action: Action::Ask,
-        layer: "default".to_owned(),
-        rule: None,
+    assert_eq!(spawned.profile, Profile::default());
+    let Event::Replied(message) = old(
+        r#"{"replied":{"id":"m","parts":[{"text":" said "}],"model":"x","usage":{"input":3,"output":1,"reasoning":0,"cache_read":0,"cache_write":0},"stop":"calls"}}"#,
+    ) else {
+        panic!("not a message")
     };
-    check(
-        &Event::Asked {
-            call: CallId::new("a"),
-            needs: vec![need.clone()],
-            decision: unsaid,
-        },
-        r#"{"asked":{"call":"a","needs":[{"capability":"shell.run","target":"make"}],"decision":{"action":"ask","layer":"default"}}}"#,
-    );
-    check(
-        &Event::Decided {
-            call: CallId::new("a"),
-            decision: Decision {
-                action: Action::Allow,
-                layer: "the user".to_owned(),
-                rule: None,
-            },
-            grant: Some(Grant::like(AgentId::new("root"), &[need], "/w")),
-        },
-        r#"{"decided":{"call":"a","decision":{"action":"allow","layer":"the user"},"grant":{"agent":"root","rules":[{"permission":"shell.run","pattern":"make","action":"allow"}]}}}"#,
-    );
-    check(
-        &call_started("a", Some("kid")),
-        r#"{"call_started":{"call":"a","child":"kid"}}"#,
-    );
-    check(&call_started("a", None), r#"{"call_started":{"call":"a"}}"#);
-    check(
-        &finished("a", &["kid"]),
-        r#"{"call_finished":{"call":"a","outcome":{"type":"output","data":null,"metadata":{"duration_ms":0}},"delivers":[{"agent":"kid","run":1}]}}"#,
-    );
-    check(&ended(3), r#"{"turn_ended":{"turn":3,"end":"finished"}}"#);
-    check(
-        &settled(1, Status::Completed),
-        r#"{"settled":{"run":1,"settlement":{"status":"completed","output":"said","usage":{"input":0,"output":0,"reasoning":0,"cache_read":0,"cache_write":0},"steps":1,"duration_ms":2}}}"#,
-    );
+    assert_eq!(message.timing, None);
+    let Event::Decided { reason, .. } =
+        old(r#"{"decided":{"call":"a","decision":{"action":"deny","layer":"the user"}}}"#)
+    else {
+        panic!("not a decision")
+    };
+    assert_eq!(reason, None);
 }
 
 #[test]
-fn blocks_of_providers_come_back_byte_for_byte() {
-    let raw = r#"{"type" : "redacted","data":"\u0041","n":1.0}"#;
-    let block = || RawJson::parse(raw.to_owned()).unwrap();
-    let message = Event::Replied(AssistantMessage {
-        id: offshoot_types::id::MessageId::new("m"),
-        parts: vec![
-            AssistantPart::Raw(block()),
-            AssistantPart::Reasoning(Reasoning {
-                text: String::new(),
-                raw: Some(block()),
-            }),
-        ],
-        model: "x".to_owned(),
-        usage: Usage::default(),
-        cost: None,
-        stop: StopReason::End,
-    });
-    let stored = serde_json::to_string(&message).unwrap();
-    assert_eq!(stored.matches(raw).count(), 2);
-    assert_eq!(serde_json::from_str::<Event>(&stored).unwrap(), message);
-}
-
-#[test]
-fn every_end_of_a_turn_and_of_a_run_has_its_stored_form() {
-    let ends = [
-        (TurnEnd::Finished, r#""finished""#),
-        (
-            TurnEnd::HandedBack(Cap::Steps),
-            r#"{"handed_back":"steps"}"#,
-        ),
-        (TurnEnd::Aborted(CancelledBy::User), r#"{"aborted":"user"}"#),
-        (
-            TurnEnd::Failed {
-                kind: FailureKind::Model,
-                message: "x".to_owned(),
-            },
-            r#"{"failed":{"kind":"model","message":"x"}}"#,
-        ),
-        (TurnEnd::Lost, r#""lost""#),
-    ];
-    for (end, golden) in ends {
-        let golden = format!(r#"{{"turn_ended":{{"turn":1,"end":{golden}}}}}"#);
-        check(
-            &Event::TurnEnded {
-                turn: TurnNo::new(1),
-                end,
-            },
-            &golden,
-        );
-    }
-    let statuses = [
-        (Status::Completed, r#""completed""#),
-        (
-            Status::Partial(PartialReason::NoAnswer),
-            r#"{"partial":"no_answer"}"#,
-        ),
-        (
-            Status::Partial(PartialReason::Budget(Cap::Steps)),
-            r#"{"partial":{"budget":"steps"}}"#,
-        ),
-        (
-            Status::Failed {
-                kind: FailureKind::Config,
-                message: "x".to_owned(),
-            },
-            r#"{"failed":{"kind":"config","message":"x"}}"#,
-        ),
-        (
-            Status::Cancelled(CancelledBy::Ancestor),
-            r#"{"cancelled":"ancestor"}"#,
-        ),
-        (
-            Status::BudgetExhausted(Cap::Steps),
-            r#"{"budget_exhausted":"steps"}"#,
-        ),
-        (
-            Status::Denied {
-                reason: "x".to_owned(),
-            },
-            r#"{"denied":{"reason":"x"}}"#,
-        ),
-        (
-            Status::Lost {
-                why: "x".to_owned(),
-            },
-            r#"{"lost":{"why":"x"}}"#,
-        ),
-    ];
-    for (status, golden) in statuses {
-        assert_eq!(serde_json::to_string(&status).unwrap(), golden);
-        let record = Settlement {
-            output: None,
-            output_path: Some("/s/root/kid/outputs/1-task.txt".to_owned()),
-            usage: Usage::default(),
-            steps: 0,
-            duration_ms: 0,
-            ..Settlement::new(status)
-        };
-        let text = serde_json::to_string(&record).unwrap();
-        assert_eq!(serde_json::from_str::<Settlement>(&text).unwrap(), record);
-    }
+fn a_field_that_a_later_version_adds_does_no_harm() {
+    let later = r#"{"call_started":{"call":"a","because":"of something new"}}"#;
+    let event = read(FORM, later).unwrap();
+    assert_eq!(write(&event).unwrap(), r#"{"call_started":{"call":"a"}}"#);
 }

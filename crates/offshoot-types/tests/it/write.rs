@@ -1,6 +1,6 @@
 //! Short ways to write down a log.
 
-use offshoot_types::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
+use offshoot_types::event::{Entry, Event, Origin, Parent, Profile, Spawned, TurnEnd};
 use offshoot_types::id::{
     AgentId, CallId, MessageId, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo,
 };
@@ -74,6 +74,7 @@ pub(crate) fn spawned(origin: Origin, depth: u32) -> Event {
         layer: Layer::of_agent("worker", None),
         inspectable: false,
         terms: offshoot_types::terms::Terms::default(),
+        profile: Profile::default(),
         metadata: None,
     }))
 }
@@ -136,6 +137,7 @@ pub(crate) fn replied(calls: &[&str]) -> Event {
         },
         cost: None,
         stop: StopReason::Calls,
+        timing: None,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Every kind of entry, as a line.
 
-use offshoot_types::event::Parent;
+use offshoot_types::event::{Parent, Profile};
 use offshoot_types::id::{CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Call, Reasoning, StopReason, Usage, UserMessage};
@@ -36,6 +36,7 @@ fn replied(parts: Vec<AssistantPart>) -> Event {
         usage: Usage::default(),
         cost: None,
         stop: StopReason::Calls,
+        timing: None,
     })
 }
 
@@ -48,6 +49,7 @@ fn spawned(origin: Origin) -> Event {
         layer: Layer::default(),
         inspectable: false,
         terms: offshoot_types::terms::Terms::default(),
+        profile: Profile::default(),
         metadata: None,
     }))
 }
@@ -200,6 +202,7 @@ fn calls_are_decided_started_and_finished() {
             rule: None,
         },
         grant: None,
+        reason: None,
     };
     check(decided, "decided    c1 denied by agent reader");
     let started = Event::CallStarted {

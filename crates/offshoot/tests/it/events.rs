@@ -51,9 +51,9 @@ fn every_event_of_a_child_names_it_and_no_event_of_the_root_does() {
         let of_child = data.get("parentToolCallId").is_some()
             || data.get("source").is_some()
             || event["type"].as_str().unwrap().starts_with("subagent.");
-        assert_eq!(event.get("agentId").is_some(), of_child, "{event}");
-        if let Some(agent) = event.get("agentId") {
-            assert!(children.contains(&agent.as_str().unwrap()), "{event}");
+        match event.get("agentId") {
+            Some(agent) => assert!(children.contains(&agent.as_str().unwrap()), "{event}"),
+            None => assert!(!of_child, "{event}"),
         }
     }
     assert_eq!(children.len(), 3);
@@ -115,8 +115,98 @@ fn going_on_tells_only_what_is_new() {
         .filter(|event| event.get("ephemeral").is_none())
         .count();
     let args = ["run", "--json", "--session", "family", "again"];
-    let more = stage.offshoot(args).succeeded().events();
+    let mut more = stage.offshoot(args).succeeded().events();
+    more.retain(|event| event.get("ephemeral").is_none());
     assert_eq!(more[0]["type"], "user.message");
     assert_eq!(more[0]["data"]["content"], "again");
     assert_eq!(more[0]["parentId"], stage.show("family")[stored - 1]["id"]);
+}
+
+/// Type and agent of each stored event of a capture or of ours that both sides tell.
+fn told(events: &[Value]) -> Vec<String> {
+    // A question depends on who is there to ask, the rest is of clients, hooks and the connection.
+    let elsewhere = [
+        "permission.",
+        "external_tool.",
+        "hook.",
+        "system.message",
+        "session.shutdown",
+    ];
+    let births = [
+        "subagent.selected",
+        "subagent.configured",
+        "session.model_change",
+    ];
+    let mut agents: Vec<&str> = Vec::new();
+    let mut told = Vec::new();
+    for event in events {
+        let kind = event["type"].as_str().unwrap();
+        let left_out = elsewhere.iter().any(|head| kind.starts_with(head));
+        if event.get("ephemeral").is_some() || left_out {
+            continue;
+        }
+        let id = event["agentId"].as_str().unwrap_or_default();
+        let place = agents.iter().position(|known| *known == id);
+        let place = place.unwrap_or_else(|| {
+            agents.push(id);
+            agents.len() - 1
+        });
+        // Three events of one birth come in any order there.
+        let kind = if births.contains(&kind) {
+            "birth"
+        } else {
+            kind
+        };
+        told.push(format!("{kind} of {place}"));
+    }
+    told
+}
+
+#[test]
+fn r5_a_run_tells_a_nested_child_in_the_captured_order() {
+    let script = r#"
+agents:
+  - {name: lead, mode: primary, prompt: You lead., tools: [task]}
+  - {name: outer, mode: subagent, description: Passes on., prompt: You pass it on., tools: [task]}
+  - {name: inner, mode: subagent, prompt: You look., tools: [read]}
+replies:
+  - agent: lead
+    after_tools: false
+    say: spawning
+    call: [{tool: task, arguments: {subagent_type: outer, prompt: ask}}]
+  - agent: outer
+    after_tools: false
+    say: nest
+    call: [{tool: task, arguments: {subagent_type: inner, prompt: look}}]
+  - agent: inner
+    after_tools: false
+    say: in
+    call: [{tool: read, arguments: {path: script.yaml}}]
+  - {say: done}
+"#;
+    let stage = Stage::new(script);
+    let args = [
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--agent",
+        "lead",
+        "--json",
+        "go",
+    ];
+    let events = stage.offshoot(args).succeeded().events();
+    let capture = include_str!("../golden/copilot/nested.jsonl");
+    let captured: Vec<Value> = capture
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(told(&events), told(&captured));
+    // What only the log can know of it is there.
+    let outer = &of_type(&events, "subagent.started")[0]["data"];
+    assert_eq!(outer["agentDescription"], "Passes on.");
+    let selected = &of_type(&events, "subagent.selected")[0]["data"];
+    assert_eq!(selected["tools"], serde_json::json!(["task"]));
+    for usage in of_type(&events, "assistant.usage") {
+        assert!(usage["data"]["duration"].is_u64(), "{usage}");
+    }
 }

@@ -134,7 +134,7 @@ fn a_child_that_another_process_runs_can_be_cancelled_and_its_parent_goes_on() {
     let (done, events) = run.wait();
     done.succeeded();
     let told = &of_type(&events, "tool.execution_complete")[0]["data"];
-    assert_eq!(told["error"]["code"], "child_failed", "{told}");
+    assert_eq!(told["error"]["kind"], "child_failed", "{told}");
 }
 
 #[test]

@@ -39,9 +39,9 @@ fn wrong_arguments_are_told_to_the_model() {
     let args = ["run", "--model", "scripted/script.yaml", "--json", "go"];
     let events = stage.offshoot(args).succeeded().events();
     let results = results(&events);
-    let check = |call: &str, code: &str, about: &str| {
+    let check = |call: &str, kind: &str, about: &str| {
         let error = &results[call]["error"];
-        assert_eq!(error["code"], code, "{call}: {error}");
+        assert_eq!(error["kind"], kind, "{call}: {error}");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(about), "{call}: {message}");
     };
@@ -75,7 +75,7 @@ fn of_five_hundred_children_as_many_start_as_may_and_the_rest_are_told() {
         .values()
         .partition(|result| result["success"] == true);
     assert_eq!((granted.len(), told.len()), (256, 244));
-    assert!(told.iter().all(|result| result["error"]["code"] == "caps"));
+    assert!(told.iter().all(|result| result["error"]["kind"] == "caps"));
     assert_eq!(of_type(&events, "subagent.started").len(), 256);
     assert_eq!(of_type(&events, "subagent.completed").len(), 256);
     assert_eq!(of_type(&events, "session.idle").len(), 1);

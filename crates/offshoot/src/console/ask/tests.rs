@@ -1,6 +1,6 @@
 //! What is asked, in windows of many sizes.
 
-use offshoot_types::event::{Origin, Spawned};
+use offshoot_types::event::{Origin, Profile, Spawned};
 use offshoot_types::id::{Pos, Seq, Timestamp, TreeId};
 use offshoot_types::permission::{Action, Decision, Layer};
 
@@ -37,6 +37,7 @@ fn asked(command: &str) -> Open {
         layer: Layer::default(),
         inspectable: false,
         terms: offshoot_types::terms::Terms::default(),
+        profile: Profile::default(),
         metadata: None,
     };
     tree.apply(&entry(Event::Spawned(Box::new(spawned))))
