@@ -15,7 +15,6 @@ use offshoot_types::manifest::Context;
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
-use offshoot_types::terms::Terms;
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
@@ -27,6 +26,7 @@ use crate::inherit::Shared;
 use crate::limits::Limits;
 use crate::next::{self, Next};
 use crate::node::{Node, Ordered};
+use crate::role::own_chain;
 use crate::sabotage::{Bug, planted};
 use crate::scratch::Scratch;
 use crate::settle;
@@ -428,28 +428,6 @@ pub(crate) struct Snapshot {
 }
 
 impl State {
-    /// Returns an agent and, as far as it sees their conversations, those above it.
-    pub(crate) fn lineage(&self, id: &AgentId) -> Vec<Kin> {
-        let mut lineage = Vec::new();
-        for id in self.tree.path(id) {
-            let Some(agent) = self.tree.agent(id) else {
-                break;
-            };
-            // How much it sees was settled at its birth.
-            let context = agent.spawned.terms.context;
-            lineage.push(Kin {
-                definition: agent.definition().to_owned(),
-                model: agent.model().to_owned(),
-                is_root: agent.spawned.depth == 0,
-                context,
-            });
-            if context == Context::Fresh {
-                break;
-            }
-        }
-        lineage
-    }
-
     /// Finds what the process knows of an agent.
     pub(crate) fn node(&self, id: &AgentId) -> Option<&Node> {
         self.nodes.get(id)
@@ -739,7 +717,12 @@ impl State {
         }
         let above = permissions;
         let above_read_only = read_only;
-        let permissions = own_chain(&above, &spawned.layer, &spawned.terms, &spawned.definition);
+        let permissions = own_chain(
+            &above,
+            &spawned.layer,
+            spawned.terms.read_only,
+            &spawned.definition,
+        );
         read_only |= spawned.terms.read_only;
         let node = Node {
             permissions,
@@ -762,18 +745,6 @@ impl State {
         self.nodes.insert(id.clone(), node);
     }
 
-    /// Holds an agent to what it has become.
-    fn change_role(&mut self, id: &AgentId) {
-        let Some(agent) = self.tree.agent(id) else {
-            return;
-        };
-        if let Some(node) = self.nodes.get_mut(id) {
-            let terms = agent.terms();
-            node.permissions = own_chain(&node.above, agent.layer(), terms, agent.definition());
-            node.read_only = node.above_read_only || terms.read_only;
-        }
-    }
-
     /// Gives a new run of an agent a token of its own; a stopped one stays stopped.
     pub(crate) fn renew_token(&mut self, id: &AgentId) {
         let above = self
@@ -790,14 +761,5 @@ impl State {
                 .map_or_else(CancellationToken::new, |token| token.child_token());
             node.cancelled_by = None;
         }
-    }
-}
-
-/// Returns the chain of an agent: that above it, its own layer, and what holds it to reading.
-fn own_chain(above: &Permissions, layer: &Layer, terms: &Terms, definition: &str) -> Permissions {
-    let own = above.narrow(layer.clone());
-    match terms.read_only {
-        true => own.narrow(Layer::read_only(definition)),
-        false => own,
     }
 }

@@ -12,15 +12,17 @@ use futures_core::future::BoxFuture;
 use offshoot_types::command::{Command, Order, Prompt};
 use offshoot_types::event::Role;
 use offshoot_types::hook::About;
-use offshoot_types::id::{CommandId, MessageId};
+use offshoot_types::id::{AgentId, CommandId, MessageId};
 use offshoot_types::json::RawJson;
+use offshoot_types::manifest::Context;
 use offshoot_types::message::{Author, UserMessage};
 use offshoot_types::outcome::Outcome;
-use offshoot_types::permission::{Layer, Need};
+use offshoot_types::permission::{Layer, Need, Permissions};
 use offshoot_types::tool::{Effect, Place, Reach, Tool, ToolSpec, Work};
 use serde::Deserialize;
 
 use crate::agent::Agent;
+use crate::board::{Kin, State};
 use crate::node::Ordered;
 use crate::scope;
 
@@ -128,6 +130,57 @@ impl Agent {
             },
             reply: None,
         });
+    }
+}
+
+impl State {
+    /// Returns an agent and, as far as it sees their conversations, those above it.
+    pub(crate) fn lineage(&self, id: &AgentId) -> Vec<Kin> {
+        let mut lineage = Vec::new();
+        for id in self.tree.path(id) {
+            let Some(agent) = self.tree.agent(id) else {
+                break;
+            };
+            // How much it sees was settled at its birth.
+            let context = agent.spawned.terms.context;
+            lineage.push(Kin {
+                definition: agent.definition().to_owned(),
+                model: agent.model().to_owned(),
+                is_root: agent.spawned.depth == 0,
+                context,
+            });
+            if context == Context::Fresh {
+                break;
+            }
+        }
+        lineage
+    }
+
+    /// Holds an agent to what it has become.
+    pub(crate) fn change_role(&mut self, id: &AgentId) {
+        let Some(agent) = self.tree.agent(id) else {
+            return;
+        };
+        let (layer, definition) = (agent.layer().clone(), agent.definition().to_owned());
+        let read_only = agent.terms().read_only;
+        if let Some(node) = self.node_mut(id) {
+            node.permissions = own_chain(&node.above, &layer, read_only, &definition);
+            node.read_only = node.above_read_only || read_only;
+        }
+    }
+}
+
+/// Returns the chain of an agent: that above it, its own layer, and what holds it to reading.
+pub(crate) fn own_chain(
+    above: &Permissions,
+    layer: &Layer,
+    read_only: bool,
+    definition: &str,
+) -> Permissions {
+    let own = above.narrow(layer.clone());
+    match read_only {
+        true => own.narrow(Layer::read_only(definition)),
+        false => own,
     }
 }
 

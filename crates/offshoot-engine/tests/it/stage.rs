@@ -3,17 +3,14 @@
 //! Nothing here sleeps: a line may wait at a gate that the test opens, and the
 //! test waits for entries of the log.
 
-use std::collections::{BTreeMap, VecDeque};
+mod script;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use futures_core::future::BoxFuture;
-use futures_core::stream::BoxStream;
-use futures_util::StreamExt;
 use offshoot_engine::{Activity, Answer, Asks, Limits, Parts, Query, Runtime, Update};
 use offshoot_store::Handle;
-use offshoot_types::cancel::Cancel;
-use offshoot_types::caps::Price;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
@@ -21,10 +18,7 @@ use offshoot_types::hook::{Hook, Hooks};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Timestamp, TreeId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
-use offshoot_types::message::{Arguments, StopReason, Usage};
-use offshoot_types::model::{
-    Chunk, Model, ModelError, ModelErrorKind, Models, Request, RequestMessage,
-};
+use offshoot_types::model::{Request, RequestMessage};
 use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::settlement::Settlement;
@@ -32,252 +26,10 @@ use offshoot_types::sidecar::Sidecars;
 use offshoot_types::store::Store;
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
-use tokio::sync::Semaphore;
 
-/// Something that lines wait at until the test opens it.
-#[derive(Clone)]
-pub(crate) struct Gate(Arc<Semaphore>);
-
-impl Gate {
-    pub(crate) fn shut() -> Self {
-        Self(Arc::new(Semaphore::new(0)))
-    }
-
-    pub(crate) fn open(&self) {
-        self.0.add_permits(1_000);
-    }
-
-    /// Waits until it is open.
-    pub(crate) async fn passed(&self) {
-        self.0.acquire().await.unwrap().forget();
-    }
-}
-
-/// One step of a model.
-#[derive(Clone)]
-pub(crate) struct Line {
-    acts: Vec<Result<Chunk, ModelError>>,
-    gate: Option<Gate>,
-    gate_after: Option<Gate>,
-}
-
-/// Says a text.
-pub(crate) fn say(text: &str) -> Line {
-    Line::of(vec![Ok(Chunk::Text(text.to_owned())), end(StopReason::End)])
-}
-
-/// Fails.
-pub(crate) fn fail(kind: ModelErrorKind) -> Line {
-    Line::of(vec![Err(ModelError::new(kind, "the model is unwell"))])
-}
-
-/// Calls tools.
-pub(crate) fn call(calls: &[(&str, serde_json::Value)]) -> Line {
-    let mut acts: Vec<_> = calls
-        .iter()
-        .map(|(tool, arguments)| {
-            Ok(Chunk::Call {
-                id: String::new(),
-                tool: (*tool).to_owned(),
-                arguments: Arguments::Json(RawJson::of(arguments)),
-            })
-        })
-        .collect();
-    acts.push(end(StopReason::Calls));
-    Line::of(acts)
-}
-
-/// Calls `task` once.
-pub(crate) fn task(agent: &str, prompt: &str) -> Line {
-    call(&[("task", task_arguments(agent, prompt))])
-}
-
-/// Calls `task` once, in the background.
-pub(crate) fn task_in_background(agent: &str, prompt: &str) -> Line {
-    let mut arguments = task_arguments(agent, prompt);
-    arguments["background"] = true.into();
-    call(&[("task", arguments)])
-}
-
-pub(crate) fn task_arguments(agent: &str, prompt: &str) -> serde_json::Value {
-    serde_json::json!({ "subagent_type": agent, "prompt": prompt })
-}
-
-fn end(stop: StopReason) -> Result<Chunk, ModelError> {
-    let usage = Usage {
-        input: 10,
-        output: 2,
-        ..Usage::default()
-    };
-    Ok(Chunk::End { stop, usage })
-}
-
-impl Line {
-    fn of(acts: Vec<Result<Chunk, ModelError>>) -> Self {
-        Self {
-            acts,
-            gate: None,
-            gate_after: None,
-        }
-    }
-
-    /// Reports that it used so many tokens.
-    pub(crate) fn using(mut self, input: u64, output: u64) -> Self {
-        for act in &mut self.acts {
-            if let Ok(Chunk::End { usage, .. }) = act {
-                *usage = Usage {
-                    input,
-                    output,
-                    ..Usage::default()
-                };
-            }
-        }
-        self
-    }
-
-    /// Waits at a gate before the first word.
-    pub(crate) fn behind(mut self, gate: &Gate) -> Self {
-        self.gate = Some(gate.clone());
-        self
-    }
-
-    /// Waits at a gate after the first word.
-    pub(crate) fn stalls_at(mut self, gate: &Gate) -> Self {
-        self.gate_after = Some(gate.clone());
-        self
-    }
-}
-
-/// The lines of every agent, by definition, and what the models were sent.
-#[derive(Clone, Default)]
-pub(crate) struct Script {
-    lines: Arc<Mutex<BTreeMap<String, VecDeque<Line>>>>,
-    requests: Arc<Mutex<Vec<Request>>>,
-    price: Option<Price>,
-    /// What stands for an id that is not known beforehand.
-    names: Arc<Mutex<BTreeMap<String, Option<AgentId>>>>,
-}
-
-impl Script {
-    /// Lets a word in arguments stand for an agent.
-    pub(crate) fn name(&self, word: &str, agent: &AgentId) {
-        let mut names = self.names.lock().unwrap();
-        names.insert(word.to_owned(), Some(agent.clone()));
-    }
-
-    /// Lets a word in arguments stand for the first agent below the root that asks its model.
-    pub(crate) fn name_first_child(&self, word: &str) {
-        self.names.lock().unwrap().insert(word.to_owned(), None);
-    }
-
-    /// Puts ids where words stand for them.
-    fn spell(&self, act: Result<Chunk, ModelError>) -> Result<Chunk, ModelError> {
-        let Ok(Chunk::Call {
-            id,
-            tool,
-            arguments: Arguments::Json(arguments),
-        }) = act
-        else {
-            return act;
-        };
-        let mut text = arguments.as_str().to_owned();
-        for (word, agent) in self.names.lock().unwrap().iter() {
-            if let Some(agent) = agent {
-                text = text.replace(word, agent.as_str());
-            }
-        }
-        let arguments = Arguments::Json(RawJson::parse(text).unwrap());
-        Ok(Chunk::Call {
-            id,
-            tool,
-            arguments,
-        })
-    }
-
-    /// Says what a million tokens cost, in dollars.
-    pub(crate) fn priced(mut self, input: f64, output: f64) -> Self {
-        self.price = Some(Price {
-            input,
-            output,
-            ..Price::default()
-        });
-        self
-    }
-
-    /// Adds the lines of a definition; agents of one definition take turns.
-    pub(crate) fn part(self, definition: &str, lines: impl IntoIterator<Item = Line>) -> Self {
-        let mut parts = self.lines.lock().unwrap();
-        parts
-            .entry(definition.to_owned())
-            .or_default()
-            .extend(lines);
-        drop(parts);
-        self
-    }
-
-    /// Returns what agents of a definition were sent, in order.
-    pub(crate) fn sent(&self, definition: &str) -> Vec<Request> {
-        let requests = self.requests.lock().unwrap();
-        requests
-            .iter()
-            .filter(|request| request.from.definition == definition)
-            .cloned()
-            .collect()
-    }
-}
-
-impl Models for Script {
-    fn find(&self, _name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        Ok(Arc::new(self.clone()))
-    }
-}
-
-impl Model for Script {
-    fn stream(
-        &self,
-        request: Request,
-        _cancel: Cancel,
-    ) -> BoxStream<'static, Result<Chunk, ModelError>> {
-        let line = {
-            let mut lines = self.lines.lock().unwrap();
-            lines
-                .get_mut(&request.from.definition)
-                .and_then(VecDeque::pop_front)
-        };
-        if request.from.depth > 0 {
-            for agent in self.names.lock().unwrap().values_mut() {
-                agent.get_or_insert_with(|| request.from.agent.clone());
-            }
-        }
-        self.requests.lock().unwrap().push(request);
-        let script = self.clone();
-        let Line {
-            acts,
-            gate,
-            gate_after,
-        } = line.unwrap_or_else(|| say("nothing more to say"));
-        let stream =
-            futures_util::stream::iter(acts.into_iter().enumerate()).then(move |(index, act)| {
-                let wait = match index {
-                    0 => gate.clone(),
-                    1 => gate_after.clone(),
-                    _ => None,
-                };
-                let script = script.clone();
-                async move {
-                    if let Some(gate) = wait {
-                        gate.passed().await;
-                    }
-                    script.spell(act)
-                }
-            });
-        stream.boxed()
-    }
-
-    fn price(&self) -> Option<Price> {
-        self.price
-    }
-}
+pub(crate) use self::script::{
+    Gate, Line, Script, call, fail, say, task, task_arguments, task_in_background,
+};
 
 /// A clock that stands still, or goes with that of the test, and ids that count.
 #[derive(Default)]
@@ -389,7 +141,7 @@ impl Stage {
     /// As `with_agents`, but time goes by when the test lets it: for tests whose clock is paused.
     pub(crate) async fn ticking(script: Script, cast: Vec<Manifest>) -> Self {
         let (held, release) = std::sync::mpsc::channel();
-        #[allow(clippy::disallowed_methods, reason = "it ends with the stage")]
+        #[expect(clippy::disallowed_methods, reason = "it ends with the stage")]
         let _held = tokio::task::spawn_blocking(move || release.recv().ok());
         let env = Counter {
             began: Some(tokio::time::Instant::now()),
