@@ -85,9 +85,12 @@ impl<'a> Desk<'a> {
             Effect::Read => None,
         };
         let began = self.agent.parts.env.now();
-        let outcome = self.carry_out(&call, &tool, arguments.clone()).await;
-        if tool.spec().id == PLAN_EXIT && !outcome.is_error() {
-            self.agent.hand_over(&arguments);
+        let mut outcome = self.carry_out(&call, &tool, arguments.clone()).await;
+        if tool.spec().id == PLAN_EXIT
+            && !outcome.is_error()
+            && let Err(refused) = self.agent.hand_over(&arguments, self.cancel).await
+        {
+            outcome = refused;
         }
         let took = self.agent.parts.env.now().get().saturating_sub(began.get());
         drop((turn, slot));

@@ -9,21 +9,21 @@
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use offshoot_types::command::{Command, Order, Prompt};
+use offshoot_types::command::Prompt;
 use offshoot_types::event::Role;
 use offshoot_types::hook::About;
-use offshoot_types::id::{AgentId, CommandId, MessageId};
+use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::Context;
 use offshoot_types::message::{Author, UserMessage};
-use offshoot_types::outcome::Outcome;
+use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Layer, Need, Permissions};
 use offshoot_types::tool::{Effect, Place, Reach, Tool, ToolSpec, Work};
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::board::{Kin, State};
-use crate::node::Ordered;
 use crate::scope;
 
 /// The tool by which a planning agent proposes that its plan be carried out.
@@ -108,28 +108,24 @@ impl Agent {
         })
     }
 
-    /// Has the session go on with the agent that carries plans out.
-    pub(crate) fn hand_over(&self, arguments: &RawJson) {
-        let Ok(Plan { plan }) = arguments.read() else {
-            return;
-        };
-        let id = || self.parts.env.new_id();
-        let order = Order::Prompt(Prompt {
-            message: MessageId::new(id()),
+    /// Has the session go on with the agent that carries plans out; returns why not, if not.
+    pub(crate) async fn hand_over(
+        &self,
+        arguments: &RawJson,
+        cancel: &CancellationToken,
+    ) -> Result<(), Outcome> {
+        let Plan { plan } = arguments.read().map_err(|error| {
+            let text = format!("the arguments of {PLAN_EXIT}: {error}");
+            Outcome::error(ErrorKind::InvalidInput, text)
+        })?;
+        let prompt = Prompt {
+            message: MessageId::new(self.parts.env.new_id()),
             text: format!("The plan was approved. Carry it out:\n\n{plan}"),
             from: Author::Host,
             agent: Some(BUILDER.to_owned()),
             metadata: None,
-        });
-        self.board.errand(Ordered {
-            command: Command {
-                id: CommandId::new(id()),
-                tree: self.board.tree.clone(),
-                agent: self.id.clone(),
-                order,
-            },
-            reply: None,
-        });
+        };
+        self.send(self.id.clone(), prompt, cancel).await
     }
 }
 

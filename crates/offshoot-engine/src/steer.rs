@@ -376,18 +376,35 @@ impl Agent {
     }
 
     async fn say_to(&self, target: AgentId, text: String, cancel: &CancellationToken) -> Outcome {
+        let prompt = Prompt {
+            message: MessageId::new(self.parts.env.new_id()),
+            text,
+            from: Author::Parent,
+            agent: None,
+            metadata: None,
+        };
+        match self.send(target.clone(), prompt, cancel).await {
+            Ok(()) => {
+                let data = json!({ "session_id": target, "delivered": true });
+                Outcome::output(RawJson::of(&data))
+            }
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// Has the session put a message into an agent's queue; returns when it is there.
+    pub(crate) async fn send(
+        &self,
+        target: AgentId,
+        prompt: Prompt,
+        cancel: &CancellationToken,
+    ) -> Result<(), Outcome> {
         let (reply, receipt) = oneshot::channel();
         let command = Command {
             id: CommandId::new(self.parts.env.new_id()),
             tree: self.board.tree.clone(),
             agent: target.clone(),
-            order: Order::Prompt(Prompt {
-                message: MessageId::new(self.parts.env.new_id()),
-                text,
-                from: Author::Parent,
-                agent: None,
-                metadata: None,
-            }),
+            order: Order::Prompt(prompt),
         };
         self.board.errand(Ordered {
             command,
@@ -395,19 +412,20 @@ impl Agent {
         });
         let receipt = tokio::select! {
             biased;
-            () = cancel.cancelled() => return cancelled().0,
+            () = cancel.cancelled() => return Err(cancelled().0),
             receipt = receipt => receipt,
         };
         match receipt {
-            Ok(Receipt::Prompted) => Outcome::output(RawJson::of(
-                &json!({ "session_id": target, "delivered": true }),
-            )),
-            Ok(other) => {
-                let text = format!("{target} did not take it: {other:?}");
-                Outcome::error(ErrorKind::Failed, text)
+            Ok(Receipt::Prompted) => Ok(()),
+            Ok(Receipt::NoEffect { why }) => {
+                let text = format!("{target} did not take it: {why}");
+                Err(Outcome::error(ErrorKind::Failed, text))
             }
-            // The session is going; nobody knows what becomes of it.
-            Err(_) => Outcome::error(ErrorKind::Interrupted, "the session is being closed"),
+            // Nobody else answers a message, unless the session is going.
+            Ok(_) | Err(_) => {
+                let text = "the session is being closed";
+                Err(Outcome::error(ErrorKind::Interrupted, text))
+            }
         }
     }
 
