@@ -156,6 +156,7 @@ pub(crate) fn request(
         choice: grant.choice(),
         messages,
         temperature: prefix.manifest.temperature,
+        effort: prefix.manifest.effort,
         max_output_tokens: grant.max_output.or(prefix.manifest.max_output_tokens),
     }
 }

@@ -72,6 +72,7 @@ fn request() -> Request {
         choice: ToolChoice::Auto,
         messages: vec![RequestMessage::User("x".to_owned())],
         temperature: None,
+        effort: None,
         max_output_tokens: None,
     }
 }

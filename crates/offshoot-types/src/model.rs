@@ -14,6 +14,7 @@ use crate::cancel::Cancel;
 use crate::caps::Price;
 use crate::id::{AgentId, CallId};
 use crate::json::RawJson;
+use crate::manifest::Effort;
 use crate::message::{Arguments, AssistantPart, StopReason, Usage};
 use crate::tool::ToolSpec;
 
@@ -57,6 +58,8 @@ pub struct Request {
     pub messages: Vec<RequestMessage>,
     /// Sampling temperature, if the manifest sets one.
     pub temperature: Option<f64>,
+    /// How hard to think, if the manifest says.
+    pub effort: Option<Effort>,
     /// Cap of this step's output, if the manifest sets one.
     pub max_output_tokens: Option<u32>,
 }

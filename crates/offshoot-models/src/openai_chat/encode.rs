@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use offshoot_types::json::RawJson;
+use offshoot_types::manifest::Effort;
 use offshoot_types::message::{Arguments, AssistantPart};
 use offshoot_types::model::{CallOutcome, Request, RequestMessage, ToolChoice};
 use offshoot_types::tool::ToolSpec;
@@ -36,6 +37,7 @@ pub(super) fn body(
             include_usage: true,
         },
         temperature: request.temperature,
+        reasoning_effort: request.effort,
         max_tokens: cap(CapField::MaxTokens),
         max_completion_tokens: cap(CapField::MaxCompletionTokens),
         tools,
@@ -53,6 +55,8 @@ struct Body<'a> {
     stream_options: StreamOptions,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<Effort>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]

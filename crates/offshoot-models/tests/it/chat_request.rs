@@ -77,13 +77,14 @@ fn conversation() -> Request {
             RequestMessage::Outcomes(vec![outcome("c", "")]),
         ],
         temperature: Some(0.2),
+        effort: Some(offshoot_types::manifest::Effort::High),
         max_output_tokens: Some(500),
         ..ask("")
     }
 }
 
 const CONVERSATION: &str = concat!(
-    r#"{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0.2,"max_tokens":500,"#,
+    r#"{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0.2,"reasoning_effort":"high","max_tokens":500,"#,
     r#""tools":[{"type":"function","function":{"name":"read","description":"Reads a file.","#,
     r#""parameters":{"type":"object", "properties":{"path":{"type":"string"}}}}}],"#,
     r#""messages":[{"role":"system","content":"You are \"brief\"."},"#,

@@ -199,6 +199,7 @@ fn a_step_that_may_not_call_hands_back_what_there_is() {
         choice: ToolChoice::None,
         messages: run.messages,
         temperature: None,
+        effort: None,
         max_output_tokens: None,
     };
     let (parts, calls) = step(request);

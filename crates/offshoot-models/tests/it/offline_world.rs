@@ -291,6 +291,7 @@ pub(crate) fn drive(
             choice: ToolChoice::Auto,
             messages: run.messages.clone(),
             temperature: None,
+            effort: None,
             max_output_tokens: None,
         };
         let (parts, calls) = step(request);

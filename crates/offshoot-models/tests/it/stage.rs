@@ -35,6 +35,7 @@ pub(crate) fn ask(prompt: &str) -> Request {
         choice: ToolChoice::Auto,
         messages: vec![RequestMessage::User(prompt.into())],
         temperature: None,
+        effort: None,
         max_output_tokens: None,
     }
 }

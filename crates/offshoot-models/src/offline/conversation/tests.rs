@@ -52,6 +52,7 @@ fn request(messages: Vec<RequestMessage>) -> Request {
         choice: ToolChoice::Auto,
         messages,
         temperature: None,
+        effort: None,
         max_output_tokens: None,
     }
 }
