@@ -33,10 +33,15 @@ use tokio::sync::Semaphore;
 
 const SIZES: [usize; 6] = [1, 10, 50, 200, 1_000, 10_000];
 
-/// A model that fans out as its prompt says and answers at once, or when the gate lets it.
+/// How long the model of the sleepers thinks.
+const THINKS: Duration = Duration::from_millis(200);
+
+/// A model that fans out as its prompt says and answers at once, or when the gate lets it, or after a
+/// while.
 #[derive(Clone)]
 struct Instant {
     gate: Arc<Semaphore>,
+    thinks: Duration,
 }
 
 impl Models for Instant {
@@ -84,9 +89,13 @@ impl Model for Instant {
             usage: Usage::default(),
         });
         let (gate, child) = (self.gate.clone(), request.from.depth > 0);
+        let thinks = self.thinks;
         let wait = async move {
             if child {
                 drop(gate.acquire().await);
+                if !thinks.is_zero() {
+                    tokio::time::sleep(thinks).await;
+                }
             }
             futures_util::stream::iter(chunks.into_iter().map(Ok))
         };
@@ -112,13 +121,20 @@ impl Env for Clock {
 }
 
 fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
+    thinking(folder, gate, Duration::ZERO)
+}
+
+fn thinking(folder: &Path, gate: &Arc<Semaphore>, thinks: Duration) -> Runtime {
     let mut registry = Registry::default();
     registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
     registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
     Runtime::new(Parts {
         hooks: offshoot_types::hook::Hooks::default(),
         store: Arc::new(Handle::open(folder).expect("open the store")),
-        models: Arc::new(Instant { gate: gate.clone() }),
+        models: Arc::new(Instant {
+            gate: gate.clone(),
+            thinks,
+        }),
         tools: Toolbox::default(),
         registry,
         env: Arc::new(Clock),
@@ -222,6 +238,40 @@ fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// Prints how long children take whose model thinks, beside as many plain tasks that sleep as long.
+#[expect(clippy::print_stdout, reason = "a benchmark prints")]
+fn sleepers() {
+    let tokio = threads();
+    let children = 200;
+    let folder = tempfile::tempdir().expect("make a folder");
+    let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    tokio.block_on(async {
+        let runtime = thinking(folder.path(), &gate, THINKS);
+        fan_out(&runtime, &children.to_string()).await;
+        for _ in 0..9 {
+            let began = tokio::time::Instant::now();
+            let naps = (0..children).map(|_| tokio::time::sleep(THINKS));
+            futures_util::future::join_all(naps).await;
+            bare.push(began.elapsed());
+            let began = tokio::time::Instant::now();
+            fan_out(&runtime, &children.to_string()).await;
+            ours.push(began.elapsed());
+        }
+        runtime.shutdown(Ending::Now).await;
+    });
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        times[times.len() / 2].as_secs_f64() * 1e3
+    };
+    let (ours, bare) = (median(&mut ours), median(&mut bare));
+    println!(
+        "{children:>6} children of a model that thinks {} ms: {ours:.0} ms, plain tasks {bare:.0} ms, ratio {:.2}",
+        THINKS.as_millis(),
+        ours / bare
+    );
+}
+
 /// Prints processor time per child, and memory per live child.
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
 fn beside() {
@@ -319,6 +369,7 @@ fn main() {
         .all(|argument| argument == "--bench")
     {
         beside();
+        sleepers();
     }
     let mut criterion = Criterion::default().configure_from_args();
     bench(&mut criterion);
