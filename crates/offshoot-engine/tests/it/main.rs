@@ -15,6 +15,7 @@ mod context;
 mod inherit;
 mod limits;
 mod permissions;
+mod pilotdeck;
 mod report;
 mod restart;
 mod role;
