@@ -43,6 +43,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         mut session,
         mut goes_on,
         mut cwd,
+        most,
     } = args;
     loop {
         let ask = Ask {
@@ -50,6 +51,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             session: session.as_deref(),
             goes_on,
             cwd: cwd.as_deref(),
+            most,
         };
         let host = Host::of(&settings).asking(consent, true);
         let Opened {

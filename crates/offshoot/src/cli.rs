@@ -3,11 +3,15 @@
 //! Only its shape and its help: what is wrong with a value beyond its type is
 //! judged where the value is used.
 
+mod most;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use most::Most;
 
 use crate::config::{Color, Layer, Level, Source, Sourced};
 
@@ -68,6 +72,7 @@ pub(crate) enum Command {
 Examples:
   offshoot run \"What is this repository about?\"
   offshoot run --model openai-chat/gpt-5 --agent build \"Fix the failing test\"
+  offshoot run --max-time 10m --max-tokens 200000 \"Fix the failing test\"
   offshoot run --continue \"And the other one?\"
   offshoot run --session 1f2e3d4c --json - < prompt.txt")]
     Run(Run),
@@ -150,6 +155,8 @@ pub(crate) struct Run {
     /// The folder to work in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) most: Most,
 }
 
 #[derive(Debug, Args)]
@@ -167,6 +174,8 @@ pub(crate) struct Chat {
     /// The folder to work in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) most: Most,
 }
 
 /// Who is asked, wherever a session is opened.

@@ -7,6 +7,7 @@
 mod file;
 mod find;
 mod layer;
+mod limit;
 mod page;
 mod source;
 #[cfg(test)]
@@ -24,8 +25,9 @@ use crate::env::Surroundings;
 use crate::exit::Stop;
 use crate::terminal;
 use file::Owner;
+use limit::Limit;
 
-pub(crate) use layer::{Color, Layer, Level, Limit};
+pub(crate) use layer::{Color, Layer, Level};
 pub(crate) use source::{Source, Sourced};
 pub(crate) use variables::Key;
 
@@ -58,7 +60,8 @@ pub(crate) struct Settings {
     pub(crate) style: Style,
     /// Whether it can do nothing but take line after line.
     pub(crate) dumb: bool,
-    limits: BTreeMap<Limit, Sourced<u32>>,
+    /// Each in the unit of its limit.
+    limits: BTreeMap<Limit, Sourced<u64>>,
 }
 
 /// How the server of `openai-chat` models is reached.
@@ -141,13 +144,7 @@ impl Settings {
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         for (limit, Sourced { value, .. }) in &self.limits {
-            match limit {
-                Limit::Depth => limits.depth = *value,
-                Limit::Descendants => limits.descendants = *value as usize,
-                Limit::Slots => limits.slots = *value as usize,
-                Limit::Steps => limits.spawned.steps = Some(*value),
-                Limit::Wakes => limits.wakes = *value,
-            }
+            limit.set(&mut limits, *value);
         }
         limits
     }
@@ -177,7 +174,7 @@ impl Settings {
         }
         for (limit, number) in &self.limits {
             let name = format!("limits.{}", limit.name());
-            add(&name, number.value.to_string(), &number.source);
+            add(&name, limit.shown(number.value), &number.source);
         }
         let OpenAiChat {
             base_url,
@@ -230,25 +227,17 @@ fn lowers_only(project: &Layer, user: &Layer) -> Result<(), Stop> {
     let usual = Limits::default();
     for (limit, asked) in &project.limits {
         let (most, from) = match user.limits.get(limit) {
-            Some(own) => (own.value as usize, own.source.to_string()),
-            None => {
-                let most = match limit {
-                    Limit::Depth => usual.depth as usize,
-                    Limit::Descendants => usual.descendants,
-                    Limit::Slots => usual.slots,
-                    Limit::Steps => usual.spawned.steps.unwrap_or_default() as usize,
-                    Limit::Wakes => usual.wakes as usize,
-                };
-                (most, Source::Default.to_string())
-            }
+            Some(own) => (Some(own.value), &own.source),
+            None => (limit.of(&usual), &Source::Default),
         };
-        if asked.value as usize > most {
+        if let Some(most) = most.filter(|most| asked.value > *most) {
             return Err(Stop::usage(format!(
-                "`limits.{}` in {} is {}, and more than {most}, which is {from}; a project can \
-                 lower limits, and only your own config file can raise them",
+                "`limits.{}` in {} is {}, and more than {}, which is {from}; a project can lower \
+                 limits, and only your own config file can raise them",
                 limit.name(),
                 asked.source,
-                asked.value,
+                limit.shown(asked.value),
+                limit.shown(most),
             )));
         }
     }

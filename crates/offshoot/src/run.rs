@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use offshoot_agents::Catalogue;
 use offshoot_engine::{CommandError, Runtime};
+use offshoot_types::caps::Caps;
 use offshoot_types::command::{Command, Opening, Order};
 use offshoot_types::env::Env;
 use offshoot_types::event::Origin;
@@ -17,7 +18,7 @@ use offshoot_types::id::{AgentId, CommandId, TreeId};
 use offshoot_types::store::{Store, StoreErrorKind};
 
 use crate::assemble::{self, Host, Models};
-use crate::cli::{Choice, Run};
+use crate::cli::{Choice, Most, Run};
 use crate::config::{Settings, Sourced};
 use crate::drive::{self, Elsewhere, Errand, Outcome};
 use crate::env::System;
@@ -40,6 +41,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) session: Option<&'a str>,
     pub(crate) goes_on: bool,
     pub(crate) cwd: Option<&'a Path>,
+    pub(crate) most: Most,
 }
 
 /// A session that is there, and the runtime that runs it.
@@ -65,6 +67,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session: args.session.as_deref(),
         goes_on: args.goes_on,
         cwd: args.cwd.as_deref(),
+        most: args.most,
     };
     if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
@@ -144,8 +147,9 @@ pub(crate) async fn open(
             let new = New {
                 id: id.clone(),
                 model: model.clone(),
-                agent,
+                agent: agent.value,
                 workspace,
+                caps: ask.most.caps(),
             };
             let session = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
@@ -176,11 +180,11 @@ fn agent(
     }
     let Sourced { value, source } = asked;
     definitions::check(agents, value).map_err(|stop| stop.coming_from(source))?;
-    let own = agents.get(value).map(|agent| agent.manifest.name.clone());
-    Ok(Sourced::new(
-        own.unwrap_or_else(|| value.clone()),
-        source.clone(),
-    ))
+    let own = agents.get(value).map(|agent| &agent.manifest);
+    match own.filter(|manifest| manifest.mode.user_may_start()) {
+        Some(manifest) => Ok(Sourced::new(manifest.name.clone(), source.clone())),
+        None => Err(definitions::unknown(agents, value).coming_from(source)),
+    }
 }
 
 /// Finds the session to continue; `None` if one has to be opened.
@@ -228,6 +232,10 @@ fn unknown(id: &str) -> Stop {
 /// Refuses what would change a session.
 fn keeps(session: &Session, args: &Ask<'_>) -> Result<(), Stop> {
     let id = &session.id;
+    if let Some(flag) = args.most.given() {
+        let text = format!("session {id} keeps its limits; leave out {flag}");
+        return Err(Stop::usage(text));
+    }
     let Some(root) = session.tree.agent(id.root()) else {
         return Ok(());
     };
@@ -250,8 +258,9 @@ fn keeps(session: &Session, args: &Ask<'_>) -> Result<(), Stop> {
 struct New {
     id: AgentId,
     model: String,
-    agent: Sourced<String>,
+    agent: String,
     workspace: String,
+    caps: Caps,
 }
 
 impl New {
@@ -259,11 +268,11 @@ impl New {
     async fn open(self, runtime: &Runtime, store: &Arc<dyn Store>) -> Result<Session, Stop> {
         let tree = TreeId::of(self.id.clone());
         let opening = Opening {
-            definition: self.agent.value,
+            definition: self.agent,
             model: self.model,
             workspace: self.workspace,
             date: clock::date(System.now()),
-            caps: offshoot_types::caps::Caps::default(),
+            caps: self.caps,
             metadata: None,
             prompt: None,
         };
@@ -282,7 +291,7 @@ impl New {
             }
             Err(error) => match lookup::session(store.as_ref(), &tree).await? {
                 Some(session) => Ok(session),
-                None => Err(Stop::from(error).coming_from(&self.agent.source)),
+                None => Err(error.into()),
             },
         }
     }

@@ -32,17 +32,16 @@ pub(super) fn show(
     let Some(agent) = catalogue.get(name) else {
         return Err(unknown(catalogue, name));
     };
-    let spawned = limits.spawned;
     if let Some(path) = agent.origin.path() {
         definitions::warn_of(catalogue, path);
     }
     let aliases: Vec<&str> = catalogue.aliases(&agent.manifest.name).collect();
     let mut stdout = Stdout::default();
     if json {
-        stdout.line(&object(agent, &aliases, spawned)?.to_string())?;
+        stdout.line(&object(agent, &aliases, limits)?.to_string())?;
         return Ok(());
     }
-    for (key, value) in lines(agent, &aliases, &spawned) {
+    for (key, value) in lines(agent, &aliases, limits) {
         let mut key = key;
         for line in value.lines() {
             stdout.line(&format!("{key:<KEYS$}{}", render::harmless(line)))?;
@@ -65,7 +64,8 @@ fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
 }
 
 /// Returns every key with what holds.
-fn lines(agent: &Definition, aliases: &[&str], spawned: &Caps) -> Vec<(&'static str, String)> {
+fn lines(agent: &Definition, aliases: &[&str], host: &Limits) -> Vec<(&'static str, String)> {
+    let usual = (host.spawned, host.root);
     let Manifest {
         name,
         mode,
@@ -112,11 +112,17 @@ fn lines(agent: &Definition, aliases: &[&str], spawned: &Caps) -> Vec<(&'static 
         ("read_only", read_only.to_string()),
         ("context", context.to_string()),
         ("spawns", spawned_by(spawns.as_deref())),
-        ("max_turns", limit(limits.steps, spawned.steps, *mode)),
-        ("max_time", limit(limits.time, spawned.time, *mode)),
-        ("max_stall", limit(limits.stall, spawned.stall, *mode)),
-        ("max_total_tokens", or(limits.tokens, "no limit")),
-        ("max_cost_usd", or(limits.cost, "no limit")),
+        ("max_turns", limit(limits, usual, |caps| caps.steps, *mode)),
+        ("max_time", limit(limits, usual, |caps| caps.time, *mode)),
+        ("max_stall", limit(limits, usual, |caps| caps.stall, *mode)),
+        (
+            "max_total_tokens",
+            limit(limits, usual, |caps| caps.tokens, *mode),
+        ),
+        (
+            "max_cost_usd",
+            limit(limits, usual, |caps| caps.cost, *mode),
+        ),
         (
             "max_descendants",
             or(limits.descendants, "no limit but the session's"),
@@ -204,16 +210,24 @@ fn spawned_by(spawns: Option<&[String]>) -> String {
     }
 }
 
-/// Says what a limit is that roots do not have by themselves.
-fn limit<T: Display>(written: Option<T>, spawned: Option<T>, mode: Mode) -> String {
-    if let Some(written) = written {
+/// Says what a limit is: the agent's own, or what the host says of spawned agents and of roots.
+fn limit<T: Display + PartialEq>(
+    own: &Caps,
+    (spawned, root): (Caps, Caps),
+    of: impl Fn(&Caps) -> Option<T>,
+    mode: Mode,
+) -> String {
+    if let Some(written) = of(own) {
         return written.to_string();
     }
-    let spawned = or(spawned, "no limit");
+    let (spawned, root) = (of(&spawned), of(&root));
+    let same = spawned == root;
+    let [spawned, root] = [spawned, root].map(|cap| or(cap, "no limit"));
     match mode {
-        Mode::Primary => "no limit".to_owned(),
+        Mode::Primary => root,
         Mode::Subagent => spawned,
-        Mode::All => format!("{spawned} if an agent starts it, no limit if a person does"),
+        Mode::All if same => root,
+        Mode::All => format!("{spawned} if an agent starts it, {root} if a person does"),
     }
 }
 
@@ -225,7 +239,7 @@ fn or<T: Display>(value: Option<T>, otherwise: &str) -> String {
 
 /// Returns an agent for programs: the keys of its author, `null` where nothing is said, and what
 /// holds.
-fn object(agent: &Definition, aliases: &[&str], spawned: Caps) -> Result<Value, Stop> {
+fn object(agent: &Definition, aliases: &[&str], host: &Limits) -> Result<Value, Stop> {
     let keys = [
         "model",
         "effort",
@@ -252,7 +266,7 @@ fn object(agent: &Definition, aliases: &[&str], spawned: Caps) -> Result<Value, 
         "replaces": replaces,
         "aliases": aliases,
         "helper": is_helper(agent),
-        "limits": { "spawned": caps(&own.or(spawned)), "root": caps(&own) },
+        "limits": { "spawned": caps(&own.or(host.spawned)), "root": caps(&own.or(host.root)) },
     });
     if let Value::Object(more) = more {
         object.extend(more);

@@ -11,11 +11,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use offshoot_types::caps::{Money, Span};
 use offshoot_types::suggest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::layer::{Layer, Limit};
+use super::layer::Layer;
+use super::limit::{Kind, Limit};
 use super::page::Page;
 use super::source::{Source, Sourced};
 use crate::exit::Stop;
@@ -24,7 +26,7 @@ use crate::exit::Stop;
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Every key there is.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 21] = [
     "model",
     "agent",
     "data_dir",
@@ -36,12 +38,20 @@ const KEYS: [&str; 13] = [
     "limits.slots",
     "limits.steps",
     "limits.wakes",
+    "limits.time",
+    "limits.stall",
+    "limits.tokens",
+    "limits.cost_usd",
+    "limits.session.steps",
+    "limits.session.time",
+    "limits.session.tokens",
+    "limits.session.cost_usd",
     "openai_chat.base_url",
     "openai_chat.api_key_env",
 ];
 
 /// The tables they are in.
-const TABLES: [&str; 3] = ["log", "limits", "openai_chat"];
+const TABLES: [&str; 4] = ["log", "limits", "limits.session", "openai_chat"];
 
 /// Where else to set what a project cannot.
 const OWN_FILE: &str = "set it in your own config file";
@@ -126,7 +136,7 @@ impl Reading<'_> {
                 }
                 "color" => self.layer.color = Some(self.word("color", value)?),
                 "log" => self.log(self.table("log", value)?)?,
-                "limits" => self.limits(self.table("limits", value)?)?,
+                "limits" => self.limits("limits.", self.table("limits", value)?)?,
                 "openai_chat" => {
                     let danger = "send your key elsewhere";
                     self.for_users_only("openai_chat", danger, OWN_FILE, key)?;
@@ -153,13 +163,18 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn limits(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
+    fn limits(&mut self, above: &str, table: &DeTable<'_>) -> Result<(), Stop> {
         for (key, value) in entries(table) {
-            let name = key.get_ref().as_ref();
-            let Some(limit) = Limit::ALL.into_iter().find(|limit| limit.name() == name) else {
-                return Err(self.unknown("limits.", key));
+            let name = format!("{above}{}", key.get_ref());
+            if name == "limits.session" {
+                self.limits("limits.session.", self.table(&name, value)?)?;
+                continue;
+            }
+            let mut all = Limit::ALL.into_iter();
+            let Some(limit) = all.find(|limit| format!("limits.{}", limit.name()) == name) else {
+                return Err(self.unknown(above, key));
             };
-            let number = self.number(limit, value)?;
+            let number = self.limit(&name, limit, value)?;
             self.layer.limits.insert(limit, number);
         }
         Ok(())
@@ -249,20 +264,54 @@ impl Reading<'_> {
         }
     }
 
-    fn number(&self, limit: Limit, value: &Spanned<DeValue<'_>>) -> Result<Sourced<u32>, Stop> {
-        let name = format!("limits.{}", limit.name());
-        let DeValue::Integer(digits) = value.get_ref() else {
-            return Err(self.mistyped(&name, "a whole number", value));
+    fn limit(
+        &self,
+        name: &str,
+        limit: Limit,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Sourced<u64>, Stop> {
+        let number = match (limit.kind(), value.get_ref()) {
+            (Kind::Count, DeValue::Integer(digits)) => {
+                u64::from_str_radix(digits.as_str(), digits.radix()).ok()
+            }
+            (Kind::Count, _) => return Err(self.mistyped(name, "a whole number", value)),
+            (Kind::Time, DeValue::String(text)) => match text.parse::<Span>() {
+                Ok(span) => Some(span.as_millis()),
+                Err(why) => {
+                    let what = format!("`{name}` cannot be read: {why}");
+                    return Err(self.page.fault(&what, &value.span(), None));
+                }
+            },
+            (Kind::Time, _) => {
+                let wanted = "text with a unit, such as \"10m\"";
+                return Err(self.mistyped(name, wanted, value));
+            }
+            (Kind::Money, _) => self
+                .amount(name, value)
+                .map(|dollars| Money::dollars(dollars).map(Money::as_micros))?,
         };
         let (least, most) = limit.range();
-        let number = u32::from_str_radix(digits.as_str(), digits.radix()).ok();
         match number.filter(|number| (least..=most).contains(number)) {
             Some(number) => Ok(self.sourced(number, value)),
             None => {
+                let [least, most] = [least, most].map(|end| limit.shown(end));
                 let what = format!("`{name}` is not between {least} and {most}");
                 Err(self.page.fault(&what, &value.span(), None))
             }
         }
+    }
+
+    /// Reads an amount of dollars, with a point or without.
+    fn amount(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<f64, Stop> {
+        let number = value.get_ref();
+        let whole = number.as_integer().filter(|digits| digits.radix() == 10);
+        let digits = match (whole, number.as_float()) {
+            (Some(digits), _) => Some(digits.as_str()),
+            (None, digits) => digits.map(|digits| digits.as_str()),
+        };
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(|| self.mistyped(name, "a number of dollars", value))
     }
 
     fn table<'a, 'i>(

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use super::limit::Limit;
 use super::source::Sourced;
 
 /// When output has colours.
@@ -30,48 +31,6 @@ pub(crate) enum Level {
     Trace,
 }
 
-/// A limit that can be set; the names are those of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Limit {
-    Depth,
-    Descendants,
-    Slots,
-    Steps,
-    Wakes,
-}
-
-impl Limit {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Depth,
-        Self::Descendants,
-        Self::Slots,
-        Self::Steps,
-        Self::Wakes,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Depth => "depth",
-            Self::Descendants => "descendants",
-            Self::Slots => "slots",
-            Self::Steps => "steps",
-            Self::Wakes => "wakes",
-        }
-    }
-
-    /// Returns the least and the most that it may be.
-    pub(crate) fn range(self) -> (u32, u32) {
-        match self {
-            Self::Depth => (0, 64),
-            Self::Descendants => (0, 100_000),
-            // Without a slot nothing would ever run.
-            Self::Slots => (1, 1_024),
-            Self::Steps => (1, 100_000),
-            Self::Wakes => (0, 100_000),
-        }
-    }
-}
-
 /// What one source says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layer {
@@ -81,7 +40,8 @@ pub(crate) struct Layer {
     pub(crate) color: Option<Sourced<Color>>,
     pub(crate) log_level: Option<Sourced<Level>>,
     pub(crate) log_file: Option<Sourced<PathBuf>>,
-    pub(crate) limits: BTreeMap<Limit, Sourced<u32>>,
+    /// Each in the unit of its limit.
+    pub(crate) limits: BTreeMap<Limit, Sourced<u64>>,
     pub(crate) base_url: Option<Sourced<String>>,
     pub(crate) api_key_env: Option<Sourced<String>>,
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use offshoot_engine::Limits;
+use offshoot_types::caps::{Caps, Money, Span};
 
 use super::file::{self, Owner};
 use super::{Color, Files, Layer, Level, Settings, Source, Sourced};
@@ -36,7 +37,7 @@ fn every_key_of_the_documentation_is_read_and_keeps_its_line() {
     assert!(layer.model.is_some() && layer.agent.is_some() && layer.color.is_some());
     assert!(layer.log_level.is_some() && layer.log_file.is_some());
     assert!(layer.data_dir.is_some() && layer.base_url.is_some() && layer.api_key_env.is_some());
-    assert_eq!(layer.limits.len(), 5);
+    assert_eq!(layer.limits.len(), 13);
     let layer = parse(
         "\n\nmodel = \"scripted/a\"\n[limits]\ndepth = 2",
         Owner::User,
@@ -125,6 +126,32 @@ fn a_value_of_the_wrong_kind_is_said_where_it_stands() {
             "limits.steps = 99999999999999999999",
             "`limits.steps` is not between 1 and 100000",
             "line 1, column 16",
+        ),
+        (
+            "limits.time = 10",
+            "`limits.time` has to be text with a unit, such as \"10m\", and is of type integer",
+            "line 1, column 15",
+        ),
+        (
+            "limits.stall = '1w'",
+            "`limits.stall` cannot be read: \"1w\" is not a time; write a whole number and its \
+             unit: 500ms, 30s, 10m, 1h",
+            "line 1, column 16",
+        ),
+        (
+            "limits.session.time = '1ms'",
+            "`limits.session.time` is not between 1s and 744h",
+            "line 1, column 23",
+        ),
+        (
+            "limits.cost_usd = 'much'",
+            "`limits.cost_usd` has to be a number of dollars, and is of type string",
+            "line 1, column 19",
+        ),
+        (
+            "limits.session.cost_usd = -0.5",
+            "`limits.session.cost_usd` is not between $0.000001 and $1000000",
+            "line 1, column 27",
         ),
     ] {
         refused(text, Owner::User, &format!("{what} {}", at(place, text)));
@@ -319,6 +346,59 @@ fn a_project_can_lower_limits_and_not_raise_them() {
     home.write(USER, "limits.depth = 2");
     let said = home.load(Layer::default(), &[]).unwrap_err();
     assert!(said.contains("is 6, and more than 2, which is "), "{said}");
+}
+
+#[test]
+fn caps_of_spawned_runs_and_of_sessions_are_told_apart_and_lowered_only() {
+    let home = Home::new();
+    home.write(
+        USER,
+        "[limits]\ntime = '90m'\ntokens = 5_000\ncost_usd = 2\n\
+         [limits.session]\nsteps = 7\ntokens = 9_000\ncost_usd = 0.25\ntime = '2h'",
+    );
+    let project = "limits.time = '10m'\nlimits.session.steps = 7\nlimits.session.tokens = 100";
+    home.write("repo/offshoot.toml", project);
+    let settings = home.load(Layer::default(), &[]).unwrap();
+    let Limits { root, spawned, .. } = settings.limits();
+    let usual = Limits::default().spawned;
+    let expected = Caps {
+        time: Some(Span::secs(600)),
+        tokens: Some(5_000),
+        cost: Money::dollars(2.0),
+        ..usual
+    };
+    assert_eq!(spawned, expected);
+    let expected = Caps {
+        steps: Some(7),
+        tokens: Some(100),
+        cost: Money::dollars(0.25),
+        time: Some(Span::secs(7200)),
+        ..Caps::default()
+    };
+    assert_eq!(root, expected);
+    let made = settings.made();
+    for (name, value) in [("limits.time", "10m"), ("limits.session.cost_usd", "$0.25")] {
+        let found = made.iter().find(|(made, ..)| made == name).unwrap();
+        assert_eq!(found.1, value);
+    }
+    for (text, said) in [
+        (
+            "limits.time = '91m'",
+            "is 91m, and more than 90m, which is ",
+        ),
+        (
+            "limits.stall = '6m'",
+            "is 6m, and more than 5m, which is the default",
+        ),
+        (
+            "limits.session.cost_usd = 0.26",
+            "is $0.26, and more than $0.25, which is ",
+        ),
+    ] {
+        home.write("repo/offshoot.toml", text);
+        let refused = home.load(Layer::default(), &[]).unwrap_err();
+        assert!(refused.contains(said), "{refused}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@
 mod agents;
 mod asking;
 mod attach;
+mod caps;
 mod chatting;
 mod completions;
 mod config;
