@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_core::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_types::cancel::Cancel;
+use offshoot_types::caps::Price;
 use offshoot_types::model::{Chunk, Model, ModelError, ModelErrorKind, Models, Request};
 use tokio::sync::Semaphore;
 use url::Url;
@@ -54,6 +55,8 @@ struct Server {
     key_variable: String,
     cap_field: CapField,
     slots: Arc<Semaphore>,
+    /// By the name of a model.
+    prices: BTreeMap<String, Price>,
 }
 
 /// One model of a server.
@@ -81,6 +84,7 @@ impl OpenAiChat {
                 key_variable: checked.key_variable,
                 cap_field: checked.cap_field,
                 slots: Arc::new(Semaphore::new(checked.slots)),
+                prices: checked.prices,
             })
         });
         Self {
@@ -148,6 +152,10 @@ impl Model for ChatModel {
             decoder: Decoder::default(),
         };
         exchange.run(cancel)
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.server.prices.get(&self.name).copied()
     }
 }
 

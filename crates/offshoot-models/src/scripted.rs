@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_core::stream::BoxStream;
 use offshoot_types::cancel::Cancel;
+use offshoot_types::caps::Price;
 use offshoot_types::id::AgentId;
 use offshoot_types::manifest::Manifest;
 use offshoot_types::model::{Chunk, Model, ModelError, ModelErrorKind, Request};
@@ -99,5 +100,9 @@ impl Model for Scripted {
         cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
         reply::play(self.plan(&request), cancel)
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.script.price
     }
 }

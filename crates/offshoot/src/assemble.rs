@@ -60,6 +60,10 @@ impl Host {
             api_key_env,
             key,
         } = &settings.openai_chat;
+        let prices = settings.prices.iter().filter_map(|(model, price)| {
+            let (provider, name) = model.split_once('/')?;
+            (provider == OpenAiChat::PROVIDER).then(|| (name.to_owned(), price.value))
+        });
         Self {
             limits: settings.limits(),
             asks: Asks::Nobody,
@@ -69,6 +73,7 @@ impl Host {
                 base_url_source: base_url.source.to_string(),
                 api_key: key.as_ref().map(|key| Secret::new(key.expose().to_owned())),
                 key_variable: api_key_env.value.clone(),
+                prices: prices.collect(),
                 ..OpenAiChatSettings::default()
             },
             key_variable: api_key_env.value.clone(),

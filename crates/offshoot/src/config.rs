@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use offshoot_engine::Limits;
+use offshoot_types::caps::Price;
 
 use crate::console::Style;
 use crate::env::Surroundings;
@@ -60,6 +61,8 @@ pub(crate) struct Settings {
     pub(crate) style: Style,
     /// Whether it can do nothing but take line after line.
     pub(crate) dumb: bool,
+    /// What models cost, by `PROVIDER/NAME`.
+    pub(crate) prices: BTreeMap<String, Sourced<Price>>,
     /// Each in the unit of its limit.
     limits: BTreeMap<Limit, Sourced<u64>>,
 }
@@ -131,6 +134,7 @@ impl Settings {
             },
             files,
             agents_dir: find::user_agents(surroundings),
+            prices: layer.prices,
             limits: layer.limits,
         })
     }
@@ -186,6 +190,12 @@ impl Settings {
         add("openai_chat.base_url", address, &base_url.source);
         let name = api_key_env.value.clone();
         add("openai_chat.api_key_env", name, &api_key_env.source);
+        for (model, Sourced { value, source }) in &self.prices {
+            let Price { input, output, .. } = value;
+            let name = format!("prices.\"{model}\"");
+            let price = format!("${input} in, ${output} out, a million tokens");
+            add(&name, price, source);
+        }
         made
     }
 }

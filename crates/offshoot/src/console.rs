@@ -212,6 +212,12 @@ impl Console {
         Ok(())
     }
 
+    /// Says something beside the conversation, where it stays.
+    pub(crate) fn aside(&mut self, text: &str) -> io::Result<()> {
+        self.dirty = true;
+        self.screen.print(&[Line::of(Tone::Dim, text)])
+    }
+
     /// Paints what has changed.
     pub(crate) fn paint(&mut self, tree: &Tree) -> io::Result<()> {
         if !self.dirty && tree.open_runs() == 0 {

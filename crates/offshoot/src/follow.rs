@@ -21,7 +21,7 @@ use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Spent, Tree};
 use tokio::time::Instant;
 
 use crate::console::Input;
@@ -264,6 +264,8 @@ impl<'a> Follower<'a> {
             return Ok(Ended::Quiet(Code::Completed));
         }
         self.view.quiet(settlement)?;
+        self.view
+            .spent(agent.map_or_else(Spent::default, |agent| agent.spent))?;
         // A prompt that was queued behind a turn that failed stays queued: that failure counts.
         Ok(Ended::Quiet(match settlement {
             Some(settlement) => Code::of(&settlement.status),
@@ -277,6 +279,9 @@ impl<'a> Follower<'a> {
             && let Event::Settled { settlement, .. } = &entry.event
         {
             self.view.quiet(Some(settlement))?;
+            if let Some(agent) = self.tree.agent(&self.agent) {
+                self.view.spent(agent.spent)?;
+            }
         }
         self.view.entry(&self.tree, entry)?;
         self.tree.apply(entry).map_err(|violation| {

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use offshoot_types::caps::Money;
 use offshoot_types::event::{Entry, Event, Origin, Spawned, TurnEnd};
 use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
@@ -280,6 +281,11 @@ fn turn_end(end: &TurnEnd, length: Length) -> String {
     }
 }
 
+/// Renders what something cost, after its tokens; nothing where nobody knows.
+pub(crate) fn cost(cost: Option<Money>) -> String {
+    cost.map_or_else(String::new, |cost| format!(", {cost}"))
+}
+
 /// Renders how a run ended.
 fn end(settlement: &Settlement, length: Length) -> String {
     let mut text = settlement.status.word().to_owned();
@@ -291,6 +297,7 @@ fn end(settlement: &Settlement, length: Length) -> String {
     }
     let tokens = settlement.usage.total();
     let took = clock::span(settlement.duration_ms);
-    text.push_str(&format!(", {tokens} tokens, {took}"));
+    let cost = cost(settlement.cost);
+    text.push_str(&format!(", {tokens} tokens{cost}, {took}"));
     text
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use offshoot_types::caps::Money;
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::settlement::Status;
@@ -23,6 +24,7 @@ pub(crate) struct Line {
     indent: u32,
     state: State,
     tokens: u64,
+    cost: Option<Money>,
     runs: u32,
     waits_for: Vec<String>,
 }
@@ -51,6 +53,7 @@ pub(crate) fn lines(session: &Session, top: &AgentId, owned: bool) -> Vec<Line> 
             indent: agent.spawned.depth.saturating_sub(base),
             state: state(agent, owned),
             tokens: tokens(agent),
+            cost: cost(agent),
             runs: agent.last_run().get(),
             waits_for: waits_for(tree, id, agent, &tools),
         })
@@ -71,7 +74,8 @@ impl Line {
             State::Ended(status) => render::status(status),
             State::New | State::Running | State::Interrupted => self.state.word().to_owned(),
         };
-        let mut text = format!("{indent}{definition}  {id}  {state}  {tokens} tokens");
+        let cost = render::cost(self.cost);
+        let mut text = format!("{indent}{definition}  {id}  {state}  {tokens} tokens{cost}");
         if !self.waits_for.is_empty() {
             text.push_str(match self.state {
                 State::Interrupted => "  was waiting for ",
@@ -91,6 +95,7 @@ impl Line {
             "status": self.state.word(),
             "reason": self.state.reason(),
             "totalTokens": self.tokens,
+            "costUsd": self.cost,
             "runs": self.runs,
             "waitsFor": self.waits_for,
         })
@@ -129,6 +134,14 @@ fn tokens(agent: &Agent) -> u64 {
     let open = agent.open_run().map(|_| agent.tally.usage);
     let all = settled.map(|(_, end)| end.usage).chain(open);
     all.map(|usage| usage.total()).fold(0, u64::saturating_add)
+}
+
+/// Returns what an agent's own steps cost, as far as that is known.
+fn cost(agent: &Agent) -> Option<Money> {
+    let settled = agent.runs.iter().filter_map(|run| run.settled.as_ref());
+    let open = agent.open_run().and(agent.tally.cost);
+    let all = settled.filter_map(|(_, end)| end.cost).chain(open);
+    all.reduce(Money::plus)
 }
 
 type Tools<'a> = HashMap<(&'a AgentId, &'a CallId), &'a str>;

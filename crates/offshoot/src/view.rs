@@ -7,12 +7,13 @@
 use std::io;
 
 use offshoot_engine::{Activity, Delta, Output};
+use offshoot_types::caps::Money;
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event, Origin, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
 use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::settlement::{Settlement, Status};
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Spent, Tree};
 
 use crate::answers::Answers;
 use crate::console::{Console, Input};
@@ -209,6 +210,21 @@ impl View {
         Ok(())
     }
 
+    /// Shows what a run has used with all below it, where some of it costs.
+    pub(crate) fn spent(&mut self, spent: Spent) -> io::Result<()> {
+        let Spent { tokens, cost } = spent;
+        if cost == Money::default() {
+            return Ok(());
+        }
+        let text = format!("{tokens} tokens, {cost}, with all agents");
+        match &mut self.form {
+            Form::Answers(_) => output::note(&text),
+            Form::Console(console) => console.aside(&text)?,
+            Form::Events(_) => {}
+        }
+        Ok(())
+    }
+
     /// Prints an answer, a blank line after the one before.
     fn answer(&mut self, text: &str) -> io::Result<()> {
         if self.printed {
@@ -311,8 +327,9 @@ fn progress(tree: &Tree, entry: &Entry) {
             let how = render::status(&settlement.status);
             let took = clock::span(settlement.duration_ms);
             let tokens = settlement.usage.total();
+            let cost = render::cost(settlement.cost);
             output::note(&format!(
-                "{indent}{definition} {id} {how} ({took}, {tokens} tokens)"
+                "{indent}{definition} {id} {how} ({took}, {tokens} tokens{cost})"
             ));
         }
         // Whoever was refused goes on, and nobody else would say why something is missing.

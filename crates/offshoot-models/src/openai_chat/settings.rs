@@ -4,8 +4,10 @@
 //! when a session begins and not in the middle of it. No error and no debug text
 //! holds the key, or the address as it was given: a password may be in it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use offshoot_types::caps::Price;
 use offshoot_types::model::{ModelError, ModelErrorKind};
 use tokio::sync::Semaphore;
 use url::{Host, Url};
@@ -34,6 +36,8 @@ pub struct OpenAiChatSettings {
     pub cap_field: Option<CapField>,
     /// How many requests may be under way at a time; the others wait.
     pub slots: usize,
+    /// What tokens cost, by the model's name within the provider.
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// What a server calls the cap of the output.
@@ -56,6 +60,7 @@ pub(super) struct Checked {
     pub(super) cap_field: CapField,
     /// At least one.
     pub(super) slots: usize,
+    pub(super) prices: BTreeMap<String, Price>,
 }
 
 impl Default for OpenAiChatSettings {
@@ -67,6 +72,7 @@ impl Default for OpenAiChatSettings {
             key_variable: OpenAiChat::KEY_VARIABLE.to_owned(),
             cap_field: None,
             slots: DEFAULT_SLOTS,
+            prices: BTreeMap::new(),
         }
     }
 }
@@ -81,6 +87,7 @@ impl fmt::Debug for OpenAiChatSettings {
             .field("key_variable", &self.key_variable)
             .field("cap_field", &self.cap_field)
             .field("slots", &self.slots)
+            .field("prices", &self.prices)
             .finish()
     }
 }
@@ -108,6 +115,7 @@ impl OpenAiChatSettings {
             key_variable: self.key_variable,
             cap_field: self.cap_field.unwrap_or(default_cap),
             slots: self.slots.clamp(1, Semaphore::MAX_PERMITS),
+            prices: self.prices,
         })
     }
 }
@@ -295,7 +303,7 @@ mod tests {
             format!("{settings:?}"),
             "OpenAiChatSettings { base_url: Some(\"https://h:1/v1\"), base_url_source: \
              \"OPENAI_BASE_URL\", api_key: Some(***), key_variable: \"OPENAI_API_KEY\", \
-             cap_field: None, slots: 64 }"
+             cap_field: None, slots: 64, prices: {} }"
         );
     }
 

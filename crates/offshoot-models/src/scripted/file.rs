@@ -7,6 +7,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+use offshoot_types::caps::Price;
 use offshoot_types::manifest::Manifest;
 use offshoot_types::message::Usage;
 use serde::Deserialize;
@@ -27,6 +28,8 @@ const MOST_TOKENS: u64 = 1_000_000_000_000;
 pub(super) struct Script {
     pub(super) agents: Vec<Manifest>,
     pub(super) rules: Vec<Rule>,
+    /// What its tokens are said to cost.
+    pub(super) price: Option<Price>,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +37,8 @@ pub(super) struct Script {
 struct Written {
     #[serde(default)]
     agents: Vec<Spanned<Manifest>>,
+    #[serde(default)]
+    price: Option<Spanned<Price>>,
     #[serde(default)]
     replies: Vec<Spanned<Rule>>,
 }
@@ -259,6 +264,7 @@ pub(super) fn read(text: &str, source_name: &str) -> Result<Script, ScriptError>
                 .map(|agent| agent.value)
                 .collect(),
             rules: written.replies.into_iter().map(|rule| rule.value).collect(),
+            price: written.price.map(|price| price.value),
         }),
     }
 }
@@ -276,6 +282,12 @@ fn problem(written: &Written) -> Option<Problem> {
     if written.replies.is_empty() {
         let what = "`replies` is missing or empty; a script needs at least one rule";
         return Some((None, what.to_owned()));
+    }
+    if let Some(price) = &written.price
+        && !price.value.is_sound()
+    {
+        let what = "`price` is not made of amounts of dollars";
+        return Some((Some(price.referenced), what.to_owned()));
     }
     repeated_agent(&written.agents).or_else(|| {
         let rules = written.replies.iter().enumerate();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_models::{Http, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_types::cancel::Cancel;
+use offshoot_types::caps::Price;
 use offshoot_types::message::Usage;
 use offshoot_types::model::{Chunk, Model, ModelError, Models, Request};
 use tokio::task::JoinSet;
@@ -265,4 +266,20 @@ async fn a_connection_is_used_again() {
         assert_eq!(reply(&model).await, "hello | End");
     }
     assert_eq!(server.counts().connections, 1);
+}
+
+#[test]
+fn a_price_is_that_of_the_model_of_its_name_and_of_no_other() {
+    let price = Price {
+        input: 1.25,
+        output: 10.0,
+        ..Price::default()
+    };
+    let settings = OpenAiChatSettings {
+        prices: [("m/1".to_owned(), price)].into(),
+        ..settings("http://localhost".to_owned())
+    };
+    let provider = OpenAiChat::new(settings, Arc::new(Http::new()));
+    assert_eq!(provider.find("m/1").unwrap().price(), Some(price));
+    assert_eq!(provider.find("m").unwrap().price(), None);
 }

@@ -2,6 +2,7 @@
 
 use offshoot_models::Scripted;
 use offshoot_types::manifest::Mode;
+use offshoot_types::model::Model;
 
 /// Checks what is said of a script that does not load.
 #[track_caller]
@@ -31,6 +32,32 @@ fn json_is_read_as_well() {
     let text =
         r#"{"replies": [{"say": "hi", "call": [{"tool": "read", "arguments": {"a": null}}]}]}"#;
     Scripted::load(text, "demo.json").unwrap();
+}
+
+#[test]
+fn a_price_is_taken_as_it_is_written_and_must_be_made_of_amounts() {
+    let load = |price: &str| {
+        let text = format!("price: {price}\nreplies: [{{say: hi}}]");
+        Scripted::load(&text, "demo.yaml").unwrap().price()
+    };
+    let price = load("{input: 2, output: 10.5, cache_read: 0.2}").unwrap();
+    assert_eq!((price.input, price.output), (2.0, 10.5));
+    assert_eq!((price.cache_read, price.cache_write), (Some(0.2), None));
+    let none = Scripted::load("replies: [{say: hi}]", "demo.yaml").unwrap();
+    assert_eq!(none.price(), None);
+    let rest = "\nreplies: [{say: hi}]";
+    check(
+        &format!("price: {{input: -1, output: 2}}{rest}"),
+        "load script demo.yaml:1:8: `price` is not made of amounts of dollars",
+    );
+    check(
+        &format!("price: {{input: 1}}{rest}"),
+        "load script demo.yaml:1:9: key `output` is missing",
+    );
+    check(
+        &format!("price: {{input: 1, output: 2, cache_reed: 1}}{rest}"),
+        "load script demo.yaml:1:30: unknown key `cache_reed`, did you mean `cache_read`?",
+    );
 }
 
 #[test]

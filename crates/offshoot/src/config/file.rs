@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use offshoot_types::caps::{Money, Span};
+use offshoot_types::caps::{Money, Price, Span};
 use offshoot_types::suggest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -26,7 +26,7 @@ use crate::exit::Stop;
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Every key there is.
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "model",
     "agent",
     "data_dir",
@@ -48,10 +48,17 @@ const KEYS: [&str; 21] = [
     "limits.session.cost_usd",
     "openai_chat.base_url",
     "openai_chat.api_key_env",
+    "prices",
 ];
 
 /// The tables they are in.
 const TABLES: [&str; 4] = ["log", "limits", "limits.session", "openai_chat"];
+
+/// What the names of models begin with whose prices are set in a file.
+const PRICED: &str = "openai-chat/";
+
+/// What a price is made of; the first two have to be there.
+const PRICE: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
 
 /// Where else to set what a project cannot.
 const OWN_FILE: &str = "set it in your own config file";
@@ -142,6 +149,11 @@ impl Reading<'_> {
                     self.for_users_only("openai_chat", danger, OWN_FILE, key)?;
                     self.openai_chat(self.table("openai_chat", value)?)?;
                 }
+                "prices" => {
+                    let danger = "say what your money buys";
+                    self.for_users_only("prices", danger, OWN_FILE, key)?;
+                    self.prices(self.table("prices", value)?)?;
+                }
                 _ => return Err(self.unknown("", key)),
             }
         }
@@ -198,6 +210,57 @@ impl Reading<'_> {
             }
         }
         Ok(())
+    }
+
+    fn prices(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
+        for (key, value) in entries(table) {
+            let model = key.get_ref().as_ref();
+            let name = format!("prices.\"{}\"", model.escape_debug());
+            if model.strip_prefix(PRICED).is_none_or(str::is_empty) {
+                let what = format!("`{name}` names no model whose price is set here");
+                let way = "write [prices.\"openai-chat/NAME\"]; a script says its price itself";
+                return Err(self.page.fault(&what, &key.span(), Some(way)));
+            }
+            let price = self.price(&name, self.table(&name, value)?, value)?;
+            let price = self.sourced(price, value);
+            self.layer.prices.insert(model.to_owned(), price);
+        }
+        Ok(())
+    }
+
+    fn price(
+        &self,
+        name: &str,
+        table: &DeTable<'_>,
+        at: &Spanned<DeValue<'_>>,
+    ) -> Result<Price, Stop> {
+        let mut amounts = [None; 4];
+        for (key, value) in entries(table) {
+            let found = PRICE.iter().position(|known| known == key.get_ref());
+            let Some(place) = found else {
+                let what = format!("unknown key `{name}.{}`", key.get_ref().escape_debug());
+                let way = format!("there are: {}", PRICE.join(", "));
+                return Err(self.page.fault(&what, &key.span(), Some(&way)));
+            };
+            let amount = self.amount(&format!("{name}.{}", PRICE[place]), value)?;
+            amounts[place] = Some(amount);
+        }
+        let [input, output, cache_read, cache_write] = amounts;
+        let (Some(input), Some(output)) = (input, output) else {
+            let what = format!("`{name}` needs `input` and `output`");
+            return Err(self.page.fault(&what, &at.span(), None));
+        };
+        let price = Price {
+            input,
+            output,
+            cache_read,
+            cache_write,
+        };
+        if !price.is_sound() {
+            let what = format!("`{name}` is not made of amounts of dollars");
+            return Err(self.page.fault(&what, &at.span(), None));
+        }
+        Ok(price)
     }
 
     /// Refuses, in a project's file, what only its user may decide.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use offshoot_types::caps::Price;
 
 use super::limit::Limit;
 use super::source::Sourced;
@@ -32,7 +33,7 @@ pub(crate) enum Level {
 }
 
 /// What one source says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Layer {
     pub(crate) model: Option<Sourced<String>>,
     pub(crate) agent: Option<Sourced<String>>,
@@ -44,6 +45,8 @@ pub(crate) struct Layer {
     pub(crate) limits: BTreeMap<Limit, Sourced<u64>>,
     pub(crate) base_url: Option<Sourced<String>>,
     pub(crate) api_key_env: Option<Sourced<String>>,
+    /// What models cost, by `PROVIDER/NAME`.
+    pub(crate) prices: BTreeMap<String, Sourced<Price>>,
 }
 
 impl Layer {
@@ -51,6 +54,8 @@ impl Layer {
     pub(crate) fn over(self, below: Self) -> Self {
         let mut limits = below.limits;
         limits.extend(self.limits);
+        let mut prices = below.prices;
+        prices.extend(self.prices);
         Self {
             model: self.model.or(below.model),
             agent: self.agent.or(below.agent),
@@ -61,6 +66,7 @@ impl Layer {
             limits,
             base_url: self.base_url.or(below.base_url),
             api_key_env: self.api_key_env.or(below.api_key_env),
+            prices,
         }
     }
 }

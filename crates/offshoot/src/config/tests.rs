@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use offshoot_engine::Limits;
-use offshoot_types::caps::{Caps, Money, Span};
+use offshoot_types::caps::{Caps, Money, Price, Span};
 
 use super::file::{self, Owner};
 use super::{Color, Files, Layer, Level, Settings, Source, Sourced};
@@ -37,7 +37,7 @@ fn every_key_of_the_documentation_is_read_and_keeps_its_line() {
     assert!(layer.model.is_some() && layer.agent.is_some() && layer.color.is_some());
     assert!(layer.log_level.is_some() && layer.log_file.is_some());
     assert!(layer.data_dir.is_some() && layer.base_url.is_some() && layer.api_key_env.is_some());
-    assert_eq!(layer.limits.len(), 13);
+    assert_eq!((layer.limits.len(), layer.prices.len()), (13, 1));
     let layer = parse(
         "\n\nmodel = \"scripted/a\"\n[limits]\ndepth = 2",
         Owner::User,
@@ -398,6 +398,51 @@ fn caps_of_spawned_runs_and_of_sessions_are_told_apart_and_lowered_only() {
         home.write("repo/offshoot.toml", text);
         let refused = home.load(Layer::default(), &[]).unwrap_err();
         assert!(refused.contains(said), "{refused}");
+    }
+}
+
+#[test]
+fn a_price_is_the_users_to_say_and_made_of_amounts() {
+    let table = "[prices.'openai-chat/m/1']\ninput = 2\noutput = 10.5\ncache_read = 0.2";
+    let layer = parse(table, Owner::User).unwrap();
+    let price = Price {
+        input: 2.0,
+        output: 10.5,
+        cache_read: Some(0.2),
+        cache_write: None,
+    };
+    let (name, read) = layer.prices.into_iter().next().unwrap();
+    assert_eq!((name.as_str(), read.value), ("openai-chat/m/1", price));
+    let said = parse(table, Owner::Project).unwrap_err();
+    assert!(
+        said.contains("`prices` cannot be set by a project"),
+        "{said}"
+    );
+    for (text, what) in [
+        (
+            "prices.'m' = {input = 1, output = 2}",
+            "`prices.\"m\"` names no model whose price",
+        ),
+        (
+            "prices.'openai-chat/m' = {input = 1}",
+            "needs `input` and `output`",
+        ),
+        (
+            "prices.'openai-chat/m' = {input = 1, output = -2}",
+            "`prices.\"openai-chat/m\"` is not made of amounts of dollars",
+        ),
+        (
+            "prices.'openai-chat/m' = {input = 1, output = nan}",
+            "is not made of amounts of dollars",
+        ),
+        (
+            "prices.'openai-chat/m' = {input = 1, output = 2, cached = 1}",
+            "unknown key `prices.\"openai-chat/m\".cached`",
+        ),
+        ("prices.'openai-chat/m' = 2", "has to be a table"),
+    ] {
+        let said = parse(text, Owner::User).unwrap_err();
+        assert!(said.contains(what), "{text}: {said}");
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use offshoot_engine::{Activity, Output};
+use offshoot_types::caps::Money;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, Timestamp};
 use offshoot_types::settlement::Status;
@@ -39,6 +40,7 @@ struct Seen {
     /// The last line that a running call has said.
     heard: String,
     tokens: u64,
+    cost: Option<Money>,
     began: Timestamp,
     took: Option<u64>,
 }
@@ -52,6 +54,7 @@ impl Live {
                 let open = tree.agent(&entry.agent).and_then(|agent| agent.open_run());
                 if open.is_none() {
                     (seen.began, seen.tokens, seen.took) = (entry.at, 0, None);
+                    seen.cost = None;
                 }
                 self.ended.remove(&entry.agent);
                 if tree.open_runs() == 0 {
@@ -60,6 +63,9 @@ impl Live {
             }
             Event::Replied(message) => {
                 seen.tokens = seen.tokens.saturating_add(message.usage.total());
+                if let Some(cost) = message.cost {
+                    seen.cost = Some(seen.cost.unwrap_or_default().plus(cost));
+                }
                 let calls = message.calls();
                 seen.calls = calls
                     .map(|call| (call.id.clone(), About::of(call)))
@@ -179,8 +185,9 @@ impl Live {
             .took
             .unwrap_or_else(|| now.get().saturating_sub(seen.began.get()));
         let cost = format!(
-            "{} {:>6}",
+            "{}{} {:>6}",
             tokens(seen.tokens),
+            render::cost(seen.cost),
             clock::span(took / 100 * 100)
         );
         line.right(Tone::Dim, &cost, width, style)

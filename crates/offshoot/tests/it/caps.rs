@@ -67,6 +67,69 @@ fn a_cap_on_money_needs_a_price_and_costs_nothing_without_one() {
     run(&stage, &[]).complained(2, "is not known; set its price or drop the cap");
 }
 
+/// A root and a child, at a dollar a thousand tokens.
+const PRICED: &str = r#"
+price: {input: 1000, output: 1000}
+replies:
+  - depth: 0
+    after_tools: false
+    usage: {input: 200, output: 50}
+    call: [{tool: task, arguments: {subagent_type: general, prompt: go}}]
+  - {depth: 0, say: done, usage: {input: 300, output: 50}}
+  - {say: below, usage: {input: 100, output: 25}}
+"#;
+
+#[test]
+fn what_a_run_costs_is_shown_wherever_its_tokens_are() {
+    let stage = Stage::new(PRICED);
+    let done = run(&stage, &["--session", "mine"]).succeeded();
+    assert!(done.stderr.contains(", 125 tokens, $0.125)\n"), "{done:#?}");
+    assert!(
+        done.stderr
+            .ends_with("\n725 tokens, $0.725, with all agents\n"),
+        "{done:#?}"
+    );
+    let tree = stage.offshoot(["sessions", "tree", "mine"]).succeeded();
+    assert!(
+        tree.stdout.contains("  completed  600 tokens, $0.6\n"),
+        "{tree:#?}"
+    );
+    assert!(
+        tree.stdout.contains("  completed  125 tokens, $0.125"),
+        "{tree:#?}"
+    );
+    let tree = stage
+        .offshoot(["sessions", "tree", "mine", "--json"])
+        .succeeded();
+    assert_eq!(tree.events()[0]["costUsd"], 0.6);
+    let shown = stage.offshoot(["sessions", "show", "mine"]).succeeded();
+    assert!(
+        shown
+            .stdout
+            .contains("run 1 completed 'done', 600 tokens, $0.6, "),
+        "{shown:#?}"
+    );
+}
+
+#[test]
+fn a_run_that_nears_its_cap_on_money_hands_back_and_exits_with_3() {
+    let priced = format!("price: {{input: 100, output: 100}}{ENDLESS}");
+    let money = ["--max-cost", "1"];
+    check_last(&priced, &money, "offshoot: partial: budget: cost");
+}
+
+#[track_caller]
+fn check_last(script: &str, flags: &[&str], complaint: &str) {
+    let done = run(&Stage::new(script), flags).exited(3);
+    assert_eq!(done.stdout, "so far\n");
+    let mut lines = done.stderr.lines().rev();
+    assert!(
+        lines.next().unwrap().contains(", with all agents"),
+        "{done:#?}"
+    );
+    assert_eq!(lines.next(), Some(complaint));
+}
+
 #[test]
 fn a_config_file_caps_roots_and_spawned_runs_each_for_itself() {
     let script = r#"
