@@ -22,6 +22,11 @@ pub(crate) fn iso(at: Timestamp) -> String {
     )
 }
 
+/// Renders a time of day as `18:41:35`.
+pub(crate) fn time(at: Timestamp) -> String {
+    iso(at)[11..19].to_owned()
+}
+
 /// Renders a time's date as `2026-11-15`.
 pub(crate) fn date(at: Timestamp) -> String {
     // Counted in years that begin in March, so that a leap day is a year's last day, and from the

@@ -1,8 +1,9 @@
-//! The log as text, one line an entry.
+//! The log as text: a line an entry, and below it what else there is to say.
 //!
 //! A pure function of the entry. Lines are for people and for tests: text is
 //! quoted, cut unless all is wanted, and cannot move a terminal's cursor. Nothing is parsed back.
 
+mod receipt;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,9 @@ const MOST_OF_CALL: usize = 80;
 /// How many calls of a message are shown.
 const MOST_CALLS: usize = 4;
 
+/// How far details are indented: to below what happened.
+const DETAIL: usize = 23;
+
 /// How much of a text is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
@@ -44,12 +48,32 @@ impl Length {
     }
 }
 
-/// Renders an entry: its place, its agent, what happened.
-pub(crate) fn line(entry: &Entry, length: Length) -> String {
+/// Renders an entry: its place, its time of day, its agent, what happened, and the details.
+pub(crate) fn lines(entry: &Entry, length: Length) -> Vec<String> {
     let (kind, what) = event(&entry.event, length);
-    let (pos, agent) = (entry.pos, short(&entry.agent));
-    let line = format!("{pos:>4} {agent:<8} {kind:<10} {what}");
-    harmless(line.trim_end())
+    let (pos, time, agent) = (entry.pos, clock::time(entry.at), short(&entry.agent));
+    let line = format!("{pos:>4} {time} {agent:<8} {kind:<10} {what}");
+    let mut lines = vec![harmless(line.trim_end())];
+    for (name, text) in receipt::details(&entry.event, length) {
+        lines.push(format!("{:DETAIL$}{name:<10} {text}", ""));
+    }
+    lines
+}
+
+/// Returns the beginning of a text, on one line, by which it is told from others.
+pub(crate) fn first_words(text: &str, most: usize) -> String {
+    let mut first = String::new();
+    // Of a prompt of a megabyte no more is looked at than could be shown.
+    for word in text.split_whitespace() {
+        if first.chars().count() > most {
+            break;
+        }
+        if !first.is_empty() {
+            first.push(' ');
+        }
+        first.extend(word.chars().take(most + 1));
+    }
+    harmless(&Length::Cut.cut(&first, most))
 }
 
 /// Returns the end of an id, which is what tells the agents of a tree apart.

@@ -28,7 +28,7 @@ use crate::lookup::{self, Found};
 use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
-use crate::{definitions, prompt, render, tree_view};
+use crate::{clock, definitions, prompt, render, tree_view};
 
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
@@ -80,6 +80,7 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
     let shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
     let mut stdout = Stdout::default();
     let mut fold = Fold::new(session.id.clone());
+    let mut day = String::new();
     for entry in &session.log {
         let lines = if json {
             let events = fold.entry(entry).into_iter();
@@ -88,9 +89,14 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
                 stored.map(|event| serde_json::to_string(&event)).collect();
             lines.map_err(std::io::Error::from)?
         } else {
-            vec![render::line(entry, length)]
+            render::lines(entry, length)
         };
         if shown.contains(&entry.agent) {
+            let date = clock::date(entry.at);
+            if !json && date != day {
+                stdout.line(&format!("{date} UTC"))?;
+                day = date;
+            }
             for line in lines {
                 stdout.line(&line)?;
             }

@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 use crate::lookup::Session;
 use crate::render;
 
+/// How many characters of a prompt tell siblings apart.
+const MOST_OF_PROMPT: usize = 48;
+
 /// One agent of a tree.
 pub(crate) struct Line {
     id: AgentId,
@@ -27,6 +30,8 @@ pub(crate) struct Line {
     cost: Option<Money>,
     runs: u32,
     waits_for: Vec<String>,
+    /// What it was asked first, in a few words.
+    prompt: String,
 }
 
 /// What an agent does, or how it ended.
@@ -42,6 +47,7 @@ enum State {
 pub(crate) fn lines(session: &Session, top: &AgentId, owned: bool) -> Vec<Line> {
     let tree = &session.tree;
     let tools = tools(session);
+    let prompts = prompts(session);
     let base = tree.agent(top).map_or(0, |agent| agent.spawned.depth);
     let ids = tree.below(top).into_iter();
     let known = ids.filter_map(|id| Some((id, tree.agent(id)?)));
@@ -56,6 +62,9 @@ pub(crate) fn lines(session: &Session, top: &AgentId, owned: bool) -> Vec<Line> 
             cost: cost(agent),
             runs: agent.last_run().get(),
             waits_for: waits_for(tree, id, agent, &tools),
+            prompt: prompts.get(id).map_or_else(String::new, |text| {
+                render::first_words(text, MOST_OF_PROMPT)
+            }),
         })
         .collect()
 }
@@ -83,7 +92,11 @@ impl Line {
             });
             text.push_str(&self.waits_for.join(", "));
         }
-        render::harmless(&text)
+        let mut text = render::harmless(&text);
+        if !self.prompt.is_empty() {
+            text.push_str(&format!("  '{}'", self.prompt));
+        }
+        text
     }
 
     /// Renders it for programs.
@@ -98,6 +111,7 @@ impl Line {
             "costUsd": self.cost,
             "runs": self.runs,
             "waitsFor": self.waits_for,
+            "prompt": self.prompt,
         })
     }
 }
@@ -142,6 +156,17 @@ fn cost(agent: &Agent) -> Option<Money> {
     let open = agent.open_run().and(agent.tally.cost);
     let all = settled.filter_map(|(_, end)| end.cost).chain(open);
     all.reduce(Money::plus)
+}
+
+/// Returns what each agent was asked first.
+fn prompts(session: &Session) -> HashMap<&AgentId, &str> {
+    let mut prompts = HashMap::new();
+    for entry in &session.log {
+        if let Event::Prompted(message) = &entry.event {
+            prompts.entry(&entry.agent).or_insert(message.text.as_str());
+        }
+    }
+    prompts
 }
 
 type Tools<'a> = HashMap<(&'a AgentId, &'a CallId), &'a str>;

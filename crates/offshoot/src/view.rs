@@ -13,7 +13,7 @@ use offshoot_types::event::{Entry, Event, Origin, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
 use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::settlement::{Settlement, Status};
-use offshoot_types::tree::{Spent, Tree};
+use offshoot_types::tree::{Agent, Spent, Tree};
 
 use crate::answers::Answers;
 use crate::console::{Console, Input};
@@ -21,6 +21,9 @@ use crate::env::System;
 use crate::json_events::{Fold, WireEvent};
 use crate::output::{self, Stdout};
 use crate::{clock, render};
+
+/// How many characters of a prompt tell siblings apart.
+const MOST_OF_PROMPT: usize = 48;
 
 /// How a followed tree is shown.
 pub(crate) struct View {
@@ -307,17 +310,25 @@ fn print(stdout: &mut Stdout, event: &WireEvent) -> io::Result<()> {
 fn progress(tree: &Tree, entry: &Entry) {
     let id = render::short(&entry.agent);
     match &entry.event {
-        Event::Spawned(spawned) => {
-            let Origin::Task(parent) = &spawned.origin else {
+        // Its birth goes before: only its first prompt tells it from its siblings.
+        Event::Prompted(message) => {
+            let Some(agent) = tree.agent(&entry.agent).filter(|agent| is_new(agent)) else {
                 return;
             };
-            let indent = "  ".repeat(spawned.depth as usize);
+            let Origin::Task(parent) = &agent.spawned.origin else {
+                return;
+            };
+            let indent = "  ".repeat(agent.spawned.depth as usize);
             let how = if parent.background {
                 " in the background"
             } else {
                 ""
             };
-            output::note(&format!("{indent}{} {id} started{how}", spawned.definition));
+            let words = render::first_words(&message.text, MOST_OF_PROMPT);
+            let definition = &agent.spawned.definition;
+            output::note(&format!(
+                "{indent}{definition} {id} started{how}: '{words}'"
+            ));
         }
         Event::Settled { settlement, .. } => {
             let Some((definition, depth)) = below(tree, &entry.agent) else {
@@ -345,7 +356,7 @@ fn progress(tree: &Tree, entry: &Entry) {
                 output::note(&format!("{indent}{} {id}: {text}", spawned.definition));
             }
         }
-        Event::Prompted(_)
+        Event::Spawned(_)
         | Event::Became(_)
         | Event::Steered { .. }
         | Event::Completion { .. }
@@ -356,6 +367,11 @@ fn progress(tree: &Tree, entry: &Entry) {
         | Event::CallStarted { .. }
         | Event::TurnEnded { .. } => {}
     }
+}
+
+/// Tells whether nobody has asked an agent anything yet.
+fn is_new(agent: &Agent) -> bool {
+    agent.runs.is_empty() && agent.queue.is_empty()
 }
 
 /// Returns the definition and the depth of a child; `None` for the root.

@@ -20,6 +20,9 @@ use crate::{clock, render};
 /// Most rows of a picture.
 const MOST_ROWS: usize = 24;
 
+/// Most characters of a prompt: enough to tell siblings apart.
+const MOST_OF_PROMPT: usize = 20;
+
 /// Most characters of a call that a row is made of; what fits is fewer.
 const MOST_OF_CALL: usize = 200;
 
@@ -37,6 +40,8 @@ struct Seen {
     activity: Option<Activity>,
     /// Open calls, in the order of the model: which, and what it is about.
     calls: Vec<(CallId, About)>,
+    /// What it was asked first, in a few words.
+    prompt: String,
     /// The last line that a running call has said.
     heard: String,
     tokens: u64,
@@ -70,6 +75,9 @@ impl Live {
                 seen.calls = calls
                     .map(|call| (call.id.clone(), About::of(call)))
                     .collect();
+            }
+            Event::Prompted(message) if seen.prompt.is_empty() => {
+                seen.prompt = render::first_words(&message.text, MOST_OF_PROMPT);
             }
             Event::CallFinished { call, .. } => {
                 seen.calls.retain(|(open, _)| open != call);
@@ -179,6 +187,9 @@ impl Live {
         line.push(Tone::Name, &agent.spawned.definition);
         if depth > 0 && width >= 48 {
             line.push(Tone::Dim, &format!(" {}", render::short(id)));
+        }
+        if depth > 0 && width >= 72 && !seen.prompt.is_empty() {
+            line.push(Tone::Dim, &format!(" '{}'", seen.prompt));
         }
         line.push(Tone::Plain, &format!("  {doing}"));
         let took = seen

@@ -1,12 +1,16 @@
 //! Every kind of entry, as a line.
 
+use offshoot_types::caps::{Caps, Span};
 use offshoot_types::event::{Parent, Profile};
 use offshoot_types::id::{CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use offshoot_types::json::RawJson;
+use offshoot_types::manifest::{Context, Effort};
 use offshoot_types::message::{Call, Reasoning, StopReason, Usage, UserMessage};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::permission::{Decision, Layer};
+use offshoot_types::report::Report;
 use offshoot_types::settlement::{FailureKind, Status};
+use offshoot_types::terms::Terms;
 
 use super::*;
 
@@ -23,8 +27,8 @@ fn check(event: Event, expected: &str) {
         event,
     };
     assert_eq!(
-        line(&entry, Length::Cut),
-        format!("   7 4907320c {expected}")
+        lines(&entry, Length::Cut).join("\n"),
+        format!("   7 00:00:00 4907320c {expected}")
     );
 }
 
@@ -83,7 +87,9 @@ fn births_name_their_origin() {
         workspace: "/book".to_owned(),
         date: "2026-11-15".to_owned(),
     };
-    check(spawned(session), "spawned    reader on scripted/x in /book");
+    let tools = format!("\n{:23}tools      none", "");
+    let expected = format!("spawned    reader on scripted/x in /book{tools}");
+    check(spawned(session), &expected);
     let task = Origin::Task(Parent {
         agent: AgentId::new("root"),
         call: CallId::new("c1"),
@@ -92,7 +98,11 @@ fn births_name_their_origin() {
     });
     check(
         spawned(task),
-        "spawned    reader for c1 of root in the background",
+        &format!(
+            "spawned    reader for c1 of root in the background\n{below}model      scripted/x\n\
+             {below}context    fresh\n{below}tools      none",
+            below = " ".repeat(23)
+        ),
     );
 }
 
@@ -257,4 +267,105 @@ fn turns_and_runs_say_how_they_ended() {
         told,
         "told       reader kid completed '3 files', 15 tokens, 1.5s",
     );
+}
+
+#[test]
+fn the_receipt_of_a_spawn_says_all_that_the_agent_got() {
+    let Event::Spawned(mut born) = spawned(Origin::Task(Parent {
+        agent: AgentId::new("root"),
+        message: MessageId::new("m"),
+        call: CallId::new("c1"),
+        background: false,
+    })) else {
+        panic!("a birth");
+    };
+    born.terms = Terms {
+        effort: Some(Effort::High),
+        context: Context::Fork,
+        read_only: true,
+        tools: vec!["read".to_owned(), "task".to_owned()],
+        missing_tools: vec!["fetch".to_owned()],
+        caps: Caps {
+            steps: Some(16),
+            tokens: Some(9_000),
+            cost: Money::dollars(0.5),
+            time: Some(Span::secs(3_600)),
+            stall: Some(Span::secs(300)),
+            descendants: Some(3),
+        },
+        permissions: [
+            ("fs.read".to_owned(), Action::Allow),
+            ("fs.write".to_owned(), Action::Ask),
+        ]
+        .into(),
+    };
+    let details = receipt::details(&Event::Spawned(born), Length::Cut);
+    let expected = [
+        ("model", "scripted/x, effort high"),
+        ("context", "fork"),
+        ("only", "reading"),
+        ("tools", "read, task"),
+        ("missing", "fetch"),
+        (
+            "limits",
+            "16 requests, 9000 tokens, $0.5, 1h, 5m without progress, 3 agents below",
+        ),
+        ("may", "fs.read allow, fs.write ask"),
+    ];
+    assert_eq!(
+        details,
+        expected.map(|(name, text)| (name, text.to_owned()))
+    );
+}
+
+#[test]
+fn a_settlement_says_what_else_came_of_the_run_and_moves_no_cursor() {
+    let settlement = Settlement {
+        report: Some(Box::new(Report {
+            scope: "the tests".to_owned(),
+            result: "two\nlines".to_owned(),
+            key_files: "a.rs".to_owned(),
+            files_changed: "none".to_owned(),
+            issues: "\u{1b}[2J".to_owned(),
+        })),
+        value: Some(RawJson::of(&serde_json::json!({ "ok": true }))),
+        files: vec!["/w/a".to_owned(), "/w/b".to_owned()],
+        output_path: Some("/data/answer.md".to_owned()),
+        transcript_path: Some("/data/t.md".to_owned()),
+        ..settlement(Status::Completed)
+    };
+    let settled = Event::Settled {
+        run: RunNo::new(1),
+        settlement,
+    };
+    let expected = [
+        ("scope", "the tests"),
+        ("result", "two\\nlines"),
+        ("key files", "a.rs"),
+        ("says", "none"),
+        ("issues", "\\u{1b}[2J"),
+        ("value", "{\"ok\":true}"),
+        ("changed", "/w/a, /w/b"),
+        ("answer", "/data/answer.md"),
+        ("transcript", "/data/t.md"),
+    ];
+    let details = receipt::details(&settled, Length::Cut);
+    assert_eq!(
+        details,
+        expected.map(|(name, text)| (name, text.to_owned()))
+    );
+}
+
+#[test]
+fn first_words_are_one_line_and_say_when_there_is_more() {
+    for (text, most, expected) in [
+        ("chapter 1", 20, "chapter 1"),
+        (" one\n two\t three ", 20, "one two three"),
+        ("one two three four", 8, "one two …"),
+        ("onetwothreefour", 6, "onetwo…"),
+        ("", 6, ""),
+        ("a\u{1b}[2J", 20, "a\\u{1b}[2J"),
+    ] {
+        assert_eq!(first_words(text, most), expected, "{text:?}");
+    }
 }

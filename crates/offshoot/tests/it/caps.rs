@@ -91,7 +91,8 @@ fn what_a_run_costs_is_shown_wherever_its_tokens_are() {
     );
     let tree = stage.offshoot(["sessions", "tree", "mine"]).succeeded();
     assert!(
-        tree.stdout.contains("  completed  600 tokens, $0.6\n"),
+        tree.stdout
+            .contains("  completed  600 tokens, $0.6  'go'\n"),
         "{tree:#?}"
     );
     assert!(

@@ -63,6 +63,13 @@ fn a_family_is_waited_for_and_told_of() {
         "{lines:#?}"
     );
     assert_eq!(count("in the background"), 1);
+    for words in ["'plain'", "'nested'", "'deep'", "in the background: 'slow'"] {
+        assert_eq!(
+            count(words),
+            1,
+            "siblings are told apart by {words}: {lines:#?}"
+        );
+    }
     assert_eq!(
         lines
             .iter()

@@ -1,0 +1,129 @@
+//! What stands below an entry: on what terms an agent was born, and what its run came to.
+//!
+//! One line for each thing there is to say, its name before it. What is as it
+//! always is gets no line. Pure, and as harmless to a terminal as the entry.
+
+use offshoot_types::caps::Caps;
+use offshoot_types::event::{Event, Origin, Spawned};
+use offshoot_types::permission::Action;
+use offshoot_types::report::Report;
+use offshoot_types::settlement::Settlement;
+
+use super::{Length, MOST, harmless};
+
+/// Returns what stands below an entry: names, and what there is to say.
+pub(super) fn details(event: &Event, length: Length) -> Vec<(&'static str, String)> {
+    let details = match event {
+        Event::Spawned(spawned) => birth(spawned),
+        Event::Settled { settlement, .. } => end(settlement),
+        Event::Prompted(_)
+        | Event::Completion { .. }
+        | Event::TurnStarted { .. }
+        | Event::Steered { .. }
+        | Event::Replied(_)
+        | Event::Asked { .. }
+        | Event::Decided { .. }
+        | Event::CallStarted { .. }
+        | Event::CallFinished { .. }
+        | Event::TurnEnded { .. } => Vec::new(),
+    };
+    let said = details.into_iter().filter(|(_, text)| !text.is_empty());
+    said.map(|(name, text)| (name, harmless(&length.cut(text.trim(), MOST))))
+        .collect()
+}
+
+/// The receipt of a spawn: what the agent really got.
+fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
+    let terms = &spawned.terms;
+    let mut model = match &spawned.origin {
+        // The entry itself names it.
+        Origin::Session { .. } => String::new(),
+        Origin::Task(_) => spawned.model.clone(),
+    };
+    if let Some(effort) = terms.effort {
+        let comma = if model.is_empty() { "" } else { ", " };
+        model.push_str(&format!("{comma}effort {effort}"));
+    }
+    let sees = match &spawned.origin {
+        Origin::Session { .. } => String::new(),
+        Origin::Task(_) => terms.context.to_string(),
+    };
+    let only = if terms.read_only { "reading" } else { "" };
+    let tools = match terms.tools.as_slice() {
+        [] => "none".to_owned(),
+        tools => tools.join(", "),
+    };
+    let permissions = terms.permissions.iter().map(|(capability, action)| {
+        let word = match action {
+            Action::Allow => "allow",
+            Action::Ask => "ask",
+            Action::Deny => "deny",
+        };
+        format!("{capability} {word}")
+    });
+    vec![
+        ("model", model),
+        ("context", sees),
+        ("only", only.to_owned()),
+        ("tools", tools),
+        ("missing", terms.missing_tools.join(", ")),
+        ("limits", caps(&terms.caps)),
+        ("may", permissions.collect::<Vec<_>>().join(", ")),
+    ]
+}
+
+/// Renders what a run may use: `16 requests, 1h, 5m without progress`.
+fn caps(caps: &Caps) -> String {
+    let Caps {
+        steps,
+        tokens,
+        cost,
+        time,
+        stall,
+        descendants,
+    } = caps;
+    let caps = [
+        steps.map(|steps| format!("{steps} requests")),
+        tokens.map(|tokens| format!("{tokens} tokens")),
+        cost.map(|cost| cost.to_string()),
+        time.map(|time| time.to_string()),
+        stall.map(|stall| format!("{stall} without progress")),
+        descendants.map(|agents| format!("{agents} agents below")),
+    ];
+    let caps: Vec<String> = caps.into_iter().flatten().collect();
+    caps.join(", ")
+}
+
+/// What a run came to, beyond its words.
+fn end(settlement: &Settlement) -> Vec<(&'static str, String)> {
+    let path = |path: &Option<String>| path.clone().unwrap_or_default();
+    let mut details = Vec::new();
+    if let Some(report) = &settlement.report {
+        let Report {
+            scope,
+            result,
+            key_files,
+            files_changed,
+            issues,
+        } = report.as_ref();
+        let fields = [
+            ("scope", scope),
+            ("result", result),
+            ("key files", key_files),
+            ("says", files_changed),
+            ("issues", issues),
+        ];
+        details.extend(fields.map(|(name, text)| (name, text.clone())));
+    }
+    let value = settlement.value.as_ref();
+    details.extend([
+        (
+            "value",
+            value.map_or_else(String::new, |value| value.as_str().to_owned()),
+        ),
+        ("changed", settlement.files.join(", ")),
+        ("answer", path(&settlement.output_path)),
+        ("transcript", path(&settlement.transcript_path)),
+    ]);
+    details
+}
