@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
+use offshoot_types::caps::Span;
 
 pub(crate) use most::Most;
 
@@ -387,6 +388,24 @@ pub(crate) enum SessionsCommand {
         ids: Vec<String>,
         #[command(flatten)]
         consent: Consent,
+    },
+    /// Waits until sessions or agents have ended what they do, and says how each ended
+    ///
+    /// Looks only: what nobody runs is told and not waited for. The exit code is that of the worst
+    /// end, 3 if the time is up, and 130 after Ctrl-C.
+    Wait {
+        /// The ids of sessions or of agents
+        #[arg(required = true)]
+        ids: Vec<String>,
+        /// Waits for the first that ends, not for all
+        #[arg(long)]
+        any: bool,
+        /// Waits no longer than this, such as 30s or 10m
+        #[arg(long, value_name = "TIME", value_parser = most::time)]
+        timeout: Option<Span>,
+        /// Prints one JSON object a line
+        #[arg(long)]
+        json: bool,
     },
     /// Sends an agent that is waited for to the background
     ///

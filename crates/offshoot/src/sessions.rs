@@ -9,6 +9,7 @@ mod files;
 mod list;
 mod order;
 mod remove;
+mod wait;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -68,6 +69,19 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
         }
         SessionsCommand::Rm { ids, consent } => {
             return remove::remove(settings, &ids, consent).await;
+        }
+        SessionsCommand::Wait {
+            ids,
+            any,
+            timeout,
+            json,
+        } => {
+            let until = if any {
+                wait::Until::Any
+            } else {
+                wait::Until::All
+            };
+            return wait::wait(settings, &ids, until, timeout, json).await;
         }
         SessionsCommand::Promote { id, json } => order::promote(settings, &id, json).await?,
     }

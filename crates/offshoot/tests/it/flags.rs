@@ -206,7 +206,7 @@ fn help_is_there_for_every_command_and_names_the_exit_codes() {
         assert!(help.contains(word), "{word}: {help}");
     }
     for command in [
-        "list", "show", "tree", "attach", "message", "cancel", "promote",
+        "list", "show", "tree", "attach", "message", "cancel", "wait", "promote",
     ] {
         let help = stage.offshoot(["sessions", command, "--help"]).succeeded();
         assert!(help.stdout.contains("--data-dir <DIR>"), "{command}");

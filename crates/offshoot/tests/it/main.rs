@@ -31,5 +31,6 @@ mod sessions;
 mod signals;
 mod spawning;
 mod stage;
+mod steering;
 mod terminal;
 mod working;

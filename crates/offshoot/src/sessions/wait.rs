@@ -1,0 +1,174 @@
+//! `sessions wait`: waits until agents have ended what they do, and says how.
+//!
+//! Only reads, as `attach` does (R16): starts nothing and claims nothing, so what
+//! nobody runs any more is told and not waited for. Whoever rests has ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_types::caps::Span;
+use offshoot_types::id::AgentId;
+use offshoot_types::settlement::Settlement;
+use offshoot_types::store::{Store, StoreError, StoreErrorKind};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::is_owned;
+use crate::config::Settings;
+use crate::exit::{Code, Stop};
+use crate::lookup::{self, Found};
+use crate::output::{self, Stdout};
+use crate::signals::Signals;
+use crate::{assemble, render};
+
+/// How often the logs are read: as often as whoever follows another process does.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// When waiting is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// All have ended.
+    All,
+    /// One of them has.
+    Any,
+}
+
+/// How it stands with an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stand {
+    /// It works, or is about to.
+    Works,
+    /// Its last run ended so.
+    Ended(Arc<Settlement>),
+    /// Nobody has asked it anything.
+    New,
+    /// It would work, and nobody runs its session.
+    Abandoned,
+}
+
+/// Waits for agents.
+pub(super) async fn wait(
+    settings: &Settings,
+    ids: &[String],
+    until: Until,
+    timeout: Option<Span>,
+    json: bool,
+) -> Result<Code, Stop> {
+    let mut signals = Signals::listen()?;
+    let store = assemble::store(&settings.data_dir.value)?;
+    let mut waiting: Vec<Found> = Vec::new();
+    for id in ids {
+        let found = lookup::find(store.as_ref(), id).await?;
+        if waiting.iter().all(|known| known.agent != found.agent) {
+            waiting.push(found);
+        }
+    }
+    let end = timeout.map(|timeout| Instant::now() + timeout.into());
+    let mut stdout = Stdout::default();
+    let mut code = Code::Completed;
+    loop {
+        let before = waiting.len();
+        let mut still = Vec::new();
+        for mut found in waiting {
+            let stand = stand(store.as_ref(), &mut found).await?;
+            if stand == Stand::Works {
+                still.push(found);
+                continue;
+            }
+            stdout.line(&line(&found, &stand, json))?;
+            code = worse(code, stand.code());
+        }
+        waiting = still;
+        let enough = until == Until::Any && waiting.len() < before;
+        if waiting.is_empty() || enough || stdout.is_closed() {
+            return Ok(code);
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            for found in &waiting {
+                stdout.line(&line(found, &Stand::Works, json))?;
+            }
+            output::complain("the time is up; what still runs was left alone");
+            return Ok(worse(code, Code::Partial));
+        }
+        tokio::select! {
+            biased;
+            _ = signals.next() => return Ok(Code::Interrupted),
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}
+
+/// Reads what happened since, and says how it stands.
+async fn stand(store: &dyn Store, found: &mut Found) -> Result<Stand, StoreError> {
+    let Found { agent, session } = found;
+    // Before the log is read: whoever let go in between has written all of it by then.
+    let owned = is_owned(store, &session.id).await?;
+    for entry in lookup::log(store, &session.id, session.tree.pos()).await? {
+        session.tree.apply(&entry).map_err(|violation| {
+            let text = format!("follow session {}: {violation}", session.id);
+            StoreError::new(StoreErrorKind::Unusable, text)
+        })?;
+    }
+    let Some(agent) = session.tree.agent(agent) else {
+        return Ok(Stand::New);
+    };
+    let works = agent.open_run().is_some() || (!agent.queue.is_empty() && !agent.paused);
+    Ok(match (works, owned, agent.settlement()) {
+        (true, true, _) => Stand::Works,
+        (true, false, _) => Stand::Abandoned,
+        (false, _, Some(settlement)) => Stand::Ended(settlement.clone()),
+        (false, _, None) => Stand::New,
+    })
+}
+
+impl Stand {
+    fn code(&self) -> Code {
+        match self {
+            Self::Ended(settlement) => Code::of(&settlement.status),
+            Self::New => Code::Completed,
+            Self::Works => Code::Partial,
+            Self::Abandoned => Code::Failed,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Ended(settlement) => settlement.status.word(),
+            Self::New => "new",
+            Self::Works => "running",
+            Self::Abandoned => "interrupted",
+        }
+    }
+}
+
+fn line(found: &Found, stand: &Stand, json: bool) -> String {
+    let id: &AgentId = &found.agent;
+    let settlement = match stand {
+        Stand::Ended(settlement) => Some(settlement),
+        Stand::New | Stand::Works | Stand::Abandoned => None,
+    };
+    if json {
+        let reason = settlement.and_then(|settlement| settlement.status.reason());
+        let output = settlement.and_then(|settlement| settlement.output.as_ref());
+        let line = json!({
+            "agentId": id,
+            "sessionId": found.session.id,
+            "status": stand.word(),
+            "reason": reason,
+            "output": output,
+        });
+        return line.to_string();
+    }
+    let how = settlement.map_or_else(
+        || stand.word().to_owned(),
+        |settlement| render::status(&settlement.status),
+    );
+    format!("{}  {how}", render::harmless(id.as_str()))
+}
+
+/// Returns the code that says more: what failed, then what was stopped, then what is partial.
+fn worse(one: Code, other: Code) -> Code {
+    let order = [Code::Failed, Code::Usage, Code::Interrupted, Code::Partial];
+    let worst = order.into_iter().find(|code| [one, other].contains(code));
+    worst.unwrap_or(Code::Completed)
+}

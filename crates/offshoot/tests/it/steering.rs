@@ -1,0 +1,139 @@
+//! Steering what another process runs: waiting for agents, and correcting one.
+
+use serde_json::Value;
+
+use crate::stage::{Live, Stage, of_type};
+
+/// A root that waits for a child; the child hangs, or reads a pipe and goes on with what it hears.
+const BUSY: &str = r#"
+agents: [{name: worker, mode: subagent, inspectable: true}]
+replies:
+  - depth: 0
+    after_tools: false
+    prompt: hang
+    call: [{tool: task, arguments: {subagent_type: worker, prompt: hang}}]
+  - depth: 0
+    after_tools: false
+    prompt: work
+    call: [{tool: task, arguments: {subagent_type: worker, prompt: work}}]
+  - {depth: 0, after_tools: true, say: "went on: {output}"}
+  - {depth: 1, prompt: hang, say: thinking, fault: hang}
+  - {depth: 1, prompt: work, after_tools: false, call: [{tool: bash, arguments: {command: cat pipe}}]}
+  - {depth: 1, seen: only the tests, say: "then only the tests"}
+  - {say: "you said {prompt}"}
+"#;
+
+fn started(stage: &Stage, session: &str, prompt: &str) -> (Live, String) {
+    let mut run = stage.start(session, prompt);
+    run.until("subagent.started");
+    let id = of_type(&run.events, "subagent.started")[0]["agentId"].clone();
+    (run, id.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn waiting_tells_how_each_ended_and_the_exit_code_is_the_worst() {
+    let stage = Stage::new(BUSY);
+    for (id, prompt) in [("done", "hello"), ("other", "again")] {
+        stage.start(id, prompt).wait().0.succeeded();
+    }
+    let done = stage
+        .offshoot(["sessions", "wait", "done", "other", "done"])
+        .succeeded();
+    assert_eq!(done.stdout, "done  completed\nother  completed\n");
+    let (run, child) = started(&stage, "busy", "hang");
+    let wait = ["sessions", "wait", "done", &child, "--timeout", "200ms"];
+    let done = stage.offshoot(wait).exited(3);
+    assert_eq!(done.stdout, format!("done  completed\n{child}  running\n"));
+    assert!(done.stderr.contains("the time is up"), "{done:#?}");
+    let any = ["sessions", "wait", "--any", "busy", "done"];
+    assert_eq!(stage.offshoot(any).succeeded().stdout, "done  completed\n");
+    let waiter = stage.live(&["sessions", "wait", "--json", &child, "busy"]);
+    stage.offshoot(["sessions", "cancel", &child]).succeeded();
+    let (waited, events) = waiter.wait();
+    waited.exited(130);
+    assert_eq!(events[0]["status"], "cancelled");
+    assert_eq!(events[0]["reason"], "cancelled by the user");
+    assert_eq!(
+        (&events[1]["agentId"], &events[1]["status"]),
+        (&"busy".into(), &"completed".into())
+    );
+    run.wait().0.succeeded();
+}
+
+#[test]
+fn what_nobody_runs_any_more_is_told_and_not_waited_for() {
+    let stage = Stage::new(BUSY);
+    let (run, _) = started(&stage, "dead", "hang");
+    run.kill();
+    let done = stage.offshoot(["sessions", "wait", "dead"]).exited(1);
+    assert_eq!(done.stdout, "dead  interrupted\n");
+    stage.offshoot(["sessions", "wait"]).exited(2);
+    stage
+        .offshoot(["sessions", "wait", "nobody here"])
+        .complained(2, "there is no session");
+}
+
+fn answers(events: &[Value]) -> Vec<&str> {
+    let messages = of_type(events, "assistant.message");
+    let texts = messages
+        .iter()
+        .filter_map(|event| event["data"]["content"].as_str());
+    texts.filter(|text| !text.is_empty()).collect()
+}
+
+#[test]
+fn a_message_reaches_a_child_that_works_at_its_next_step() {
+    let stage = Stage::new(BUSY);
+    let pipe = stage.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    let args = [
+        "run",
+        "--yes",
+        "--model",
+        "scripted/script.yaml",
+        "--json",
+        "--session",
+        "s",
+        "work",
+    ];
+    let mut run = stage.live(&args);
+    let is_bash = |event: &Value| event["data"]["toolName"] == "bash";
+    while !run.events.last().is_some_and(is_bash) {
+        run.until("tool.execution_start");
+    }
+    let child = of_type(&run.events, "subagent.started")[0]["agentId"].clone();
+    let child = child.as_str().unwrap();
+    let message = ["sessions", "message", child, "only the tests"];
+    let told = stage.offshoot(message).succeeded();
+    assert!(
+        told.stderr.contains("the message was delivered there"),
+        "{told:#?}"
+    );
+    // Its call ends when somebody has written; the message was there before.
+    std::fs::write(&pipe, "ok").unwrap();
+    let (done, events) = run.wait();
+    done.succeeded();
+    let answers = answers(&events);
+    assert!(answers.contains(&"then only the tests"), "{answers:?}");
+}
+
+#[test]
+fn a_child_is_interrupted_and_corrected_and_its_parent_goes_on() {
+    let stage = Stage::new(BUSY);
+    let (mut run, child) = started(&stage, "s", "hang");
+    run.until("assistant.message_delta");
+    let cancelled = stage
+        .offshoot(["sessions", "cancel", "--turn", &child])
+        .succeeded();
+    assert_eq!(cancelled.stdout, "turn cancelled\n");
+    let (done, _) = run.wait();
+    done.succeeded();
+    let corrected = stage
+        .offshoot(["sessions", "message", &child, "better"])
+        .succeeded();
+    assert_eq!(
+        corrected.stdout.lines().next(),
+        Some("you said better"),
+        "{corrected:#?}"
+    );
+}
