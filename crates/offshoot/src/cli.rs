@@ -420,6 +420,26 @@ pub(crate) enum SessionsCommand {
     },
 }
 
+impl Sessions {
+    /// Tells whether it changes nothing: no session, no file.
+    pub(crate) fn looks_only(&self) -> bool {
+        match &self.command {
+            SessionsCommand::List { .. }
+            | SessionsCommand::Show { .. }
+            | SessionsCommand::Tree { .. }
+            | SessionsCommand::Attach { .. }
+            | SessionsCommand::Export { .. }
+            | SessionsCommand::Diff { .. }
+            | SessionsCommand::Wait { .. } => true,
+            SessionsCommand::Message { .. }
+            | SessionsCommand::Cancel { .. }
+            | SessionsCommand::Revert { .. }
+            | SessionsCommand::Rm { .. }
+            | SessionsCommand::Promote { .. } => false,
+        }
+    }
+}
+
 impl Cli {
     /// Returns what the flags say about settings.
     pub(crate) fn layer(&self) -> Layer {

@@ -82,6 +82,8 @@ pub(crate) struct OpenAiChat {
 pub(crate) enum Files {
     /// The user's, and that of the project of the folder to work in.
     Read,
+    /// The user's only, so that one can look around although the project's is wrong.
+    Own,
     /// None, so that something can be said although one of them is wrong.
     Ignore,
 }
@@ -101,7 +103,7 @@ impl Settings {
         files: Files,
     ) -> Result<Self, Stop> {
         let (below, files) = match files {
-            Files::Read => from_files(cwd, surroundings)?,
+            Files::Read | Files::Own => from_files(cwd, surroundings, files)?,
             Files::Ignore => (Layer::default(), Vec::new()),
         };
         let layer = flags.over(variables::layer(surroundings)?).over(below);
@@ -204,6 +206,7 @@ impl Settings {
 fn from_files(
     cwd: Option<&Path>,
     surroundings: &Surroundings,
+    which: Files,
 ) -> Result<(Layer, Vec<PathBuf>), Stop> {
     let home = surroundings.home();
     let user = find::user(surroundings);
@@ -212,6 +215,9 @@ fn from_files(
     if let Some(user) = user.as_ref().filter(|user| user.symlink_metadata().is_ok()) {
         layer = file::read(user, Owner::User, home)?;
         files.push(user.clone());
+    }
+    if which != Files::Read {
+        return Ok((layer, files));
     }
     let folder = match (cwd, surroundings.folder()) {
         (Some(cwd), Some(folder)) => Some(folder.join(cwd)),

@@ -87,7 +87,18 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
             agents::agents(agents, &settings)
         }
         Command::Sessions(sessions) => {
-            let settings = begin(load(Files::Read)?)?;
+            let settings = match load(Files::Read) {
+                // Whoever only looks is not kept from it by what a repository brought.
+                Err(stop) if sessions.looks_only() => {
+                    let Ok(settings) = load(Files::Own) else {
+                        return Err(stop);
+                    };
+                    output::note(&format!("warning: {stop}; the file is left out"));
+                    settings
+                }
+                loaded => loaded?,
+            };
+            let settings = begin(settings)?;
             blocking(Box::pin(sessions::sessions(sessions, &settings)))
         }
         // These two work where settings are wrong, and leave no log.

@@ -411,7 +411,7 @@ impl Reading<'_> {
                  `openai_chat.api_key_env` names"
                     .to_owned(),
             ),
-            name => (format!("unknown key `{shown}`"), meant(name)),
+            name => (format!("unknown key `{shown}`"), meant(name, self.owner)),
         };
         self.page.fault(&what, &key.span(), Some(&way))
     }
@@ -430,16 +430,30 @@ fn entries<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
     entries
 }
 
-/// Says which key may have been meant, or which there are.
-fn meant(name: &str) -> String {
+/// Says which key may have been meant, or which there are; never one that would be refused next.
+fn meant(name: &str, owner: Owner) -> String {
     let last = name.rsplit('.').next().unwrap_or(name);
     let same = |key: &&&str| key.rsplit('.').next() == Some(last);
     let found = suggest::nearest(name, KEYS.into_iter().chain(TABLES))
         .or_else(|| KEYS.iter().find(same).copied());
     match found {
+        Some(key) if owner == Owner::Project && is_users(key) => format!(
+            "did you mean `{key}`? a project cannot set it; put it into your own config file"
+        ),
         Some(key) => format!("did you mean `{key}`?"),
-        None => format!("there are: {}", KEYS.join(", ")),
+        None => {
+            let open = |key: &&str| owner == Owner::User || !is_users(key);
+            let keys: Vec<&str> = KEYS.into_iter().filter(open).collect();
+            format!("there are: {}", keys.join(", "))
+        }
     }
+}
+
+/// Tells whether a key, or all of a table, is for a user's file only.
+fn is_users(key: &str) -> bool {
+    let tables = ["openai_chat", "prices"];
+    ["model", "data_dir", "log.file"].contains(&key)
+        || tables.iter().any(|table| key.starts_with(table))
 }
 
 /// Lists the words that a setting may have.

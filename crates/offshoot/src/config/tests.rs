@@ -80,6 +80,19 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
     }
     let said = parse("theme = 'dark'", Owner::User).unwrap_err();
     assert!(said.contains("there are: model, agent, data_dir"), "{said}");
+    // Nobody is led from one error to the next.
+    let said = parse("theme = 'dark'", Owner::Project).unwrap_err();
+    assert!(
+        said.contains("there are: agent, color, log.level, limits.depth"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("prices") && !said.contains("openai_chat"),
+        "{said}"
+    );
+    let said = parse("modle = 'x'", Owner::Project).unwrap_err();
+    let way = "did you mean `model`? a project cannot set it; put it into your own config file";
+    assert!(said.ends_with(way), "{said}");
 }
 
 #[test]

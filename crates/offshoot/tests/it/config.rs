@@ -124,9 +124,34 @@ fn variables_that_are_no_text_are_told_by_name() {
 }
 
 #[test]
+fn a_typo_in_a_projects_file_stops_whoever_works_and_not_whoever_looks() {
+    let stage = Stage::new(PLAIN);
+    let run = [
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--session",
+        "kept",
+        "x",
+    ];
+    stage.offshoot(run).succeeded();
+    stage.write("offshoot.toml", "agnet = 'x'");
+    stage.offshoot(run).complained(2, "did you mean `agent`?");
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    assert_eq!(listed.events().len(), 1);
+    let warning = "did you mean `agent`?; the file is left out\n";
+    assert!(listed.stderr.starts_with("warning: "), "{listed:#?}");
+    assert!(listed.stderr.ends_with(warning), "{listed:#?}");
+    for change in [["cancel", "kept"], ["promote", "kept"], ["revert", "kept"]] {
+        let args = [&["sessions"][..], &change].concat();
+        stage.offshoot(args).complained(2, "did you mean `agent`?");
+    }
+}
+
+#[test]
 fn a_typo_in_a_config_file_stops_everything_before_it_starts() {
     let stage = Stage::new(PLAIN);
-    stage.write("offshoot.toml", "# ours\n\nmodle = 'x'");
+    stage.write(".config/offshoot/offshoot.toml", "# ours\n\nmodle = 'x'");
     let run = ["run", "--model", "scripted/script.yaml", "x"];
     let about = "offshoot.toml line 3, column 1: `modle = 'x'`; did you mean `model`?";
     for args in [&run[..], &["sessions", "list"]] {
@@ -182,8 +207,13 @@ fn data_goes_where_the_users_file_says_and_not_where_a_project_does() {
     assert!(stage.path().join("kept/here/offshoot.db").exists());
     assert!(!stage.data().exists());
     stage.write("offshoot.toml", "data_dir = 'stolen'");
-    let refused = stage.offshoot(["sessions", "list"]);
+    let refused = stage.offshoot(["sessions", "cancel", "x"]);
     refused.complained(2, "`data_dir` cannot be set by a project");
+    let listed = stage.offshoot(["sessions", "list"]).succeeded();
+    assert!(
+        listed.stderr.contains("the file is left out"),
+        "{listed:#?}"
+    );
     assert!(!stage.path().join("stolen").exists());
 }
 
@@ -204,7 +234,10 @@ fn a_project_cannot_choose_a_model_and_its_script_runs_nothing() {
                 hacked'}}]}, {say: done}]";
     let stage = Stage::new(evil);
     stage.write("offshoot.toml", "model = 'scripted/script.yaml'");
-    for args in [&["run", "--yes", "go"][..], &["sessions", "list"]] {
+    for args in [
+        &["run", "--yes", "go"][..],
+        &["sessions", "message", "x", "go"],
+    ] {
         let refused = stage.offshoot(args);
         refused.complained(2, "`model` cannot be set by a project");
     }
