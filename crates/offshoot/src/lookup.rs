@@ -3,12 +3,13 @@
 //! Reads only: nothing here claims a tree or starts a turn. A tree has to be
 //! read before a runtime can be made for it, because its log names its model.
 
-use offshoot_types::event::{Entry, Origin};
+use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
 
 use crate::exit::Stop;
+use crate::render;
 
 /// The shortest part of an id that stands for the whole.
 const SHORTEST_PART: usize = 8;
@@ -202,6 +203,18 @@ impl Session {
     pub(crate) fn definition(&self) -> Option<&str> {
         let root = self.tree.agent(self.tree.root()?)?;
         Some(&root.spawned.definition)
+    }
+
+    /// Returns the beginning of what its root was asked first; empty if nobody has asked yet.
+    pub(crate) fn first_words(&self, most: usize) -> String {
+        for entry in &self.log {
+            if let Event::Prompted(message) = &entry.event
+                && entry.agent == *self.id.root()
+            {
+                return render::first_words(&message.text, most);
+            }
+        }
+        String::new()
     }
 
     /// Returns the folder it works in.

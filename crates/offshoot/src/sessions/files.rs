@@ -101,7 +101,13 @@ fn put_all_back(done: &Done, dry_run: bool) -> Result<Code, Stop> {
         };
         match result {
             Ok(()) => {
-                let word = if dry_run { "would revert" } else { "reverted" };
+                // What was not there before is gone afterwards: nobody should read that as kept.
+                let word = match (&change.before, dry_run) {
+                    (Some(_), true) => "would revert",
+                    (Some(_), false) => "reverted",
+                    (None, true) => "would remove",
+                    (None, false) => "removed",
+                };
                 stdout.line(&format!("{word} {shown}"))?;
             }
             Err(why) => {

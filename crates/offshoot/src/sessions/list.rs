@@ -1,6 +1,6 @@
 //! `sessions list`: a line for each session, as wide as the screen.
 //!
-//! On a narrow screen ids are shown by their last characters, by which they are
+//! On a narrow screen folders go, then ids are shown by their last characters, by which they are
 //! found as well; whoever pipes the list gets everything.
 
 use std::io;
@@ -16,7 +16,10 @@ use crate::exit::Stop;
 use crate::output::Stdout;
 use crate::{assemble, clock, output, render, table, terminal};
 
-const HEAD: [&str; 5] = ["ID", "AGENT", "STATUS", "AGE", "TITLE"];
+const HEAD: [&str; 6] = ["ID", "AGENT", "STATUS", "AGE", "FOLDER", "TITLE"];
+
+/// What is left where folders do not fit.
+const NARROW: [&str; 5] = ["ID", "AGENT", "STATUS", "AGE", "TITLE"];
 
 /// The least that is worth showing of a title, before ids are cut.
 const LEAST_TITLE: usize = 16;
@@ -47,21 +50,30 @@ pub(super) async fn list(settings: &Settings, children: bool, json: bool) -> Res
 }
 
 fn lines(sessions: &[SessionSummary], now: Timestamp, width: Option<usize>) -> Vec<String> {
-    let mut rows: Vec<[String; 5]> = sessions.iter().map(|session| row(session, now)).collect();
-    if width.is_some_and(|width| !table::fits(HEAD, &rows, LEAST_TITLE, width)) {
+    let rows: Vec<[String; 6]> = sessions.iter().map(|session| row(session, now)).collect();
+    let Some(width) = width else {
+        return table::lines(HEAD, &rows, None);
+    };
+    if table::fits(HEAD, &rows, LEAST_TITLE, width) {
+        return table::lines(HEAD, &rows, Some(width));
+    }
+    let cut = |[id, agent, status, age, _, title]: [String; 6]| [id, agent, status, age, title];
+    let mut rows: Vec<[String; 5]> = rows.into_iter().map(cut).collect();
+    if !table::fits(NARROW, &rows, LEAST_TITLE, width) {
         for (row, session) in rows.iter_mut().zip(sessions) {
             row[0] = render::short(&session.agent);
         }
     }
-    table::lines(HEAD, &rows, width)
+    table::lines(NARROW, &rows, Some(width))
 }
 
-fn row(session: &SessionSummary, now: Timestamp) -> [String; 5] {
+fn row(session: &SessionSummary, now: Timestamp) -> [String; 6] {
     [
         session.agent.to_string(),
         session.definition.clone(),
         status(session).to_owned(),
         clock::age(session.updated_at, now),
+        session.workspace.clone(),
         session.title.clone(),
     ]
     .map(|cell| render::harmless(&cell))

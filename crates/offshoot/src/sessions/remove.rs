@@ -14,8 +14,12 @@ use crate::assemble;
 use crate::cli::Consent;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
-use crate::lookup::{self, Found};
+use crate::lookup::{self, Found, Session};
 use crate::output::{self, Stdout};
+use crate::render;
+
+/// How many characters of a session's first prompt are shown.
+const MOST_OF_PROMPT: usize = 48;
 
 /// Removes sessions.
 pub(super) async fn remove(
@@ -33,17 +37,21 @@ pub(super) async fn remove(
                 session.id
             )));
         }
-        if !sessions.contains(&session.id) {
-            sessions.push(session.id);
+        if sessions
+            .iter()
+            .all(|known: &Session| known.id != session.id)
+        {
+            sessions.push(session);
         }
     }
-    if !consent.yes && !agreed(sessions.len())? {
+    if !consent.yes && !agreed(&sessions)? {
         output::note("nothing was removed");
         return Ok(Code::Completed);
     }
     let mut stdout = Stdout::default();
     let mut code = Code::Completed;
     for session in sessions {
+        let session = session.id;
         match remove_one(store.as_ref(), &session, &settings.data_dir.value).await {
             Ok(()) => stdout.line(&format!("removed {session}"))?,
             Err(stop) => {
@@ -73,14 +81,31 @@ async fn remove_one(store: &dyn Store, session: &TreeId, data_dir: &Path) -> Res
     Ok(())
 }
 
+/// Names a session as people know it: `ID  'first words', in FOLDER, 3 agents`.
+fn named(session: &Session) -> String {
+    let words = session.first_words(MOST_OF_PROMPT);
+    let folder = session.workspace().unwrap_or_default();
+    let agents = match session.tree.walk().len() {
+        1 => "1 agent".to_owned(),
+        many => format!("{many} agents"),
+    };
+    let text = format!("{}  '{words}', in {folder}, {agents}", session.id);
+    render::harmless(&text)
+}
+
 /// Asks whether that is meant.
-fn agreed(count: usize) -> Result<bool, Stop> {
+fn agreed(sessions: &[Session]) -> Result<bool, Stop> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let text = "removing cannot be undone; give --yes where nobody can be asked";
         return Err(Stop::usage(text));
     }
+    let count = sessions.len();
     let what = if count == 1 { "session" } else { "sessions" };
     let mut stderr = io::stderr().lock();
+    // Of a shortened id nobody can be sure.
+    for session in sessions {
+        writeln!(stderr, "  {}", named(session))?;
+    }
     write!(stderr, "remove {count} {what} for good? [y/N] ")?;
     stderr.flush()?;
     let mut answer = String::new();

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::stage::{Stage, of_type};
+use crate::terminal::Terminal;
 
 const FAMILY: &str = r#"
 agents: [{name: reader, mode: subagent, inspectable: true}]
@@ -51,9 +52,14 @@ fn a_list_has_a_line_for_each_session_and_the_last_first() {
                 .collect()
         })
         .collect();
-    assert_eq!(lines[0], ["ID", "AGENT", "STATUS", "AGE", "TITLE"]);
+    assert_eq!(
+        lines[0],
+        ["ID", "AGENT", "STATUS", "AGE", "FOLDER", "TITLE"]
+    );
     assert_eq!(lines[1][1..3], ["build", "completed"]);
-    assert!(lines[1][4].starts_with("something"));
+    let folder = stage.path().canonicalize().unwrap();
+    assert_eq!(lines[1][4], folder.to_str().unwrap());
+    assert!(lines[1][5].starts_with("something"));
     assert_eq!(lines[2][..3], ["family-session", "build", "completed"]);
     assert_eq!(lines.len(), 3, "{}", listed.stdout);
 }
@@ -255,4 +261,19 @@ fn looking_changes_nothing() {
     }
     stage.offshoot(["sessions", "list"]).succeeded();
     assert_eq!(stage.show("family-session"), before);
+}
+
+#[test]
+fn who_is_asked_whether_to_remove_sees_what() {
+    let stage = family();
+    let rm = ["sessions", "rm", "family-session"];
+    let mut terminal = Terminal::start(&stage, (120, 10), &rm);
+    terminal.until(&[
+        "family-session  'go', in ",
+        ", 2 agents",
+        "remove 1 session for good?",
+    ]);
+    terminal.enter("n");
+    assert_eq!(terminal.ended(), Some(0));
+    assert_eq!(stage.status("family-session"), "completed");
 }

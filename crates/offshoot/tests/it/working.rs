@@ -76,13 +76,16 @@ fn what_agents_wrote_is_shown_by_agent_and_put_back() {
     let child = child(&stage);
     let own = stage.offshoot(["sessions", "diff", &child]).succeeded();
     assert!(own.stdout.starts_with("--- a/b.txt"), "{}", own.stdout);
+    let dry = ["sessions", "revert", "--dry-run", "writes"];
+    let dry = stage.offshoot(dry).succeeded();
+    assert_eq!(dry.stdout, "would remove a.txt\nwould revert b.txt\n");
     let back = stage.offshoot(["sessions", "revert", &child]).succeeded();
     assert_eq!(back.stdout, "reverted b.txt\n");
     assert_eq!(read(&stage, "b.txt").as_deref(), Some("old\n"));
     assert_eq!(read(&stage, "a.txt").as_deref(), Some("one\n"));
 
     let rest = stage.offshoot(["sessions", "revert", "writes"]).succeeded();
-    assert_eq!(rest.stdout, "reverted a.txt\n");
+    assert_eq!(rest.stdout, "removed a.txt\n");
     assert_eq!(read(&stage, "a.txt"), None);
 }
 
@@ -92,7 +95,7 @@ fn a_file_that_was_edited_later_is_kept() {
     yes(&stage);
     stage.write("b.txt", "mine\n");
     let done = stage.offshoot(["sessions", "revert", "writes"]).exited(3);
-    let expected = "reverted a.txt\nkept b.txt: it was edited since\n";
+    let expected = "removed a.txt\nkept b.txt: it was edited since\n";
     assert_eq!(done.stdout, expected);
     assert_eq!(read(&stage, "b.txt").as_deref(), Some("mine\n"));
 }
