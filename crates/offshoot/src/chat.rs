@@ -7,6 +7,8 @@
 use std::path::PathBuf;
 
 use offshoot_agents::Catalogue;
+use offshoot_types::env::Env;
+use offshoot_types::event::Event;
 use offshoot_types::id::AgentId;
 
 use crate::answers::Answers;
@@ -15,11 +17,16 @@ use crate::cli::{Chat, Choice};
 use crate::config::{Settings, Source, Sourced};
 use crate::console::{Console, Talk};
 use crate::drive::{self, Elsewhere, Errand, Outcome};
+use crate::env::System;
 use crate::exit::{Code, Stop};
+use crate::lookup::Session;
 use crate::run::{self, Ask, Opened};
 use crate::signals::Signals;
 use crate::view::View;
-use crate::{definitions, output, terminal};
+use crate::{clock, definitions, output, render, terminal};
+
+/// How many characters of a session's first prompt are shown.
+const MOST_OF_PROMPT: usize = 48;
 
 /// Carries out `offshoot chat`.
 pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> {
@@ -57,16 +64,20 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         let Opened {
             runtime,
             session: opened,
+            known,
             model,
             agents,
-            ..
         } = run::open(&ask, &settings, host, false).await?;
         let agent = opened.id.root().clone();
         if !warned {
             definitions::warn(&agents);
             warned = true;
         }
+        if known {
+            output::note(&goes_on_with(&opened));
+        }
         output::note("type a message; /help says what else; Ctrl-D leaves");
+        let id = opened.id.clone();
         let view = console(&settings, agent.clone(), &agents)?;
         let workspace = opened.workspace().map(PathBuf::from);
         let errand = Errand {
@@ -77,7 +88,13 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             chat: true,
         };
         match drive::drive(runtime, errand, view, &mut signals).await? {
-            Outcome::Over(code) => return Ok(code),
+            Outcome::Over(code) => {
+                let shown = render::short(id.root());
+                output::note(&format!(
+                    "session {shown} is kept; go on with: offshoot chat --session {shown}"
+                ));
+                return Ok(code);
+            }
             Outcome::Switched(name) => {
                 output::note(&format!("agent {name}, in a session of its own"));
                 // What was talked about stays: the same model, in the same folder.
@@ -90,6 +107,32 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             }
         }
     }
+}
+
+/// Says which session goes on: what it began with, how much there is, how old it is.
+fn goes_on_with(session: &Session) -> String {
+    let root = session.id.root();
+    let prompts = session
+        .log
+        .iter()
+        .filter(|entry| entry.agent == *root && matches!(entry.event, Event::Prompted(_)));
+    let messages = match prompts.count() {
+        1 => "1 message".to_owned(),
+        many => format!("{many} messages"),
+    };
+    let last = session.log.last();
+    let age = last.map_or_else(String::new, |entry| {
+        format!(
+            ", the last change {} ago",
+            clock::age(entry.at, System.now())
+        )
+    });
+    let agent = session.definition().unwrap_or_default();
+    let words = session.first_words(MOST_OF_PROMPT);
+    render::harmless(&format!(
+        "session {} with {agent} goes on: '{words}', {messages}{age}",
+        session.id
+    ))
 }
 
 fn console(settings: &Settings, agent: AgentId, agents: &Catalogue) -> Result<View, Stop> {

@@ -29,7 +29,7 @@ use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
-use crate::{logging, output};
+use crate::{logging, output, render};
 
 /// How long nothing may happen before we look whether the owner of a tree is still there.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -77,6 +77,17 @@ pub(crate) enum Ended {
     Switched(String),
 }
 
+/// What became of the prompt that we came with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Asked {
+    /// No turn has taken it, or there is none.
+    Waits,
+    /// A run works on it.
+    Runs,
+    /// That run ended so. Others may follow, for what somebody else has queued.
+    Ended(Status),
+}
+
 type Ordered<'a> = Pin<Box<dyn Future<Output = Result<Receipt, CommandError>> + 'a>>;
 
 /// A tree that is followed.
@@ -94,6 +105,7 @@ pub(crate) struct Follower<'a> {
     /// Commands of our own that are on their way.
     ordered: FuturesUnordered<Ordered<'a>>,
     interrupted: bool,
+    asked: Asked,
     /// When something last happened.
     stirred: Instant,
 }
@@ -119,6 +131,7 @@ impl<'a> Follower<'a> {
             idle: None,
             ordered: FuturesUnordered::new(),
             interrupted: false,
+            asked: Asked::Waits,
             stirred: Instant::now(),
         }
     }
@@ -267,9 +280,11 @@ impl<'a> Follower<'a> {
         self.view
             .spent(agent.map_or_else(Spent::default, |agent| agent.spent))?;
         // A prompt that was queued behind a turn that failed stays queued: that failure counts.
-        Ok(Ended::Quiet(match settlement {
-            Some(settlement) => Code::of(&settlement.status),
-            None => Code::Completed,
+        let last = settlement.map_or(Code::Completed, |settlement| Code::of(&settlement.status));
+        Ok(Ended::Quiet(match self.asked {
+            // What followed was not what was asked for here.
+            Asked::Ended(status) if status != Status::Completed => Code::of(&status),
+            Asked::Ended(_) | Asked::Waits | Asked::Runs => last,
         }))
     }
 
@@ -283,6 +298,9 @@ impl<'a> Follower<'a> {
                 self.view.spent(agent.spent)?;
             }
         }
+        if !self.goal.chat && entry.agent == self.agent {
+            self.take_asked(entry)?;
+        }
         self.view.entry(&self.tree, entry)?;
         self.tree.apply(entry).map_err(|violation| {
             let text = format!("follow session {}: {violation}", self.id);
@@ -290,6 +308,39 @@ impl<'a> Follower<'a> {
         })?;
         if let Event::Prompted(message) = &entry.event {
             self.prompted |= self.goal.prompt.as_ref() == Some(&message.id);
+        }
+        Ok(())
+    }
+
+    /// Notes what becomes of our prompt, and says so when a run goes on after one that did not end
+    /// well: somebody stopped what was asked here, and what was queued behind it is answered.
+    fn take_asked(&mut self, entry: &Entry) -> Result<(), Stop> {
+        match &entry.event {
+            Event::TurnStarted { prompt, .. } => match &self.asked {
+                Asked::Waits if prompt.is_some() && *prompt == self.goal.prompt => {
+                    self.asked = Asked::Runs;
+                }
+                Asked::Ended(status) if *status != Status::Completed && prompt.is_some() => {
+                    let how = render::status(status);
+                    let text = format!("{how}; going on with a message that was queued");
+                    self.view.remark(&text)?;
+                }
+                Asked::Waits | Asked::Runs | Asked::Ended(_) => {}
+            },
+            Event::Settled { settlement, .. } if self.asked == Asked::Runs => {
+                self.asked = Asked::Ended(settlement.status.clone());
+            }
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Completion { .. }
+            | Event::Steered { .. }
+            | Event::Replied(_)
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::TurnEnded { .. }
+            | Event::Settled { .. } => {}
         }
         Ok(())
     }

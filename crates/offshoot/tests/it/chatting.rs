@@ -34,6 +34,20 @@ fn chat(stage: &Stage, folder: &Path) -> Terminal {
 }
 
 #[test]
+fn a_conversation_says_what_it_goes_on_with_and_how_to_come_back() {
+    let stage = Stage::new(PAIR);
+    stage.offshoot(RUN).succeeded();
+    let mut terminal = Terminal::start(&stage, (100, 24), &["chat", "--continue"]);
+    terminal.until(&[
+        "session first with lead goes on: 'hello', 1 message, the last change",
+        "> ",
+    ]);
+    terminal.press("\x04");
+    terminal.until(&["session first is kept; go on with: offshoot chat --session first"]);
+    assert_eq!(terminal.ended(), Some(0));
+}
+
+#[test]
 fn another_agent_is_looked_for_before_this_one_is_left() {
     let stage = Stage::new(PAIR);
     stage.offshoot(RUN).succeeded();

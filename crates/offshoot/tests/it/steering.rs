@@ -137,3 +137,22 @@ fn a_child_is_interrupted_and_corrected_and_its_parent_goes_on() {
         "{corrected:#?}"
     );
 }
+
+#[test]
+fn a_run_that_was_cancelled_says_so_although_a_queued_message_goes_on() {
+    let stage = Stage::new(BUSY);
+    let mut run = stage.start("s", "hang");
+    run.until("assistant.message_delta");
+    stage
+        .offshoot(["sessions", "message", "s", "and this"])
+        .succeeded();
+    stage.offshoot(["sessions", "cancel", "s"]).succeeded();
+    let (done, events) = run.wait();
+    let done = done.exited(130);
+    let said = "cancelled by the user; going on with a message that was queued";
+    assert!(done.stderr.contains(said), "{done:#?}");
+    assert!(
+        answers(&events).contains(&"you said and this"),
+        "{events:#?}"
+    );
+}
