@@ -332,6 +332,7 @@ impl<'a> Follower<'a> {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Became(_)
             | Event::Completion { .. }
             | Event::Steered { .. }
             | Event::Replied(_)

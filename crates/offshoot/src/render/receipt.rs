@@ -17,6 +17,7 @@ pub(super) fn details(event: &Event, length: Length) -> Vec<(&'static str, Strin
         Event::Spawned(spawned) => birth(spawned),
         Event::Settled { settlement, .. } => end(settlement),
         Event::Prompted(_)
+        | Event::Became(_)
         | Event::Completion { .. }
         | Event::TurnStarted { .. }
         | Event::Steered { .. }
