@@ -21,6 +21,7 @@ mod doctor;
 mod events;
 mod flags;
 mod kill9;
+mod library;
 mod own_data;
 mod processes;
 mod refused;
