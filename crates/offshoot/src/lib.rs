@@ -12,7 +12,7 @@ mod facade;
 mod system;
 
 pub use facade::{
-    Agent, Builder, Error, FnModel, FnTool, NewSession, Reply, Runtime, Session, Updates,
+    Agent, Builder, Error, FnModel, FnTool, Host, NewSession, Reply, Runtime, Session, Updates,
 };
 
 pub use offshoot_engine::{Activity, Asks, Delta, DeltaKind, Ending, Limits, Output, Update};

@@ -20,6 +20,7 @@ use offshoot_types::store::Store;
 use offshoot_types::tool::Tool;
 
 use super::error::Error;
+use super::host::{self, HOST, Hosted};
 use super::runtime::{Runtime, Shared};
 use super::session::absolute;
 use crate::system::System;
@@ -168,7 +169,7 @@ impl Builder {
     /// Makes the runtime. Starts no agent; a store in a folder is opened, and made if it is not there.
     pub fn build(self) -> Result<Runtime, Error> {
         check_tools(&self.tools)?;
-        let registry = registry(self.agents, self.builtin);
+        let registry = registry(self.agents, self.builtin)?;
         let workspace = match &self.workspace {
             Some(folder) => absolute(folder)?,
             None => NOWHERE.to_owned(),
@@ -181,7 +182,7 @@ impl Builder {
         });
         let engine = Engine::new(Parts {
             store: store.clone(),
-            models: Arc::new(models),
+            models: Arc::new(Hosted::new(models)),
             tools: self.tools.into(),
             registry,
             env: self.env.clone(),
@@ -227,11 +228,17 @@ fn check_tools(tools: &[Arc<dyn Tool>]) -> Result<(), Error> {
     Ok(())
 }
 
-fn registry(agents: Vec<Manifest>, builtin: bool) -> Registry {
+fn registry(agents: Vec<Manifest>, builtin: bool) -> Result<Registry, Error> {
+    if agents.iter().any(|manifest| manifest.name == HOST) {
+        return Err(Error::Invalid(format!(
+            "add agent {HOST}: that is the one that stands for the program; give it another name"
+        )));
+    }
     let mut registry = match builtin {
         true => Catalogue::builtin().registry(),
         false => Registry::default(),
     };
     registry.extend(agents);
-    registry
+    registry.add(host::manifest());
+    Ok(registry)
 }

@@ -128,7 +128,7 @@ impl Asked {
     }
 
     /// Tells whether a turn has taken it.
-    fn is_taken(&self) -> bool {
+    pub(super) fn is_taken(&self) -> bool {
         self.progress == Progress::Taken
     }
 

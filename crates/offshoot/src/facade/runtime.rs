@@ -16,6 +16,7 @@ use tokio::sync::RwLock;
 
 use super::builder::Builder;
 use super::error::Error;
+use super::host::Host;
 use super::session::{NewSession, Session};
 
 /// A runtime: agents, models, tools and a store. Cloning shares it.
@@ -35,6 +36,11 @@ impl Runtime {
     /// Opens a session with an agent that people may start: one of mode `primary` or `all`.
     pub async fn open(&self, agent: &str) -> Result<Session, Error> {
         self.new_session().open(agent).await
+    }
+
+    /// Opens a session whose root is this program, and which starts agents for it.
+    pub async fn host(&self) -> Result<Host, Error> {
+        self.new_session().host().await
     }
 
     /// Begins to open a session that differs from what the builder said.

@@ -16,12 +16,13 @@ use serde::de::DeserializeOwned;
 use super::agent::Agent;
 use super::error::Error;
 use super::follow::Seen;
+use super::host::{HOST, Host};
 use super::runtime::Shared;
 use super::updates::{Updates, fold};
 use crate::date::date;
 
 /// A session that is to be opened.
-#[must_use = "nothing is opened before `open`"]
+#[must_use = "nothing is opened before `open` or `host`"]
 pub struct NewSession {
     shared: Arc<Shared>,
     id: Option<String>,
@@ -69,6 +70,19 @@ impl NewSession {
 
     /// Opens it with an agent that people may start: one of mode `primary` or `all`.
     pub async fn open(self, agent: &str) -> Result<Session, Error> {
+        if agent == HOST {
+            let why = "a session with this program as its root is opened with `host`";
+            return Err(Error::Invalid(why.to_owned()));
+        }
+        self.start(agent).await
+    }
+
+    /// Opens it with this program as its root.
+    pub async fn host(self) -> Result<Host, Error> {
+        Ok(Host(self.start(HOST).await?))
+    }
+
+    async fn start(self, agent: &str) -> Result<Session, Error> {
         let Self {
             shared,
             id,

@@ -3,6 +3,7 @@
 //! Nothing sleeps: a model may wait at a gate that the test opens, and the test waits for what the
 //! library itself waits for.
 
+mod children;
 mod durable;
 mod sessions;
 mod tools;

@@ -94,6 +94,8 @@ async fn who_may_not_be_started_and_what_is_not_there_is_told() {
     let runtime = stage(|_| Reply::text("done")).build().unwrap();
     let error = runtime.open("explore").await.unwrap_err().to_string();
     assert!(error.contains("started by other agents only"), "{error}");
+    let error = runtime.open("host").await.unwrap_err().to_string();
+    assert!(error.contains("is opened with `host`"), "{error}");
     let error = runtime.find("nobody").await.unwrap_err();
     assert!(matches!(error, Error::Unknown(_)), "{error}");
     let none = Runtime::builder().build().unwrap();
@@ -197,6 +199,9 @@ fn handles_and_their_futures_can_be_sent() {
     }
     let runtime = stage(|_| Reply::text("done")).build().unwrap();
     drop(send(async move {
+        let host = send(runtime.host().await?);
+        let child = send(host.spawn_child("worker", "go").await?);
+        child.settled().await?;
         let session = send(runtime.open("worker").await?);
         let mut updates = send(session.subscribe().await?);
         updates.next().await?;

@@ -10,7 +10,7 @@ use offshoot::{Asks, Builder, Error, Event, FnTool, Manifest, Mode, Reply, Reque
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Gate, stage, until};
+use super::{Gate, stage, until, worker};
 
 #[derive(Deserialize)]
 struct Sum {
@@ -176,4 +176,10 @@ async fn built_in_agents_are_there_unless_they_are_left_out() {
     let runtime = stage(|_| Reply::text("done")).without_builtin_agents();
     let error = runtime.build().unwrap().open("build").await.unwrap_err();
     assert!(matches!(error, Error::Unknown(_)), "{error}");
+    let host = Manifest {
+        name: "host".to_owned(),
+        ..worker()
+    };
+    let error = stage(|_| Reply::text("done")).agent(host).build();
+    assert!(matches!(error.unwrap_err(), Error::Invalid(_)));
 }
