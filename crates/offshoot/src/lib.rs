@@ -4,7 +4,10 @@
 //! it in its five verbs (R9). It has no powers of its own, reads no environment variable and prints
 //! nothing. Words that are the engine's are not wrapped: they are in [`types`] and re-exported here
 //! where nearly every program needs them.
-
+//!
+//! What follows is `docs/library.md`; its examples are tests.
+#![doc = ""]
+#![doc = include_str!("../../../docs/library.md")]
 #![warn(missing_docs)]
 
 mod date;
@@ -24,3 +27,8 @@ pub use offshoot_types::manifest::{Manifest, Mode, Toolset};
 pub use offshoot_types::model::{Model, Request};
 pub use offshoot_types::settlement::{Settlement, Status};
 pub use offshoot_types::tool::Tool;
+
+/// The example of the README, so that it stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
