@@ -4,6 +4,8 @@
 
 use offshoot_types::id::Timestamp;
 
+pub(crate) use crate::date::date;
+
 const SECOND: u64 = 1000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
@@ -25,24 +27,6 @@ pub(crate) fn iso(at: Timestamp) -> String {
 /// Renders a time of day as `18:41:35`.
 pub(crate) fn time(at: Timestamp) -> String {
     iso(at)[11..19].to_owned()
-}
-
-/// Renders a time's date as `2026-11-15`.
-pub(crate) fn date(at: Timestamp) -> String {
-    // Counted in years that begin in March, so that a leap day is a year's last day, and from the
-    // year 0, so that every 400 years look alike.
-    let days = at.get() / DAY + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    format!("{:04}-{month:02}-{day:02}", era * 400 + year + carry)
 }
 
 /// Renders how long ago something was, in its largest unit: `45s`, `3m`, `2h`, `9d`.

@@ -1,36 +1,13 @@
-//! The world as it is: the system's clock, ids that sort by the time they were made, and what the
-//! process was given.
+//! What the process was given: variables and a folder.
 //!
-//! The only place that reads the wall clock, a random source or the environment. The environment is
-//! read once, at the start; everything else is handed the copy, so that tests can make their own.
+//! The only place that reads the environment, once, at the start; everything else is handed the copy,
+//! so that tests can make their own. Clock and ids are in `system`, which the library has as well.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use offshoot_types::env::Env;
-use offshoot_types::id::Timestamp;
-use uuid::Uuid;
-
-/// The world as it is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct System;
-
-impl Env for System {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock behind Env")]
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Timestamp::new(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    /// Counts up within a process, also when the clock stands still or goes back.
-    fn new_id(&self) -> String {
-        Uuid::now_v7().to_string()
-    }
-}
+pub(crate) use crate::system::System;
 
 /// The variables and the folder a process was started with. Holds keys: it is not to be printed.
 #[derive(Clone, Default)]
@@ -88,16 +65,5 @@ impl Surroundings {
             variables: variables.iter().map(pair).collect(),
             folder: Some(folder.to_owned()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_of_a_process_sort_by_the_order_they_were_made_in() {
-        let ids: Vec<String> = (0..10_000).map(|_| System.new_id()).collect();
-        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
     }
 }

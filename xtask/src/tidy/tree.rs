@@ -91,6 +91,11 @@ fn has_doc_test(text: &str) -> bool {
     let mut inside = false;
     for line in text.lines() {
         let line = line.trim_start();
+        // Documentation that is a file of its own is one for its examples' sake.
+        let included = ["#![doc = include_str!(", "#[doc = include_str!("];
+        if included.iter().any(|start| line.starts_with(start)) {
+            return true;
+        }
         let Some(doc) = line.strip_prefix("///").or(line.strip_prefix("//!")) else {
             inside = false;
             continue;
@@ -163,6 +168,7 @@ mod tests {
             false,
         );
         check("// ```", false);
+        check("#![doc = include_str!(\"guide.md\")]", true);
     }
 
     #[test]

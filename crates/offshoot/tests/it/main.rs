@@ -22,6 +22,7 @@ mod doctor;
 mod events;
 mod flags;
 mod kill9;
+mod library;
 mod own_data;
 mod processes;
 mod refused;

@@ -1,0 +1,26 @@
+//! The library's own part: what assembles a runtime, and handles on what runs in it.
+//!
+//! `builder` assembles; `runtime` is the handle on all of it, `session` on one tree, `agent` on one
+//! agent, `host` on a tree whose root is the program itself. `follow` waits for what the log says.
+//! `fn_tool` and `fn_model` make tools and models of functions. The command line uses none of this.
+
+mod agent;
+mod builder;
+mod error;
+mod fn_model;
+mod fn_tool;
+mod follow;
+mod host;
+mod runtime;
+mod session;
+mod updates;
+
+pub use agent::Agent;
+pub use builder::Builder;
+pub use error::Error;
+pub use fn_model::{FnModel, Reply};
+pub use fn_tool::FnTool;
+pub use host::Host;
+pub use runtime::Runtime;
+pub use session::{NewSession, Session};
+pub use updates::Updates;

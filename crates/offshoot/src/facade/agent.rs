@@ -1,0 +1,164 @@
+//! The handle on one agent: ask it, wait for it, stop it, read what it came to.
+//!
+//! A handle holds an id and no state: what it says of the agent is read from the log. Whether the
+//! agent is a root or far below one makes no difference here.
+
+use std::fmt;
+use std::sync::Arc;
+
+use offshoot_types::command::{Answer, Order, Prompt, Receipt, Scope, Verdict};
+use offshoot_types::id::{AgentId, CallId, MessageId, TreeId};
+use offshoot_types::message::Author;
+use offshoot_types::settlement::{Settlement, Status};
+use serde::de::DeserializeOwned;
+
+use super::error::Error;
+use super::follow::{Asked, Follower, Orphan, Rest, Seen};
+use super::runtime::Shared;
+
+/// One agent: the root of a session, or one below it. Cloning gives another handle on the same.
+///
+/// Dropping a handle, or a future of one, stops nothing: the agent goes on.
+#[derive(Clone)]
+pub struct Agent {
+    pub(super) shared: Arc<Shared>,
+    pub(super) tree: TreeId,
+    pub(super) id: AgentId,
+    pub(super) seen: Seen,
+}
+
+impl Agent {
+    /// Returns its id. A root's is that of the session.
+    pub fn id(&self) -> &AgentId {
+        &self.id
+    }
+
+    /// Asks it something and waits until the run that answers has settled.
+    ///
+    /// A run spans everything until the agent and all below it are done, so an answer that background
+    /// agents still add to is waited for. Where the agent is busy the prompt is queued; behind a turn
+    /// that fails it stays queued, and that failure is what is returned.
+    pub async fn prompt(&self, text: impl Into<String>) -> Result<Settlement, Error> {
+        let mut follower = self.follow().await?;
+        let mut asked = Asked::new(self.send(text.into()).await?);
+        loop {
+            let entry = follower.next(&self.id, Orphan::TakeUp).await?;
+            if let Some(settlement) = asked.take(&entry.event) {
+                return Ok(settlement);
+            }
+        }
+    }
+
+    /// Asks it something and returns its answer as a value; see [`result`](Self::result).
+    pub async fn ask<T: DeserializeOwned>(&self, text: impl Into<String>) -> Result<T, Error> {
+        read(self.prompt(text).await?)
+    }
+
+    /// Says something to it, and waits only until that is stored.
+    ///
+    /// A root reads it in its next turn, an agent below one before its next step; one that has
+    /// settled opens a new run with it.
+    pub async fn message(&self, text: impl Into<String>) -> Result<(), Error> {
+        self.send(text.into()).await.map(drop)
+    }
+
+    /// Waits until it rests, and returns how its last run ended.
+    pub async fn settled(&self) -> Result<Settlement, Error> {
+        let mut follower = self.follow().await?;
+        let log = self.shared.store.agent_log(&self.id).await?;
+        let Some(last) = log.last().map(|entry| entry.pos) else {
+            return Err(Error::Unknown(format!("there is no agent {}", self.id)));
+        };
+        let mut rest = Rest::default();
+        for entry in &log {
+            rest.take(&entry.event);
+        }
+        loop {
+            if let Some(settlement) = rest.settlement() {
+                return Ok(settlement.clone());
+            }
+            let entry = follower.next(&self.id, rest.orphan()).await?;
+            // What was written while its log was read is in both.
+            if entry.pos > last {
+                rest.take(&entry.event);
+            }
+        }
+    }
+
+    /// Waits until it rests, and returns its answer as a value.
+    ///
+    /// The value is the one that fits the `output_schema` of its manifest. Anything else is an error
+    /// that has the whole settlement, if there is more in it than nothing.
+    pub async fn result<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        read(self.settled().await?)
+    }
+
+    /// Stops its run and everything below it, and waits until that is settled.
+    pub async fn cancel(&self) -> Result<(), Error> {
+        let cancelled = self.order(Order::Cancel(Scope::Run));
+        cancelled.await.map(drop)
+    }
+
+    /// Answers what a call of it asks, where the runtime was built with `Asks::Somebody`.
+    pub async fn answer(&self, call: &CallId, verdict: Verdict) -> Result<(), Error> {
+        let call = call.clone();
+        let answered = self.order(Order::Answer(Answer { call, verdict }));
+        taken(answered.await?)
+    }
+
+    /// Sends a message and returns its id.
+    pub(super) async fn send(&self, text: String) -> Result<MessageId, Error> {
+        let message = MessageId::new(self.shared.env.new_id());
+        let prompt = Prompt {
+            message: message.clone(),
+            text,
+            from: Author::Human,
+            agent: None,
+            metadata: None,
+        };
+        taken(self.order(Order::Prompt(prompt)).await?)?;
+        Ok(message)
+    }
+
+    /// Follows its tree from where the session's handles have read it.
+    ///
+    /// Before anything else is done: who follows misses nothing, whatever others do meanwhile.
+    pub(super) async fn follow(&self) -> Result<Follower, Error> {
+        Follower::new(&self.shared, &self.tree, &self.seen).await
+    }
+
+    async fn order(&self, order: Order) -> Result<Receipt, Error> {
+        self.shared.order(&self.tree, &self.id, order).await
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Agent({})", self.id)
+    }
+}
+
+/// Fails where an order had no effect that was to have one.
+fn taken(receipt: Receipt) -> Result<(), Error> {
+    if let Receipt::NoEffect { why } = receipt {
+        return Err(Error::Invalid(why));
+    }
+    Ok(())
+}
+
+/// Reads the value of a run that completed.
+fn read<T: DeserializeOwned>(settlement: Settlement) -> Result<T, Error> {
+    match (&settlement.status, &settlement.value) {
+        (Status::Completed, Some(value)) => value.read().map_err(Error::Misfit),
+        (Status::Completed, None) => Err(Error::Untyped),
+        (
+            Status::Partial(_)
+            | Status::Failed { .. }
+            | Status::Cancelled(_)
+            | Status::BudgetExhausted(_)
+            | Status::Denied { .. }
+            | Status::Lost { .. },
+            _,
+        ) => Err(Error::Unfinished(Box::new(settlement))),
+    }
+}

@@ -1,0 +1,254 @@
+//! Assembles a runtime of what a program brings.
+//!
+//! The counterpart of the command line's `assemble`: all choices are made here, at run time. Nothing
+//! is read from the environment; the clock and the ids are the system's unless others are given. What
+//! cannot be right is told when it is built and not when an agent runs into it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use offshoot_agents::Catalogue;
+use offshoot_engine::{Asks, Limits, Parts, Runtime as Engine};
+use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings};
+use offshoot_store::Handle;
+use offshoot_tools::Sidecars;
+use offshoot_types::env::Env;
+use offshoot_types::hook::Hooks;
+use offshoot_types::manifest::{Manifest, Registry};
+use offshoot_types::model::{Model, Models};
+use offshoot_types::store::Store;
+use offshoot_types::tool::Tool;
+
+use super::error::Error;
+use super::host::{self, HOST, Hosted};
+use super::runtime::{Runtime, Shared};
+use super::session::absolute;
+use crate::system::System;
+
+/// The folder of sessions that have none: nothing can be in it.
+const NOWHERE: &str = "/dev/null";
+
+/// The engine's own calls, whose ids no tool can have.
+const LOCKED: [&str; 7] = [
+    "todo",
+    "task",
+    "children",
+    "wait",
+    "message",
+    "cancel",
+    "plan_exit",
+];
+
+/// A runtime that is being assembled.
+#[must_use = "nothing is made before `build`"]
+pub struct Builder {
+    place: Place,
+    models: BTreeMap<String, Arc<dyn Model>>,
+    providers: BTreeMap<String, Arc<dyn Models>>,
+    model: Option<String>,
+    tools: Vec<Arc<dyn Tool>>,
+    agents: Vec<Manifest>,
+    builtin: bool,
+    workspace: Option<PathBuf>,
+    limits: Limits,
+    asks: Asks,
+    env: Arc<dyn Env>,
+}
+
+/// Where the log is kept.
+enum Place {
+    Memory,
+    Folder(PathBuf),
+    Store(Arc<dyn Store>),
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            place: Place::Memory,
+            models: BTreeMap::new(),
+            providers: BTreeMap::new(),
+            model: None,
+            tools: Vec::new(),
+            agents: Vec::new(),
+            builtin: true,
+            workspace: None,
+            limits: Limits::default(),
+            asks: Asks::default(),
+            env: Arc::new(System),
+        }
+    }
+}
+
+impl Builder {
+    /// Keeps sessions in a folder, as the command line does; both may use one at a time.
+    ///
+    /// Without it, and without a store of your own, they are kept in memory and gone with the runtime.
+    pub fn data_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.place = Place::Folder(folder.into());
+        self
+    }
+
+    /// Keeps sessions in a store of your own.
+    ///
+    /// The contract is the suite in `offshoot_store::contract`.
+    pub fn store(mut self, store: impl Store + 'static) -> Self {
+        self.place = Place::Store(Arc::new(store));
+        self
+    }
+
+    /// Adds a model under a name, `PROVIDER/NAME`. The first is the one that sessions ask.
+    pub fn model(mut self, name: impl Into<String>, model: impl Model + 'static) -> Self {
+        let name = name.into();
+        self.model.get_or_insert_with(|| name.clone());
+        self.models.insert(name, Arc::new(model));
+        self
+    }
+
+    /// Adds a provider, which is asked for what follows `PROVIDER/` in the name of a model.
+    pub fn provider(mut self, provider: impl Into<String>, models: impl Models + 'static) -> Self {
+        self.providers.insert(provider.into(), Arc::new(models));
+        self
+    }
+
+    /// Adds the models of a server that speaks OpenAI's chat dialect, as `openai-chat/NAME`.
+    pub fn openai_chat(self, settings: OpenAiChatSettings) -> Self {
+        let server = OpenAiChat::new(settings, Arc::new(Http::new()));
+        self.provider(OpenAiChat::PROVIDER, server)
+    }
+
+    /// Names the model that sessions ask, where neither they nor their agents name one.
+    pub fn default_model(mut self, name: impl Into<String>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
+    /// Offers agents a tool, behind those that were added before.
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Offers agents the built-in tools for files: `read`, `write`, `edit`, `glob` and `grep`.
+    ///
+    /// They are confined to the workspace. Agents may read there; before they write, they ask.
+    pub fn file_tools(mut self) -> Self {
+        self.tools.extend(offshoot_tools::builtin());
+        self
+    }
+
+    /// Names the folder in which agents work, where their session names none.
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(folder.into());
+        self
+    }
+
+    /// Adds an agent; it replaces a built-in one of its name.
+    pub fn agent(mut self, manifest: Manifest) -> Self {
+        self.agents.push(manifest);
+        self
+    }
+
+    /// Leaves out the built-in agents.
+    pub fn without_builtin_agents(mut self) -> Self {
+        self.builtin = false;
+        self
+    }
+
+    /// Sets the limits on trees and turns.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Says who answers when an agent needs a permission that nobody has given. Without it nobody does,
+    /// and that is a no.
+    pub fn asks(mut self, asks: Asks) -> Self {
+        self.asks = asks;
+        self
+    }
+
+    /// Takes the time and ids from elsewhere than the system.
+    pub fn env(mut self, env: impl Env + 'static) -> Self {
+        self.env = Arc::new(env);
+        self
+    }
+
+    /// Makes the runtime. Starts no agent; a store in a folder is opened, and made if it is not there.
+    pub fn build(self) -> Result<Runtime, Error> {
+        check_tools(&self.tools)?;
+        let registry = registry(self.agents, self.builtin)?;
+        let workspace = match &self.workspace {
+            Some(folder) => absolute(folder)?,
+            None => NOWHERE.to_owned(),
+        };
+        let (store, data) = self.place.open()?;
+        let models = self.models.into_iter().collect::<ModelSet>().with_offline();
+        let providers = self.providers.into_iter();
+        let models = providers.fold(models, |models, (name, provider)| {
+            models.with_provider(&name, provider)
+        });
+        let engine = Engine::new(Parts {
+            store: store.clone(),
+            models: Arc::new(Hosted::new(models)),
+            tools: self.tools.into(),
+            registry,
+            env: self.env.clone(),
+            limits: self.limits,
+            sidecars: Arc::new(Sidecars),
+            asks: self.asks,
+            hooks: Hooks::default(),
+            data,
+        });
+        let shared = Shared::new(engine, store, self.env, self.model, workspace);
+        Ok(Runtime(Arc::new(shared)))
+    }
+}
+
+impl Place {
+    /// Opens the store; returns the folder that agents' tools are kept from, if there is one.
+    fn open(self) -> Result<(Arc<dyn Store>, Option<String>), Error> {
+        Ok(match self {
+            Self::Memory => (Arc::new(Handle::memory()?), None),
+            Self::Folder(folder) => {
+                let store = Handle::open(&folder)?;
+                (Arc::new(store), Some(absolute(&folder)?))
+            }
+            Self::Store(store) => (store, None),
+        })
+    }
+}
+
+/// Refuses tools that agents would silently not be offered.
+fn check_tools(tools: &[Arc<dyn Tool>]) -> Result<(), Error> {
+    let mut ids = BTreeSet::new();
+    for tool in tools {
+        let id = tool.spec().id.as_str();
+        if LOCKED.contains(&id) {
+            return Err(Error::Invalid(format!(
+                "add tool {id}: the engine has a call of that name; give it another"
+            )));
+        }
+        if !ids.insert(id) {
+            let why = format!("add tool {id}: there is one of that name already");
+            return Err(Error::Invalid(why));
+        }
+    }
+    Ok(())
+}
+
+fn registry(agents: Vec<Manifest>, builtin: bool) -> Result<Registry, Error> {
+    if agents.iter().any(|manifest| manifest.name == HOST) {
+        return Err(Error::Invalid(format!(
+            "add agent {HOST}: that is the one that stands for the program; give it another name"
+        )));
+    }
+    let mut registry = match builtin {
+        true => Catalogue::builtin().registry(),
+        false => Registry::default(),
+    };
+    registry.extend(agents);
+    registry.add(host::manifest());
+    Ok(registry)
+}

@@ -1,0 +1,57 @@
+//! What can go wrong between a program and its agents.
+//!
+//! Variants are named for what the caller can do about it. How an agent's run ended is no error: that
+//! is a `Settlement`. It becomes one only where a result was asked for and there is none.
+
+use offshoot_engine::CommandError;
+use offshoot_types::settlement::Settlement;
+use offshoot_types::store::StoreError;
+
+/// What can go wrong between a program and its agents.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What was asked for cannot be: a bug of the program, or of its user.
+    #[error("{0}")]
+    Invalid(String),
+    /// No such session, agent, definition or model.
+    #[error("{0}")]
+    Unknown(String),
+    /// An agent could not be started: by the rules for `task`, or because a limit is reached.
+    #[error("start agent {definition}: {why}")]
+    Refused {
+        /// Which agent.
+        definition: String,
+        /// Why not.
+        why: String,
+    },
+    /// The run that was to have a result did not complete. What it has is in its settlement.
+    #[error("the run ended {}{}", .0.status.word(), reason(.0))]
+    Unfinished(Box<Settlement>),
+    /// The run completed, and its agent has no `output_schema`: take the text.
+    #[error("the agent has no output_schema, so its answer is a text and not a value")]
+    Untyped,
+    /// The answer fits the agent's `output_schema` and not the type it was to be read as.
+    #[error("read the answer: {0}")]
+    Misfit(serde_json::Error),
+    /// The store could not do it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The runtime was shut down.
+    #[error("the runtime was shut down")]
+    Closed,
+}
+
+impl From<CommandError> for Error {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Invalid(why) => Self::Invalid(why),
+            CommandError::Unknown(why) => Self::Unknown(why),
+            CommandError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+fn reason(settlement: &Settlement) -> String {
+    let reason = settlement.status.reason();
+    reason.map_or_else(String::new, |reason| format!(": {reason}"))
+}

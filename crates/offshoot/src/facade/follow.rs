@@ -1,0 +1,231 @@
+//! Waiting for what the log says of an agent.
+//!
+//! The log is the only truth, so a handle that waits sees the same whether its own process does the
+//! work or another, and also when that other one dies: then this process takes the tree up. What is
+//! waited for is a small fold of the agent's own entries, each of which is seen once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use offshoot_engine::{Subscription, Update};
+use offshoot_types::command::Order;
+use offshoot_types::event::{Entry, Event, TurnEnd};
+use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
+use offshoot_types::settlement::Settlement;
+
+use super::error::Error;
+use super::runtime::{Attended, Shared};
+
+/// How long nothing may happen before we look whether anybody does something.
+const SILENCE: Duration = Duration::from_millis(250);
+
+/// How far the handles of a session have read its log, so that none reads it from the beginning.
+#[derive(Clone, Default)]
+pub(super) struct Seen(Arc<AtomicU64>);
+
+impl Seen {
+    fn pos(&self) -> Pos {
+        Pos::new(self.0.load(Ordering::Acquire))
+    }
+
+    fn note(&self, pos: Pos) {
+        self.0.fetch_max(pos.get(), Ordering::AcqRel);
+    }
+}
+
+/// What to do about a tree that is nobody's.
+#[derive(Clone, Copy)]
+pub(super) enum Orphan {
+    /// Go on with it: something is waiting there.
+    TakeUp,
+    /// Nothing, until somebody does.
+    Leave,
+}
+
+/// Whoever waits for something to happen in a tree.
+pub(super) struct Follower {
+    shared: Arc<Shared>,
+    tree: TreeId,
+    updates: Subscription,
+    seen: Seen,
+}
+
+impl Follower {
+    pub(super) async fn new(
+        shared: &Arc<Shared>,
+        tree: &TreeId,
+        seen: &Seen,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            shared: shared.clone(),
+            tree: tree.clone(),
+            updates: shared.subscribe(tree, seen.pos()).await?,
+            seen: seen.clone(),
+        })
+    }
+
+    /// Returns the next entry of an agent.
+    pub(super) async fn next(
+        &mut self,
+        agent: &AgentId,
+        orphan: Orphan,
+    ) -> Result<Arc<Entry>, Error> {
+        loop {
+            match tokio::time::timeout(SILENCE, self.updates.next()).await {
+                Ok(update) => match update? {
+                    Update::Entry(entry) => {
+                        self.seen.note(entry.pos);
+                        if entry.agent == *agent {
+                            return Ok(entry);
+                        }
+                    }
+                    Update::Parked(error) => return Err(error.into()),
+                    Update::Delta(_) | Update::Output(_) | Update::Activity(..) | Update::Idle => {}
+                },
+                Err(_) => self.look(orphan).await?,
+            }
+        }
+    }
+
+    /// Looks whether anybody does something about the tree, since nothing happens there.
+    async fn look(&self, orphan: Orphan) -> Result<(), Error> {
+        match (self.shared.attended(&self.tree).await?, orphan) {
+            (Attended::Yes, _) | (Attended::No, Orphan::Leave) => Ok(()),
+            (Attended::Closed, _) => Err(Error::Closed),
+            (Attended::No, Orphan::TakeUp) => {
+                let root = self.tree.root();
+                let resumed = self.shared.order(&self.tree, root, Order::Resume);
+                resumed.await.map(drop)
+            }
+        }
+    }
+}
+
+/// A message that an agent was sent, on its way to an answer.
+pub(super) struct Asked {
+    message: MessageId,
+    progress: Progress,
+}
+
+/// How far a message has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// It is not in the log yet: nothing that happens is about it.
+    Sent,
+    /// It waits for its turn.
+    Queued,
+    /// A turn has failed before its own: it stays queued until somebody asks again.
+    HeldBack,
+    /// A turn has taken it.
+    Taken,
+}
+
+impl Asked {
+    pub(super) fn new(message: MessageId) -> Self {
+        let progress = Progress::Sent;
+        Self { message, progress }
+    }
+
+    /// Tells whether a turn has taken it.
+    pub(super) fn is_taken(&self) -> bool {
+        self.progress == Progress::Taken
+    }
+
+    /// Takes the agent's next event; returns how the run ended that answers the message.
+    ///
+    /// One that is held back is answered by the failure that holds it back.
+    pub(super) fn take(&mut self, event: &Event) -> Option<Settlement> {
+        match event {
+            Event::Prompted(message) => {
+                let is_heard_of = self.progress != Progress::Sent || message.id == self.message;
+                if is_heard_of && !self.is_taken() {
+                    self.progress = Progress::Queued;
+                }
+            }
+            Event::TurnStarted { prompt, .. } => self.consumed(prompt.as_ref()),
+            Event::Steered { prompt } => self.consumed(Some(prompt)),
+            Event::TurnEnded { end, .. } => {
+                let failed = matches!(end, TurnEnd::Failed { .. });
+                if failed && self.progress == Progress::Queued {
+                    self.progress = Progress::HeldBack;
+                }
+            }
+            Event::Settled { settlement, .. } => match self.progress {
+                Progress::HeldBack | Progress::Taken => return Some(settlement.clone()),
+                Progress::Sent | Progress::Queued => {}
+            },
+            Event::Spawned(_)
+            | Event::Became(_)
+            | Event::Completion { .. }
+            | Event::Replied(_)
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. } => {}
+        }
+        None
+    }
+
+    fn consumed(&mut self, prompt: Option<&MessageId>) {
+        if prompt == Some(&self.message) {
+            self.progress = Progress::Taken;
+        }
+    }
+}
+
+/// Whether an agent rests, as its own log has it.
+#[derive(Default)]
+pub(super) struct Rest {
+    queued: usize,
+    open: bool,
+    held_back: bool,
+    last: Option<Settlement>,
+}
+
+impl Rest {
+    /// Takes the agent's next event.
+    pub(super) fn take(&mut self, event: &Event) {
+        match event {
+            Event::Prompted(_) => {
+                self.queued += 1;
+                self.held_back = false;
+            }
+            Event::TurnStarted { prompt, .. } => {
+                self.open = true;
+                self.queued = self.queued.saturating_sub(usize::from(prompt.is_some()));
+            }
+            Event::Steered { .. } => self.queued = self.queued.saturating_sub(1),
+            Event::TurnEnded { end, .. } => self.held_back = matches!(end, TurnEnd::Failed { .. }),
+            Event::Settled { settlement, .. } => {
+                self.open = false;
+                self.last = Some(settlement.clone());
+            }
+            Event::Spawned(_)
+            | Event::Became(_)
+            | Event::Completion { .. }
+            | Event::Replied(_)
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. } => {}
+        }
+    }
+
+    /// Returns how its last run ended; `None` while it works, or was never asked anything.
+    pub(super) fn settlement(&self) -> Option<&Settlement> {
+        self.last.as_ref().filter(|_| !self.is_busy())
+    }
+
+    /// Returns what to do about its tree where that is nobody's.
+    pub(super) fn orphan(&self) -> Orphan {
+        match self.is_busy() {
+            true => Orphan::TakeUp,
+            false => Orphan::Leave,
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.open || (self.queued > 0 && !self.held_back)
+    }
+}

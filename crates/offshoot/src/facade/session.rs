@@ -1,0 +1,195 @@
+//! A session: opening one, and the handle on it.
+//!
+//! A session is a root agent and all below it. What one asks of the root is asked through `Agent`;
+//! what concerns the whole tree is here.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offshoot_types::caps::Caps;
+use offshoot_types::command::{Opening, Order};
+use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::settlement::Settlement;
+use offshoot_types::tree::Tree;
+use serde::de::DeserializeOwned;
+
+use super::agent::Agent;
+use super::error::Error;
+use super::follow::Seen;
+use super::host::{HOST, Host};
+use super::runtime::Shared;
+use super::updates::{Updates, fold};
+use crate::date::date;
+
+/// A session that is to be opened.
+#[must_use = "nothing is opened before `open` or `host`"]
+pub struct NewSession {
+    shared: Arc<Shared>,
+    id: Option<String>,
+    model: Option<String>,
+    workspace: Option<PathBuf>,
+    caps: Caps,
+}
+
+impl NewSession {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            id: None,
+            model: None,
+            workspace: None,
+            caps: Caps::default(),
+        }
+    }
+
+    /// Gives it an id of your own: at most 128 bytes, and none that is there already.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Has its agents ask this model, where their manifests name none.
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
+    /// Has its agents work in this folder.
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(folder.into());
+        self
+    }
+
+    /// Caps what its agents may use, all of them together.
+    ///
+    /// Steps are those of the root alone.
+    pub fn caps(mut self, caps: Caps) -> Self {
+        self.caps = caps;
+        self
+    }
+
+    /// Opens it with an agent that people may start: one of mode `primary` or `all`.
+    pub async fn open(self, agent: &str) -> Result<Session, Error> {
+        if agent == HOST {
+            let why = "a session with this program as its root is opened with `host`";
+            return Err(Error::Invalid(why.to_owned()));
+        }
+        self.start(agent).await
+    }
+
+    /// Opens it with this program as its root.
+    pub async fn host(self) -> Result<Host, Error> {
+        Ok(Host(self.start(HOST).await?))
+    }
+
+    async fn start(self, agent: &str) -> Result<Session, Error> {
+        let Self {
+            shared,
+            id,
+            model,
+            workspace,
+            caps,
+        } = self;
+        let Some(model) = model.or_else(|| shared.model.clone()) else {
+            let why = "name a model: with `Builder::model`, `Builder::default_model` or \
+                       `NewSession::model`";
+            return Err(Error::Invalid(why.to_owned()));
+        };
+        let opening = Opening {
+            definition: agent.to_owned(),
+            model,
+            workspace: match workspace {
+                Some(folder) => absolute(&folder)?,
+                None => shared.workspace.clone(),
+            },
+            date: date(shared.env.now()),
+            caps,
+            metadata: None,
+            prompt: None,
+        };
+        let id = AgentId::new(id.unwrap_or_else(|| shared.env.new_id()));
+        let tree = TreeId::of(id.clone());
+        shared.order(&tree, &id, Order::open(opening)).await?;
+        Ok(Session::new(shared, tree))
+    }
+}
+
+/// Returns a folder as sessions name it: absolute, and without links.
+pub(super) fn absolute(folder: &Path) -> Result<String, Error> {
+    let shown = folder.display();
+    let whole = folder
+        .canonicalize()
+        .map_err(|error| Error::Invalid(format!("find folder {shown}: {error}")))?;
+    let text = whole.into_os_string().into_string();
+    text.map_err(|_| Error::Invalid(format!("find folder {shown}: its path is not UTF-8")))
+}
+
+/// A session: a root agent and all below it. Cloning gives another handle on the same.
+#[derive(Clone, Debug)]
+pub struct Session(Agent);
+
+impl Session {
+    pub(super) fn new(shared: Arc<Shared>, tree: TreeId) -> Self {
+        Self(Agent {
+            shared,
+            id: tree.root().clone(),
+            tree,
+            seen: Seen::default(),
+        })
+    }
+
+    /// Returns its id, by which it can be found again.
+    pub fn id(&self) -> &str {
+        self.0.id.as_str()
+    }
+
+    /// Returns its root.
+    pub fn root(&self) -> &Agent {
+        &self.0
+    }
+
+    /// Returns a handle on an agent of it. Whether there is one is told when it is used.
+    pub fn agent(&self, id: &AgentId) -> Agent {
+        Agent {
+            id: id.clone(),
+            ..self.0.clone()
+        }
+    }
+
+    /// Asks its root something; see [`Agent::prompt`].
+    pub async fn prompt(&self, text: impl Into<String>) -> Result<Settlement, Error> {
+        self.0.prompt(text).await
+    }
+
+    /// Asks its root something and returns the answer as a value; see [`Agent::ask`].
+    pub async fn ask<T: DeserializeOwned>(&self, text: impl Into<String>) -> Result<T, Error> {
+        self.0.ask(text).await
+    }
+
+    /// Says something to its root and does not wait for an answer; see [`Agent::message`].
+    pub async fn message(&self, text: impl Into<String>) -> Result<(), Error> {
+        self.0.message(text).await
+    }
+
+    /// Stops everything in it; see [`Agent::cancel`].
+    pub async fn cancel(&self) -> Result<(), Error> {
+        self.0.cancel().await
+    }
+
+    /// Follows everything that its agents do, from its beginning on.
+    pub async fn subscribe(&self) -> Result<Updates, Error> {
+        self.subscribe_after(Pos::ZERO).await
+    }
+
+    /// Follows everything that its agents do after a position, such as the last one that was shown.
+    pub async fn subscribe_after(&self, pos: Pos) -> Result<Updates, Error> {
+        Updates::new(&self.0.shared, &self.0.tree, pos).await
+    }
+
+    /// Returns who there is in it, and how far each has come.
+    pub async fn tree(&self) -> Result<Tree, Error> {
+        let Agent { shared, tree, .. } = &self.0;
+        let log = shared.store.entries(tree, Pos::ZERO, usize::MAX).await?;
+        fold(tree, &log)
+    }
+}

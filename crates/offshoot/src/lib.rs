@@ -1,0 +1,34 @@
+//! Offshoot as a library: a runtime of your own, with your tools, models and store.
+//!
+//! A thin face, as the command line is one: it assembles an `offshoot_engine::Runtime` and speaks to
+//! it in its five verbs (R9). It has no powers of its own, reads no environment variable and prints
+//! nothing. Words that are the engine's are not wrapped: they are in [`types`] and re-exported here
+//! where nearly every program needs them.
+//!
+//! What follows is `docs/library.md`; its examples are tests.
+#![doc = ""]
+#![doc = include_str!("../../../docs/library.md")]
+#![warn(missing_docs)]
+
+mod date;
+mod facade;
+mod system;
+
+pub use facade::{
+    Agent, Builder, Error, FnModel, FnTool, Host, NewSession, Reply, Runtime, Session, Updates,
+};
+
+pub use offshoot_engine::{Activity, Asks, Delta, DeltaKind, Ending, Limits, Output, Update};
+pub use offshoot_models::{OpenAiChatSettings, Secret};
+pub use offshoot_types as types;
+pub use offshoot_types::event::{Entry, Event};
+pub use offshoot_types::json::RawJson;
+pub use offshoot_types::manifest::{Manifest, Mode, Toolset};
+pub use offshoot_types::model::{Model, Request};
+pub use offshoot_types::settlement::{Settlement, Status};
+pub use offshoot_types::tool::Tool;
+
+/// The example of the README, so that it stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
