@@ -141,15 +141,15 @@ impl Board {
             errands: Vec::new(),
             children_of_calls: BTreeMap::new(),
         };
-        for id in tree.walk() {
-            if let Some(agent) = tree.agent(id) {
-                state.add_node(id, &agent.spawned, scratch.as_ref(), None);
+        let all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
+        state.tree = tree;
+        for id in &all {
+            if let Some(spawned) = state.tree.agent(id).map(|agent| agent.spawned.clone()) {
+                state.add_node(id, &spawned, scratch.as_ref(), None);
             }
         }
-        state.tree = tree;
-        let born: Vec<AgentId> = state.nodes.keys().cloned().collect();
-        for id in &born {
-            state.change_role(id);
+        if let Some(root) = state.tree.root().cloned() {
+            state.change_role(&root);
         }
         let agents: Vec<AgentId> = state.nodes.keys().cloned().collect();
         for id in &agents {
@@ -578,6 +578,13 @@ impl State {
         match &entry.event {
             Event::Spawned(spawned) => {
                 self.add_node(id, spawned, scratch, Some(Vec::new()));
+                let changed = |above: &AgentId| {
+                    let agent = self.tree.agent(above);
+                    agent.is_some_and(|agent| agent.has_changed())
+                };
+                if self.tree.path(id).into_iter().any(changed) {
+                    self.change_role(id);
+                }
                 if let Origin::Task(parent) = &spawned.origin {
                     self.planned = self.planned.saturating_sub(1);
                     if !parent.background {
@@ -707,7 +714,8 @@ impl State {
                         false => node.token.child_token(),
                     };
                     let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
-                    (node.permissions.clone(), token, scratch, node.read_only)
+                    let (chain, read_only) = self.chain_at_birth(id, &parent.agent);
+                    (chain, token, scratch, read_only)
                 }
                 None => (Permissions::empty(), unbound(), None, false),
             },

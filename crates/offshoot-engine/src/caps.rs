@@ -28,7 +28,7 @@ use crate::update::Activity;
 const HAND_BACK: u64 = 2000;
 
 /// Output tokens that are reserved for a step whose manifest says nothing.
-const USUAL_OUTPUT: u64 = 4096;
+const USUAL_OUTPUT: u64 = 16 * 1024;
 
 /// A step with less room for its answer than this is not begun.
 const LEAST_OUTPUT: u64 = 256;
@@ -138,6 +138,7 @@ impl Agent {
                 biased;
                 () = cancel.cancelled() => return Admitted::Cancelled,
                 () = freed => {}
+                () = self.time_to_look(self.board.state().deadline(&self.id, &self.board.limits)) => {}
             }
         }
     }
@@ -169,13 +170,18 @@ impl Agent {
                 .map_or(USUAL_OUTPUT, u64::from),
             price: prefix.model.price(),
         };
+        // As it would be if nobody else were under way.
+        let alone: Vec<Account> = accounts.iter().map(Account::without_others).collect();
         let (last, output) = match (over, step(&accounts, &wanted)) {
             (None, Ok(output)) => (None, output),
-            (None, Err(_)) if accounts.iter().any(Account::may_get_some_back) => return None,
+            (None, Err(_)) if step(&alone, &wanted).is_ok() => return None,
             (over, usual) => {
                 let cap = over.or(usual.err()).unwrap_or(Cap::Tokens);
                 match hand_back(&accounts, &wanted) {
                     Ok(output) => (Some(cap), output),
+                    Err(_) if hand_back(&alone, &wanted).is_ok() && !self.is_too_late(&state) => {
+                        return None;
+                    }
                     Err(_) => return Some(Admitted::Nothing(cap)),
                 }
             }
@@ -195,8 +201,12 @@ impl Agent {
 }
 
 impl Account {
-    fn may_get_some_back(&self) -> bool {
-        self.reserved != Spent::default()
+    /// Returns the account as it would be if nobody else were under way.
+    fn without_others(&self) -> Self {
+        Self {
+            reserved: Spent::default(),
+            ..*self
+        }
     }
 
     fn tokens_left(&self) -> Option<u64> {
@@ -210,9 +220,20 @@ impl Account {
     }
 
     /// Returns what of the caps is kept for handing back: a fifth of a small one.
-    fn allowance(&self) -> u64 {
-        let cap = self.caps.tokens.unwrap_or(u64::MAX);
-        HAND_BACK.min(cap / 5)
+    fn allowance(&self, wanted: &Wanted) -> u64 {
+        let tokens = self.caps.tokens.unwrap_or(u64::MAX);
+        let paid_for = self
+            .caps
+            .cost
+            .and_then(|cost| affordable(cost, wanted).ok());
+        HAND_BACK
+            .min(tokens / 5)
+            .min(paid_for.unwrap_or(u64::MAX) / 5)
+    }
+
+    /// Returns how short an answer may be to be worth a step.
+    fn least(&self, wanted: &Wanted) -> u64 {
+        LEAST_OUTPUT.min(self.allowance(wanted)).max(1)
     }
 }
 
@@ -221,10 +242,7 @@ fn step(accounts: &[Account], wanted: &Wanted) -> Result<u64, Cap> {
     let mut output = wanted.output;
     for account in accounts {
         // The step that hands back sends everything once more.
-        let kept = account.allowance();
-        let least = LEAST_OUTPUT
-            .min(account.caps.tokens.unwrap_or(u64::MAX) / 20)
-            .max(1);
+        let (kept, least) = (account.allowance(wanted), account.least(wanted));
         if let Some(left) = account.tokens_left() {
             let left = left.saturating_sub(wanted.input.saturating_mul(2).saturating_add(kept));
             if left < least {
@@ -250,7 +268,9 @@ fn hand_back(accounts: &[Account], wanted: &Wanted) -> Result<u64, Cap> {
     let mut output = wanted.output.min(HAND_BACK);
     for account in accounts {
         if let Some(left) = account.tokens_left() {
-            let left = left.saturating_sub(wanted.input).min(account.allowance());
+            let left = left
+                .saturating_sub(wanted.input)
+                .min(account.allowance(wanted));
             output = output.min(left);
             if output == 0 {
                 return Err(Cap::Tokens);
@@ -294,7 +314,9 @@ impl State {
         let mut accounts = Vec::new();
         for id in self.tree.path(id) {
             let caps = self.caps_of(id, limits);
+            // What a run above that has settled had left is nobody's any more.
             if let Some(agent) = self.tree.agent(id)
+                && agent.open_run().is_some()
                 && (caps.tokens.is_some() || caps.cost.is_some())
             {
                 accounts.push(Account {

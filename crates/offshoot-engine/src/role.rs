@@ -49,7 +49,10 @@ impl Agent {
         let (Some(found), Some(node)) = (state.tree.agent(&self.id), state.node(&self.id)) else {
             return self.clone();
         };
-        if found.definition() == self.definition && found.model() == self.model {
+        let is_same = found.definition() == self.definition
+            && found.model() == self.model
+            && node.permissions.is_same(&self.permissions);
+        if is_same {
             return self.clone();
         }
         Arc::new(Self {
@@ -64,35 +67,33 @@ impl Agent {
 
     /// Returns what the agent becomes for a turn that takes up a message; `None` if it stays as it is.
     pub(crate) fn next_role(&self, message: Option<&UserMessage>) -> Option<Role> {
-        let state = self.board.state();
-        let found = state.tree.agent(&self.id)?;
+        let (now, born, above) = {
+            let state = self.board.state();
+            let found = state.tree.agent(&self.id)?;
+            let now = (found.definition().to_owned(), found.model().to_owned());
+            let above = state.node(&self.id)?.above.clone();
+            (now, found.spawned.clone(), above)
+        };
         let named = message.and_then(|message| message.agent.as_deref());
-        let manifest = self
-            .parts
-            .registry
-            .get(named.unwrap_or(found.definition()))?;
-        let born_as = &found.spawned;
-        let model = match manifest.name == born_as.definition {
-            true => &born_as.model,
-            false => manifest.model.as_ref().unwrap_or(&born_as.model),
+        let manifest = self.parts.registry.get(named.unwrap_or(&now.0))?;
+        let model = match manifest.name == born.definition {
+            true => &born.model,
+            false => manifest.model.as_ref().unwrap_or(&born.model),
         };
         let about = About {
             definition: &manifest.name,
             ..self.about()
         };
-        let model = self
-            .parts
-            .hooks
-            .resolve_model(about, model)
-            .unwrap_or_else(|| model.clone());
-        if found.definition() == manifest.name && found.model() == model {
+        // The board is not held meanwhile: a hook may ask the runtime something.
+        let wanted = self.parts.hooks.resolve_model(about, model);
+        let model = wanted.unwrap_or_else(|| model.clone());
+        if now == (manifest.name.clone(), model.clone()) {
             return None;
         }
-        let above = &state.node(&self.id)?.above;
         let terms = scope::terms_of_role(
             &self.parts,
             manifest,
-            above,
+            &above,
             &self.workspace,
             self.depth == 0,
         );
@@ -102,7 +103,7 @@ impl Agent {
             layer: Layer::of_agent(&manifest.name, manifest.permissions.as_deref()),
             terms: offshoot_types::terms::Terms {
                 // What the session may use does not grow with who works in it.
-                caps: found.terms().caps.narrow(manifest.limits),
+                caps: born.terms.caps.narrow(manifest.limits),
                 ..terms
             },
         })
@@ -133,35 +134,87 @@ impl State {
     /// Returns an agent and, as far as it sees their conversations, those above it.
     pub(crate) fn lineage(&self, id: &AgentId) -> Vec<Kin> {
         let mut lineage = Vec::new();
+        // What is above was settled at the birth of who sees it, as was how much it sees.
+        let mut under: Option<Role> = None;
         for id in self.tree.path(id) {
             let Some(agent) = self.tree.agent(id) else {
                 break;
             };
-            // How much it sees was settled at its birth.
             let context = agent.spawned.terms.context;
+            let (definition, model) = match (&under, lineage.is_empty()) {
+                (_, true) => (agent.definition(), agent.model()),
+                (Some(role), false) => (role.definition.as_str(), role.model.as_str()),
+                (None, false) => {
+                    let born = &agent.spawned;
+                    (born.definition.as_str(), born.model.as_str())
+                }
+            };
             lineage.push(Kin {
-                definition: agent.definition().to_owned(),
-                model: agent.model().to_owned(),
+                definition: definition.to_owned(),
+                model: model.to_owned(),
                 is_root: agent.spawned.depth == 0,
                 context,
             });
             if context == Context::Fresh {
                 break;
             }
+            under = agent.born_under().cloned();
         }
         lineage
     }
 
-    /// Holds an agent to what it has become.
-    pub(crate) fn change_role(&mut self, id: &AgentId) {
-        let Some(agent) = self.tree.agent(id) else {
-            return;
+    /// Returns the chain of a parent as it was when a child was born, and whether it held to reading.
+    pub(crate) fn chain_at_birth(&self, child: &AgentId, parent: &AgentId) -> (Permissions, bool) {
+        let (Some(node), Some(above)) = (self.node(parent), self.tree.agent(parent)) else {
+            return (Permissions::empty(), true);
         };
-        let (layer, definition) = (agent.layer().clone(), agent.definition().to_owned());
-        let read_only = agent.terms().read_only;
-        if let Some(node) = self.node_mut(id) {
-            node.permissions = own_chain(&node.above, &layer, read_only, &definition);
-            node.read_only = node.above_read_only || read_only;
+        let under = self.tree.agent(child).and_then(|child| child.born_under());
+        let (layer, read_only, definition) = match under {
+            Some(role) => (&role.layer, role.terms.read_only, &role.definition),
+            None => {
+                let born = &above.spawned;
+                (&born.layer, born.terms.read_only, &born.definition)
+            }
+        };
+        let chain = own_chain(&node.above, layer, read_only, definition);
+        (chain, read_only || node.above_read_only)
+    }
+
+    /// Holds an agent, and everybody below it, to what it has become: what is above a child now
+    /// narrows it as well as what was above it at its birth.
+    pub(crate) fn change_role(&mut self, top: &AgentId) {
+        let below: Vec<AgentId> = self.tree.below(top).into_iter().cloned().collect();
+        for id in &below {
+            let Some(agent) = self.tree.agent(id) else {
+                continue;
+            };
+            let mut now: Vec<(Layer, bool, String)> = Vec::new();
+            for above in self.tree.path(id).into_iter().rev() {
+                let agent = self.tree.agent(above).filter(|agent| agent.has_changed());
+                if let Some(agent) = agent.filter(|_| above != id) {
+                    let layer = agent.layer().clone();
+                    now.push((
+                        layer,
+                        agent.terms().read_only,
+                        agent.definition().to_owned(),
+                    ));
+                }
+            }
+            let own = (
+                agent.layer().clone(),
+                agent.terms().read_only,
+                agent.definition().to_owned(),
+            );
+            if let Some(node) = self.node_mut(id) {
+                let mut chain = node.above.clone();
+                let mut read_only = node.above_read_only;
+                for (layer, reads, definition) in now.iter().chain([&own]) {
+                    chain = own_chain(&chain, layer, *reads, definition);
+                    read_only |= reads;
+                }
+                node.permissions = chain;
+                node.read_only = read_only;
+            }
         }
     }
 }

@@ -468,7 +468,11 @@ impl Inner {
             let mut message = agent::user_message(prompt);
             let heard = self.parts.hooks.user_message(about, &mut message);
             heard.map_err(CommandError::Invalid)?;
-            events.extend(agent::first_turn(message));
+            match &message.agent {
+                // Its turn begins once it is there: as whom is then written down first.
+                Some(name) if *name != opening.definition => events.push(Event::Prompted(message)),
+                Some(_) | None => events.extend(agent::first_turn(message)),
+            }
         }
         let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
             agent: command.agent.clone(),

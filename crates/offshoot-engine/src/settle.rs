@@ -73,10 +73,7 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
     let definition = &agent.spawned.definition;
     let mut outcome = match (&settlement.status, settlement.status.reason()) {
         (Status::Completed, _) => {
-            let value = settlement
-                .value
-                .as_ref()
-                .and_then(|value| value.read().ok());
+            let value = value(settlement);
             let text = value.unwrap_or_else(|| Value::String(shown(settlement)));
             marked(output(child, agent, text), settlement)
         }
@@ -139,15 +136,19 @@ pub(crate) fn capsule(run: &RunId, tree: &Tree, settlement: &Settlement) -> Valu
     if let Some(reason) = settlement.status.reason() {
         capsule["reason"] = reason.into();
     }
-    if settlement.output.is_some() {
-        capsule["output"] = shown(settlement).into();
+    match value(settlement) {
+        Some(value) => capsule["output"] = value,
+        None if settlement.output.is_some() => capsule["output"] = shown(settlement).into(),
+        None => {}
     }
-    if let Some(value) = settlement
-        .value
-        .as_ref()
-        .and_then(|value| value.read().ok())
-    {
-        capsule["value"] = value;
+    if let Some(path) = &settlement.transcript_path {
+        capsule["transcript_path"] = path.clone().into();
+    }
+    if !settlement.files.is_empty() {
+        capsule["files_changed"] = json!(settlement.files);
+    }
+    if let Some(cost) = settlement.cost {
+        capsule["cost_usd"] = json!(cost);
     }
     capsule
 }
@@ -164,6 +165,13 @@ fn output(child: &AgentId, agent: &Agent, text: Value) -> Outcome {
         json!({ "output": text })
     };
     Outcome::output(RawJson::of(&data))
+}
+
+/// Returns the value of an answer that had to fit a schema. Of one that is too long the head is shown
+/// as text.
+fn value(settlement: &Settlement) -> Option<Value> {
+    let value = settlement.value.as_ref().filter(|_| !is_long(settlement))?;
+    value.read().ok()
 }
 
 /// Tells whether a run said more than its parent is shown.

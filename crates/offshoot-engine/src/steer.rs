@@ -35,6 +35,9 @@ use crate::{settle, turn};
 /// Most children that are listed at once.
 const MOST_LISTED: usize = 200;
 
+/// Most agents that one `wait` names as running.
+const MOST_RUNNING: usize = 50;
+
 /// Most bytes of answers that one `wait` returns; the rest waits for the next.
 const MOST_TOLD: usize = 150 * 1024;
 
@@ -311,15 +314,23 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> (Outcome, Vec<RunId>) {
         let deadline = timeout.map(|timeout| tokio::time::Instant::now() + timeout);
+        // Runs before this one have settled: each is looked at once.
+        let mut first_open = 0;
         loop {
             let mut settled = std::pin::pin!(self.board.settled.notified());
             settled.as_mut().enable();
             let over = {
                 let state = self.board.state();
-                let done = runs.iter().filter(|run| state.settlement(run).is_some());
+                let is_settled =
+                    |run: &RunId| state.tree.run(run).is_some_and(|run| run.settled.is_some());
                 match mode {
-                    WaitMode::All => done.count() == runs.len(),
-                    WaitMode::Any => runs.is_empty() || done.count() > 0,
+                    WaitMode::All => {
+                        while runs.get(first_open).is_some_and(is_settled) {
+                            first_open += 1;
+                        }
+                        first_open == runs.len()
+                    }
+                    WaitMode::Any => runs.is_empty() || runs.iter().any(is_settled),
                 }
             };
             if over {
@@ -344,10 +355,15 @@ impl Agent {
     fn tell_runs(&self, runs: &[RunId], timed_out: bool) -> (Outcome, Vec<RunId>) {
         let mut state = self.board.state();
         let (mut settled, mut running, mut more) = (Vec::new(), Vec::new(), Vec::new());
+        let mut unnamed = 0;
         let (mut delivers, mut bytes) = (Vec::new(), 0);
         for run in runs {
             let Some(settlement) = state.settlement(run) else {
-                running.extend(state.brief(&run.agent));
+                if running.len() < MOST_RUNNING {
+                    running.extend(state.brief(&run.agent));
+                } else {
+                    unnamed += 1;
+                }
                 continue;
             };
             let told = settle::capsule(run, &state.tree, &settlement);
@@ -362,17 +378,25 @@ impl Agent {
                 settled.extend(state.brief(&run.agent));
             }
         }
-        let mut data = json!({ "settled": settled });
-        if !running.is_empty() {
-            data["running"] = running.into();
+        // What is delivered comes first: whatever is cut off a context that is full, it is not that.
+        let mut text = format!("{{\"settled\":{}", Value::from(settled));
+        let mut push = |key: &str, value: Value| text.push_str(&format!(",\"{key}\":{value}"));
+        if timed_out {
+            push("timed_out", true.into());
         }
         if !more.is_empty() {
-            data["settled_too_but_not_shown_call_wait_again"] = json!(more);
+            let shown: Vec<_> = more.iter().take(MOST_RUNNING).collect();
+            push("settled_too_and_told_by_the_next_wait", json!(shown));
         }
-        if timed_out {
-            data["timed_out"] = true.into();
+        if !running.is_empty() {
+            push("running", running.into());
         }
-        (Outcome::output(RawJson::of(&data)), delivers)
+        if unnamed > 0 {
+            push("more_running", unnamed.into());
+        }
+        text.push('}');
+        let data = RawJson::parse(text).unwrap_or_else(|_| RawJson::null());
+        (Outcome::output(data), delivers)
     }
 
     async fn say_to(&self, target: AgentId, text: String, cancel: &CancellationToken) -> Outcome {
@@ -441,6 +465,20 @@ impl Agent {
         let run = RunId { agent: target, run };
         if is_open {
             self.board.cancel(&run.agent, CancelledBy::Parent);
+        } else {
+            // It is done, and what somebody has opened below it since is not.
+            let below: Vec<AgentId> = {
+                let state = self.board.state();
+                let open = |id: &&AgentId| {
+                    let agent = state.tree.agent(id);
+                    agent.is_some_and(|agent| agent.open_run().is_some())
+                };
+                let below = state.tree.below(&run.agent).into_iter();
+                below.filter(open).cloned().collect()
+            };
+            for id in below {
+                self.board.cancel(&id, CancelledBy::Parent);
+            }
         }
         self.wait_for(vec![run], WaitMode::All, None, cancel).await
     }
@@ -461,7 +499,12 @@ impl Agent {
             let queue = state.tree.agent(&self.id).map(|agent| &agent.queue);
             // What the conversation has not heard of yet is for the step after.
             let waiting = queue.into_iter().flatten();
-            let known = waiting.take_while(|id| transcript.has_queued(id));
+            // One that names another agent is for a turn of its own.
+            let is_for_now = |id: &&MessageId| {
+                let message = transcript.queued(id);
+                message.is_some_and(|message| message.agent.is_none())
+            };
+            let known = waiting.take_while(is_for_now);
             known
                 .map(|id| Event::Steered { prompt: id.clone() })
                 .collect()

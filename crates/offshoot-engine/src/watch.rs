@@ -38,6 +38,10 @@ impl State {
         // From the root down: what is above bounds what is below.
         for id in self.tree.path(id).into_iter().rev() {
             let agent = self.tree.agent(id)?;
+            // One above that has settled gives no more time, and takes none.
+            if agent.open_run().is_none() {
+                continue;
+            }
             let span = self.caps_of(id, limits).time;
             let own = span.map(|span| {
                 let hard = agent.tally.started.get().saturating_add(span.as_millis());
@@ -68,6 +72,25 @@ impl Agent {
     pub(crate) fn is_late(&self, state: &State) -> bool {
         let deadline = state.deadline(&self.id, &self.board.limits);
         deadline.is_some_and(|deadline| self.parts.env.now() >= deadline.soft)
+    }
+
+    /// Tells whether the run has no time left at all.
+    pub(crate) fn is_too_late(&self, state: &State) -> bool {
+        let deadline = state.deadline(&self.id, &self.board.limits);
+        deadline.is_some_and(|deadline| self.parts.env.now() >= deadline.hard)
+    }
+
+    /// Waits until a deadline says something new: that it is time to hand back, or too late for it.
+    pub(crate) async fn time_to_look(&self, deadline: Option<Deadline>) {
+        let now = self.parts.env.now();
+        let next = deadline.and_then(|Deadline { soft, hard }| {
+            let ahead = [soft, hard].into_iter().find(|at| *at > now)?;
+            Some(Duration::from_millis(ahead.get().saturating_sub(now.get())))
+        });
+        match next {
+            Some(left) => tokio::time::sleep(left).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Runs a part of a step, and stops it when a cap on time is reached; returns which one. `last`

@@ -75,7 +75,7 @@ pub enum Event {
 
     /// A queued message was taken into the running turn, between two steps.
     Steered {
-        /// Which one: the first of the queue.
+        /// Which one.
         prompt: MessageId,
     },
 

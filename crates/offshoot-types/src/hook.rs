@@ -5,6 +5,7 @@
 //! been said so. It grants nothing: permissions are decided elsewhere.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::id::AgentId;
@@ -49,9 +50,12 @@ impl Hooks {
 
     /// Shows all of them a message; the first refusal counts.
     pub fn user_message(&self, about: About<'_>, message: &mut UserMessage) -> Result<(), String> {
-        self.0
-            .iter()
-            .try_for_each(|hook| hook.user_message(about, message))
+        for hook in &self.0 {
+            let say = AssertUnwindSafe(|| hook.user_message(about, message));
+            // One that panics harms nobody else; whether it would have refused, nobody knows.
+            catch_unwind(say).unwrap_or_else(|_| Err("a hook broke down".to_owned()))?;
+        }
+        Ok(())
     }
 
     /// Returns the model that the last of them wants.
@@ -59,7 +63,8 @@ impl Hooks {
         let mut wanted = None;
         for hook in &self.0 {
             let so_far = wanted.as_deref().unwrap_or(model);
-            wanted = hook.resolve_model(about, so_far).or(wanted);
+            let say = AssertUnwindSafe(|| hook.resolve_model(about, so_far));
+            wanted = catch_unwind(say).unwrap_or_default().or(wanted);
         }
         wanted
     }

@@ -265,6 +265,11 @@ impl Registry {
         self.helpers.insert(name.into());
     }
 
+    /// Tells whether an agent is one that the engine starts itself.
+    pub fn is_hidden(&self, name: &str) -> bool {
+        self.helpers.contains(name)
+    }
+
     /// Returns all, by name.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Manifest>> {
         self.agents.values()

@@ -272,6 +272,15 @@ impl Permissions {
         Self(None)
     }
 
+    /// Tells whether two are the same chain, and not merely alike.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
+
     /// Returns this chain with one layer more. The only way to make a chain.
     #[must_use]
     pub fn narrow(&self, layer: Layer) -> Self {

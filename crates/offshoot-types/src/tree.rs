@@ -34,6 +34,8 @@ pub struct Agent {
     pub spawned: Spawned,
     /// What it has become since.
     role: Option<Box<Role>>,
+    /// What its parent had become when it was born.
+    born_under: Option<Box<Role>>,
     /// The last entry of its log.
     pub seq: Seq,
     /// Its children, in the order they were spawned.
@@ -420,15 +422,17 @@ impl Tree {
     }
 
     fn take_birth(&mut self, id: &AgentId, spawned: &Spawned) {
+        let mut born = Agent::born(spawned.clone());
         match &spawned.origin {
             Origin::Session { .. } => self.root = Some(id.clone()),
             Origin::Task(parent) => {
                 if let Some(above) = self.agents.get_mut(&parent.agent) {
                     above.children.push(id.clone());
+                    born.born_under.clone_from(&above.role);
                 }
             }
         }
-        self.agents.insert(id.clone(), Agent::born(spawned.clone()));
+        self.agents.insert(id.clone(), born);
     }
 
     /// What an agent uses counts for every agent above it.
@@ -521,6 +525,7 @@ impl Agent {
             spent: Spent::default(),
             context: 0,
             role: None,
+            born_under: None,
             last_completion: None,
             prompts: HashSet::new(),
         }
@@ -565,6 +570,17 @@ impl Agent {
     /// Returns what a call needs and nobody has decided yet.
     pub fn asks(&self, call: &CallId) -> Option<&[Need]> {
         self.calls.get(call)?.asks.as_deref()
+    }
+
+    /// Returns what its parent had become when it was born; `None` if nothing else than it was born
+    /// as.
+    pub fn born_under(&self) -> Option<&Role> {
+        self.born_under.as_deref()
+    }
+
+    /// Tells whether it has become another agent since its birth.
+    pub fn has_changed(&self) -> bool {
+        self.role.is_some()
     }
 
     /// Returns the name of the manifest that it goes by now.
@@ -624,7 +640,8 @@ impl Agent {
             Event::Steered { prompt } => {
                 holds(self.turn.is_some(), Broken::Turn)?;
                 holds(self.calls.is_empty(), Broken::Call)?;
-                holds(self.queue.front() == Some(prompt), Broken::Queue)
+                // Any of them: what the runtime says itself does not wait behind what just came.
+                holds(self.queue.contains(prompt), Broken::Queue)
             }
             Event::Replied(message) => {
                 holds(self.turn.is_some(), Broken::Turn)?;
@@ -686,7 +703,7 @@ impl Agent {
             Event::Completion { message, .. } => self.last_completion = Some(message.clone()),
             Event::Became(role) => self.role = Some(role.clone()),
             Event::Steered { prompt } => {
-                self.queue.pop_front();
+                self.queue.retain(|queued| queued != prompt);
                 self.wakes = 0;
                 if let Some(turn) = &mut self.turn {
                     turn.message = prompt.clone();

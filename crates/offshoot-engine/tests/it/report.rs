@@ -184,3 +184,37 @@ async fn an_objection_is_said_by_the_runtime_and_in_the_log() {
     });
     assert!(said);
 }
+
+#[tokio::test]
+async fn a_message_that_comes_with_an_answer_that_does_not_fit_harms_nothing() {
+    // Whichever comes first, the log can be read and everything is answered.
+    for _ in 0..20 {
+        let gate = crate::stage::Gate::shut();
+        let watched = Manifest {
+            inspectable: true,
+            ..number()
+        };
+        let script = Script::default()
+            .part("lead", [task("counter", "go"), say("done")])
+            .part(
+                "counter",
+                [
+                    say("three").behind(&gate),
+                    say("{\"count\": 3}"),
+                    say("{\"count\": 4}"),
+                ],
+            );
+        let stage = Stage::with_agents(script, vec![watched]).await;
+        stage.prompt(stage.root(), "go").await;
+        stage.asked("counter", 1).await;
+        let child = stage.born("counter").await;
+        let prompt = stage.prompt(child, "make it four");
+        let open = async { gate.open() };
+        futures_util::future::join(prompt, open).await;
+        stage.quiet().await;
+        let root = stage.settlement(&stage.root()).await;
+        assert_eq!(root.status, Status::Completed);
+        let stage = stage.crash().await;
+        stage.ask("still there?").await;
+    }
+}

@@ -217,3 +217,54 @@ async fn what_it_became_survives_a_restart() {
     assert_eq!(stage.script.sent("helper").len(), 2);
     assert!(stage.script.sent("lead").is_empty());
 }
+
+#[tokio::test]
+async fn r21_a_child_of_what_its_parent_had_become_is_held_to_that_after_a_restart_too() {
+    let write = || call(&[("write", json!({ "path": "a" }))]);
+    let script = Script::default()
+        .part("planner", [task("watched", "go"), say("planned")])
+        .part("watched", [say("here"), write(), say("may not")]);
+    let stage = Stage::with_agents(script, vec![planner()]).await;
+    ask_as(&stage, "planner", "plan").await;
+    let child = stage.born("watched").await;
+    let stage = stage.crash().await;
+    stage.prompt(child, "write it").await;
+    stage.quiet().await;
+    assert_eq!(kind(&stage.outcomes("watched").await[0]), ErrorKind::Denied);
+}
+
+#[tokio::test]
+async fn r21_what_is_above_a_child_now_narrows_it_too() {
+    let write = || call(&[("write", json!({ "path": "a" }))]);
+    let script = Script::default()
+        .part("lead", [task("watched", "go"), say("done"), say("back")])
+        .part("planner", [say("planning")])
+        .part(
+            "watched",
+            [
+                write(),
+                say("may"),
+                write(),
+                say("may not"),
+                write(),
+                say("again"),
+            ],
+        );
+    let stage = Stage::with_agents(script, vec![planner()]).await;
+    stage.ask("first").await;
+    let child = stage.born("watched").await;
+    ask_as(&stage, "planner", "plan").await;
+    stage.prompt(child.clone(), "write it").await;
+    stage.quiet().await;
+    ask_as(&stage, "lead", "back").await;
+    stage.prompt(child, "write it").await;
+    stage.quiet().await;
+    let outcomes = stage.outcomes("watched").await;
+    assert_eq!(data(&outcomes[0]), json!("done"));
+    assert_eq!(
+        kind(&outcomes[1]),
+        ErrorKind::Denied,
+        "while its parent plans"
+    );
+    assert_eq!(data(&outcomes[2]), json!("done"), "and no longer");
+}

@@ -390,6 +390,16 @@ impl Stage {
             .await;
     }
 
+    /// Waits until the second run of an agent has settled.
+    pub(crate) async fn settled_twice(&self, agent: &AgentId) {
+        let second = offshoot_types::id::RunNo::new(2);
+        self.until(|entry| {
+            let settled = matches!(&entry.event, Event::Settled { run, .. } if *run == second);
+            entry.agent == *agent && settled
+        })
+        .await;
+    }
+
     /// Waits until a turn of an agent has ended.
     pub(crate) async fn turn_ended(&self, agent: &AgentId) {
         self.until(|entry| entry.agent == *agent && matches!(entry.event, Event::TurnEnded { .. }))

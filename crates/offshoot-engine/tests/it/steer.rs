@@ -286,3 +286,60 @@ async fn a_face_cannot_speak_for_an_agent() {
         .await;
     assert!(matches!(forged, Err(CommandError::Invalid(_))));
 }
+
+#[tokio::test]
+async fn what_wait_tells_stands_before_who_still_runs_however_many_they_are() {
+    let gate = Gate::shut();
+    let mut arguments = task_arguments("worker", "go");
+    arguments["background"] = true.into();
+    let many: Vec<_> = (0..120).map(|_| ("task", arguments.clone())).collect();
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                call(&many),
+                steer("wait", json!({ "mode": "any" })),
+                say("enough"),
+            ],
+        )
+        .part(
+            "worker",
+            std::iter::once(say("the first")).chain((0..119).map(|_| say("later").behind(&gate))),
+        );
+    // Those that wait at the gate hold a slot each.
+    let limits = offshoot_engine::Limits {
+        slots: 200,
+        ..offshoot_engine::Limits::default()
+    };
+    let stage = Stage::with(script, limits).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.turn_ended(&stage.root()).await;
+    let told = &stage.outcomes("lead").await[120];
+    assert!(told.for_model().starts_with("{\"settled\":[{"));
+    let told = data(told);
+    assert_eq!(told["running"].as_array().unwrap().len(), 50);
+    assert_eq!(told["more_running"], 69);
+    gate.open();
+    stage.quiet().await;
+    assert_eq!(stage.completions().await.len(), 119, "each exactly once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_clock_of_an_ancestor_that_has_settled_does_not_stop_a_new_run_below_it() {
+    let script = Script::default()
+        .part("lead", [task("helper", "go"), say("done"), say("thanks")])
+        .part("helper", [task("watched", "go"), say("ok"), say("heard")])
+        .part("watched", [say("one"), say("two")]);
+    let stage = Stage::ticking(script, Vec::new()).await;
+    stage.ask_and_wait("go").await;
+    let leaf = stage.born("watched").await;
+    stage.pass(3_700).await;
+    stage.prompt(leaf.clone(), "and the next day?").await;
+    while stage.script.sent("watched").len() < 2 {
+        stage.pass(1).await;
+    }
+    stage.settled_twice(&leaf).await;
+    let settlement = stage.settlement(&leaf).await;
+    assert_eq!(settlement.status, Status::Completed);
+    assert_eq!(settlement.output.as_deref(), Some("two"));
+}
