@@ -452,6 +452,11 @@ impl Agent {
         self.board.set_activity(&self.id, activity);
     }
 
+    /// Tells whether it is the root of its tree.
+    pub(crate) fn is_root(&self) -> bool {
+        self.board.tree.root() == &self.id
+    }
+
     /// Returns the run that is open, if one is.
     fn open_run(&self) -> Option<RunNo> {
         self.board.state().tree.agent(&self.id)?.open_run()

@@ -141,7 +141,8 @@ impl Board {
             errands: Vec::new(),
             children_of_calls: BTreeMap::new(),
         };
-        let all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
+        let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
+        all.extend(tree.helpers().iter().cloned());
         state.tree = tree;
         for id in &all {
             if let Some(spawned) = state.tree.agent(id).map(|agent| agent.spawned.clone()) {
@@ -630,7 +631,11 @@ impl State {
             | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
-            | Event::TurnEnded { .. } => {}
+            | Event::TurnEnded { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. } => {}
         }
         if let Some(infancy) = self
             .nodes
@@ -680,8 +685,13 @@ impl State {
         }
     }
 
-    /// Keeps the set of agents that want to work although no run of theirs is open.
+    /// Keeps the set of agents that want to work although no run of theirs is open. Helpers do not
+    /// count: a tree is quiet without them (R19).
     fn judge(&mut self, id: &AgentId, limits: &Limits) {
+        let helps = |agent: &offshoot_types::tree::Agent| agent.spawned.helper().is_some();
+        if self.tree.agent(id).is_some_and(helps) {
+            return;
+        }
         let wants = match self.next(id, limits) {
             Next::Start { .. } | Next::Run => true,
             Next::Tell(_) | Next::Settle(_) | Next::Wait | Next::Rest => false,
@@ -719,6 +729,8 @@ impl State {
                 }
                 None => (Permissions::empty(), unbound(), None, false),
             },
+            // It has no tools, and ends when whoever asked says so, or the session does.
+            Origin::Helper(_) => (Permissions::empty(), unbound(), None, true),
         };
         if let Some(Scratch { data, folder }) = &scratch {
             permissions = permissions.narrow(Layer::off_limits(data, folder));

@@ -302,9 +302,9 @@ impl State {
         let Some(agent) = self.tree.agent(id) else {
             return Caps::default();
         };
-        let usual = match agent.spawned.depth {
-            0 => limits.root,
-            _ => limits.spawned,
+        let usual = match agent.spawned.is_root() {
+            true => limits.root,
+            false => limits.spawned,
         };
         agent.terms().caps.or(usual)
     }

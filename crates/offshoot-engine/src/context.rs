@@ -18,6 +18,7 @@ use offshoot_types::transcript::{Item, Ready, Step};
 
 use crate::answer;
 use crate::caps::Grant;
+use crate::compact;
 use crate::inherit::{self, Inherited};
 use crate::sabotage::{Bug, planted};
 use crate::schema::{Schema, Shape};
@@ -166,22 +167,29 @@ pub(crate) fn messages(
     transcript: Ready<'_>,
     inherited: Option<&Inherited>,
 ) -> Vec<RequestMessage> {
-    let mut messages = Vec::with_capacity(transcript.items().len() + 4);
+    let view = transcript.view();
+    let mut messages = Vec::with_capacity(view.len() + 4);
     if let Some(inherited) = inherited {
         inherited.render(&mut messages);
     }
-    push_items(&mut messages, transcript.items(), inherited.is_some());
+    push_items(&mut messages, view, inherited.is_some());
     messages
 }
 
 /// Renders items, of which the first is a directive if something stands before them.
-pub(crate) fn push_items(messages: &mut Vec<RequestMessage>, items: &[Item], inherited: bool) {
-    for (index, item) in items.iter().enumerate() {
+pub(crate) fn push_items<'a>(
+    messages: &mut Vec<RequestMessage>,
+    items: impl IntoIterator<Item = &'a Item>,
+    inherited: bool,
+) {
+    for (index, item) in items.into_iter().enumerate() {
         match item {
             Item::User(message) if inherited && index == 0 => {
                 messages.push(RequestMessage::User(inherit::directive(&message.text)));
             }
-            Item::User(_) | Item::Completion(_) | Item::Assistant(_) => push_item(messages, item),
+            Item::User(_) | Item::Completion(_) | Item::Assistant(_) | Item::Compacted(_) => {
+                push_item(messages, item);
+            }
         }
     }
 }
@@ -200,6 +208,9 @@ fn push_item(messages: &mut Vec<RequestMessage>, item: &Item) {
             messages.push(RequestMessage::User(text));
         }
         Item::Assistant(step) => push_step(messages, step),
+        Item::Compacted(compaction) => {
+            messages.push(RequestMessage::User(compact::told(compaction)));
+        }
     }
 }
 

@@ -237,7 +237,7 @@ impl Agent {
     /// A root is there for its next prompt, and what it started with it, until its session is let go;
     /// unless it was stopped.
     pub(crate) async fn end_leftovers(&self) {
-        if self.depth == 0 && !self.is_stopped() {
+        if self.is_root() && !self.is_stopped() {
             return;
         }
         end_all(&self.parts, &self.id).await;

@@ -70,7 +70,7 @@ impl Agent {
         settlement.files = self.changed_files();
         self.check_answer(settlement);
         // Nobody is handed a root's.
-        if self.depth > 0 {
+        if !self.is_root() {
             self.keep_answer(settlement).await;
             self.keep_transcript(settlement, transcript).await;
         }
@@ -170,6 +170,7 @@ fn render(transcript: &Transcript) -> String {
                     push(&mut text, &head, &outcome.for_model());
                 }
             }
+            Item::Compacted(compaction) => push(&mut text, "in short", &compaction.summary),
         }
     }
     if text.len() > MOST_OF_TRANSCRIPT {

@@ -49,7 +49,7 @@ impl Inherited {
         messages.extend(own);
         let last = self.items.iter().rev().find_map(|item| match item {
             Item::Assistant(step) => Some(step.message()),
-            Item::User(_) | Item::Completion(_) => None,
+            Item::User(_) | Item::Completion(_) | Item::Compacted(_) => None,
         });
         let Some(last) = last else {
             let text = AssistantPart::Text(NO_MESSAGE.to_owned());
@@ -130,7 +130,7 @@ async fn load(
             break;
         }
     }
-    let mut items = transcript.into_items();
+    let mut items: Vec<Item> = transcript.view().into_iter().cloned().collect();
     let above = match context {
         Context::Inherit => Box::pin(find(parts, board, &parent.agent)).await?,
         Context::Fork | Context::Fresh => {

@@ -10,6 +10,7 @@ mod answer;
 mod ask;
 mod board;
 mod caps;
+mod compact;
 mod context;
 mod desk;
 mod door;

@@ -22,7 +22,7 @@ const WHY: &str = "its process ended before it was done";
 /// Returns the agents of a tree in the order they are recovered: by depth, the deepest together first.
 pub(crate) fn levels(tree: &Tree) -> Vec<Vec<AgentId>> {
     let mut levels: Vec<Vec<AgentId>> = Vec::new();
-    for id in tree.walk() {
+    for id in tree.walk().into_iter().chain(tree.helpers()) {
         let depth = tree
             .agent(id)
             .map_or(0, |agent| agent.spawned.depth as usize);

@@ -95,7 +95,7 @@ impl Agent {
             manifest,
             &above,
             &self.workspace,
-            self.depth == 0,
+            self.is_root(),
         );
         Some(Role {
             definition: manifest.name.clone(),
@@ -152,7 +152,7 @@ impl State {
             lineage.push(Kin {
                 definition: definition.to_owned(),
                 model: model.to_owned(),
-                is_root: agent.spawned.depth == 0,
+                is_root: agent.spawned.is_root(),
                 context,
             });
             if context == Context::Fresh {

@@ -504,6 +504,7 @@ impl Inner {
             origin: Origin::Session {
                 workspace: opening.workspace.clone(),
                 date: opening.date.clone(),
+                copy: None,
             },
             depth: 0,
             model: own_model.unwrap_or_else(|| opening.model.clone()),

@@ -302,7 +302,10 @@ impl Session {
     ) -> Option<Agent> {
         let state = self.board.state();
         let root = state.tree.agent(state.tree.root()?)?;
-        let Origin::Session { workspace, date } = &root.spawned.origin else {
+        let Origin::Session {
+            workspace, date, ..
+        } = &root.spawned.origin
+        else {
             return None;
         };
         let found = state.tree.agent(id)?;

@@ -491,7 +491,7 @@ impl Agent {
         arrived: &Arrived,
     ) -> Result<(), StoreError> {
         turn::follow(transcript, arrived.take())?;
-        if self.depth == 0 {
+        if self.is_root() {
             return Ok(());
         }
         let events: Vec<Event> = {

@@ -23,7 +23,7 @@ use offshoot_types::id::AgentId;
 
 pub(crate) use derive::{Source, derive};
 pub(crate) use export::export;
-pub(crate) use part::{finished, fired};
+pub(crate) use part::{finished, fired, hidden};
 pub(crate) use row::{Finish, RowOp};
 pub use row::{Kind, MessageRow, PartRow, PartState, Role, SessionRow, ToolCall};
 use sheet::Sheet;
@@ -50,6 +50,7 @@ pub(crate) fn has_rows(spawned: &Spawned) -> bool {
     match &spawned.origin {
         Origin::Session { .. } => true,
         Origin::Task(_) => spawned.inspectable,
+        Origin::Helper(_) => false,
     }
 }
 

@@ -236,24 +236,32 @@ impl Kept {
         let root = self.tree.agent(self.tree.root()?)?;
         let workspace = match &root.spawned.origin {
             Origin::Session { workspace, .. } => workspace.clone(),
-            Origin::Task(_) => String::new(),
+            Origin::Task(_) | Origin::Helper(_) => String::new(),
         };
         let (parent, own) = match &found.spawned.origin {
             Origin::Session { .. } => (None, None),
             Origin::Task(parent) => (Some(parent.agent.clone()), Some(agent)),
+            Origin::Helper(helper) => (Some(helper.of.clone()), Some(agent)),
         };
         let log = || self.entries.iter().filter(|entry| entry.agent == *agent);
-        let title = log().find_map(|entry| {
-            if let Event::Prompted(message) = &entry.event {
-                return Some(message.title());
-            }
-            None
+        let given = found.title.as_ref().map(|(title, _)| title.clone());
+        let title = given.or_else(|| {
+            log().find_map(|entry| {
+                if let Event::Prompted(message) = &entry.event {
+                    return Some(message.title());
+                }
+                None
+            })
         });
         // A root has changed when anybody in its tree has, a child when it has itself.
         let mut latest = self.entries.iter().rev();
         let last = latest.find(|entry| own.is_none_or(|own| entry.agent == *own));
         let at = |entry: Option<&Arc<Entry>>| entry.map_or(Timestamp::ZERO, |entry| entry.at);
         let below = self.tree.below(agent);
+        let helpers = match own {
+            None => self.tree.open_helpers().count(),
+            Some(_) => 0,
+        };
         let open = below.iter().filter(|id| {
             let agent = self.tree.agent(id);
             agent.is_some_and(|agent| agent.open_run().is_some())
@@ -268,7 +276,8 @@ impl Kept {
             created_at: at(log().next()),
             updated_at: at(last),
             agents: below.len() as u64,
-            open_runs: open.count() as u64,
+            // A helper that died is to be recovered like anybody else.
+            open_runs: (open.count() + helpers) as u64,
             owned: self.owned,
             status: found
                 .settlement()

@@ -6,18 +6,22 @@
 //! and the only cursor. Everything else that can be known of a tree (its
 //! transcript, its mail, its rows, its wire events) is a fold of these entries.
 
+mod compaction;
+mod helper;
 mod profile;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use crate::json::RawJson;
-use crate::message::{AssistantMessage, UserMessage};
+use crate::message::{AssistantMessage, Author, Usage, UserMessage};
 use crate::outcome::Outcome;
 use crate::permission::{Decision, Grant, Layer, Need};
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use crate::terms::Terms;
 
+pub use self::compaction::{Compaction, Live};
+pub use self::helper::{Helper, Purpose};
 pub use self::profile::Profile;
 
 /// One committed fact.
@@ -141,6 +145,42 @@ pub enum Event {
         /// How it ended.
         settlement: Settlement,
     },
+
+    /// The session has a name. One that a person gave is not taken back by the runtime.
+    Titled {
+        /// The name.
+        title: String,
+        /// Who gave it.
+        by: Author,
+    },
+
+    /// It was written down what happened in the session so far.
+    Summarised {
+        /// What.
+        summary: String,
+    },
+
+    /// From here on models are sent a summary in the place of what came before (SES-12).
+    Compacted(Box<Compaction>),
+
+    /// What was said after some message is not part of the conversation any more (SES-06). It stays
+    /// in the log, and what it did stays done.
+    Rewound {
+        /// The last message that stays; none if nothing does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<MessageId>,
+        /// The messages that are hidden.
+        hides: Vec<MessageId>,
+        /// The children that go with them: nobody is told of what they still do.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        drops: Vec<AgentId>,
+        /// Their runs that nobody has been told of; marks them delivered (R8).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        consumes: Vec<RunId>,
+        /// What the messages that still count have used.
+        #[serde(default)]
+        counts: Usage,
+    },
 }
 
 /// The birth of an agent.
@@ -184,12 +224,42 @@ pub struct Role {
 }
 
 impl Spawned {
-    /// Returns the call that made it; `None` for a root.
+    /// Returns the call that made it; `None` for a root and for a helper.
     pub fn parent(&self) -> Option<&Parent> {
         match &self.origin {
-            Origin::Session { .. } => None,
+            Origin::Session { .. } | Origin::Helper(_) => None,
             Origin::Task(parent) => Some(parent),
         }
+    }
+
+    /// Returns what it helps with; `None` for whoever works for itself.
+    pub fn helper(&self) -> Option<&Helper> {
+        match &self.origin {
+            Origin::Session { .. } | Origin::Task(_) => None,
+            Origin::Helper(helper) => Some(helper),
+        }
+    }
+
+    /// Returns the agent it works for; `None` for a root.
+    pub fn above(&self) -> Option<&AgentId> {
+        match &self.origin {
+            Origin::Session { .. } => None,
+            Origin::Task(parent) => Some(&parent.agent),
+            Origin::Helper(helper) => Some(&helper.of),
+        }
+    }
+
+    /// Returns the last of its entries that are copies of another session's.
+    pub fn copies(&self) -> Seq {
+        match &self.origin {
+            Origin::Session { copy, .. } => copy.as_ref().map_or(Seq::ZERO, |copy| copy.until),
+            Origin::Task(_) | Origin::Helper(_) => Seq::ZERO,
+        }
+    }
+
+    /// Tells whether it is the root of its tree.
+    pub fn is_root(&self) -> bool {
+        matches!(self.origin, Origin::Session { .. })
     }
 }
 
@@ -203,9 +273,25 @@ pub enum Origin {
         workspace: String,
         /// The date its prompts show, fixed so that requests stay byte-stable.
         date: String,
+        /// What it was copied from; none for one that began empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        copy: Option<Box<Copied>>,
     },
     /// An agent called `task`.
     Task(Parent),
+    /// The runtime needs something done: a title, a summary.
+    Helper(Helper),
+}
+
+/// What a session was copied from (SES-08).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copied {
+    /// The session.
+    pub session: AgentId,
+    /// Its last message that was copied.
+    pub message: MessageId,
+    /// The last of the entries that are copies. What they say of children is about another tree's.
+    pub until: Seq,
 }
 
 /// The call that made a child.
@@ -245,11 +331,13 @@ pub enum TurnEnd {
 }
 
 impl Event {
-    /// Returns the child runs that this event tells its agent of, and so marks as delivered.
+    /// Returns the child runs that this event tells its agent of, or never to be told, and so marks
+    /// as delivered.
     pub fn delivers(&self) -> &[RunId] {
         match self {
             Self::CallFinished { delivers, .. } => delivers,
             Self::Completion { run, .. } => std::slice::from_ref(run),
+            Self::Rewound { consumes, .. } => consumes,
             Self::Spawned(_)
             | Self::Prompted(_)
             | Self::Became(_)
@@ -260,7 +348,10 @@ impl Event {
             | Self::Decided { .. }
             | Self::CallStarted { .. }
             | Self::TurnEnded { .. }
-            | Self::Settled { .. } => &[],
+            | Self::Settled { .. }
+            | Self::Titled { .. }
+            | Self::Summarised { .. }
+            | Self::Compacted(_) => &[],
         }
     }
 }

@@ -38,9 +38,17 @@ impl UserMessage {
     /// Returns what a session that begins with it is called: its first line, cut to what a list
     /// can show.
     pub fn title(&self) -> String {
-        let first = self.text.lines().next().unwrap_or_default();
-        first.chars().take(80).collect()
+        title(&self.text)
     }
+}
+
+/// Most characters of a session's name.
+pub const MAX_TITLE_CHARS: usize = 80;
+
+/// Returns the name that a text gives: its first line, as far as a list has room for it.
+pub fn title(text: &str) -> String {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    first.trim_end().chars().take(MAX_TITLE_CHARS).collect()
 }
 
 /// Who wrote a user message.

@@ -33,6 +33,12 @@ pub trait Model: Send + Sync {
     fn price(&self) -> Option<Price> {
         None
     }
+
+    /// Returns how many tokens a conversation with it may have, its answer included; `None` when
+    /// nobody has said.
+    fn window(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The models there are, by `PROVIDER/NAME`.

@@ -4,11 +4,13 @@
 //! private and a model's request can be built from `Ready` alone, which exists
 //! only while every call has its outcome: a request with a dangling call cannot
 //! be written down. Items are only ever added, so what a model was sent stays a
-//! prefix of what it will be sent.
+//! prefix of what it will be sent, but for two events that say otherwise: a
+//! compaction, from which on a summary stands for what came before, and a rewind,
+//! which takes back what came last.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::event::Event;
+use crate::event::{Compaction, Event};
 use crate::id::{CallId, MessageId, RunId};
 use crate::message::{AssistantMessage, UserMessage};
 use crate::outcome::Outcome;
@@ -35,6 +37,20 @@ pub enum Item {
     Completion(Completion),
     /// A step of the model, with the outcomes of its calls.
     Assistant(Step),
+    /// A summary that stands for what was said before it.
+    Compacted(Box<Compaction>),
+}
+
+impl Item {
+    /// Returns the id of the message.
+    pub fn id(&self) -> &MessageId {
+        match self {
+            Self::User(message) => &message.id,
+            Self::Completion(completion) => &completion.message,
+            Self::Assistant(step) => &step.message.id,
+            Self::Compacted(compaction) => &compaction.message,
+        }
+    }
 }
 
 /// A child's end, told outside any call.
@@ -78,9 +94,9 @@ impl Step {
 pub struct Ready<'a>(&'a Transcript);
 
 impl<'a> Ready<'a> {
-    /// Returns what was said, in order.
-    pub fn items(&self) -> &'a [Item] {
-        &self.0.items
+    /// Returns what a model is sent of what was said, in order.
+    pub fn view(&self) -> Vec<&'a Item> {
+        self.0.view()
     }
 }
 
@@ -134,6 +150,20 @@ impl Transcript {
             }
             Event::Replied(message) => self.reply(message)?,
             Event::CallFinished { call, outcome, .. } => self.answer(call, outcome)?,
+            Event::Compacted(compaction) => {
+                if !self.open.is_empty() {
+                    return Err(Misfit("a summary behind open calls"));
+                }
+                self.items.push(Item::Compacted(compaction.clone()));
+            }
+            Event::Rewound { hides, .. } => {
+                if !self.open.is_empty() {
+                    return Err(Misfit("a rewind behind open calls"));
+                }
+                let hides: HashSet<&MessageId> = hides.iter().collect();
+                self.items.retain(|item| !hides.contains(item.id()));
+                self.queued.retain(|id, _| !hides.contains(id));
+            }
             Event::Spawned(_)
             | Event::Became(_)
             | Event::TurnStarted { prompt: None, .. }
@@ -141,7 +171,9 @@ impl Transcript {
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::TurnEnded { .. }
-            | Event::Settled { .. } => {}
+            | Event::Settled { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. } => {}
         }
         Ok(())
     }
@@ -149,6 +181,29 @@ impl Transcript {
     /// Returns the whole conversation, open calls included, for people.
     pub fn items(&self) -> &[Item] {
         &self.items
+    }
+
+    /// Returns what of it a model is sent (SES-12): from the latest summary on, that first, then the
+    /// tail that was kept word for word, then what came after.
+    pub fn view(&self) -> Vec<&Item> {
+        let marker = self
+            .items
+            .iter()
+            .rposition(|item| matches!(item, Item::Compacted(_)));
+        let Some(marker) = marker else {
+            return self.items.iter().collect();
+        };
+        let (before, after) = self.items.split_at(marker);
+        let tail_start = match &self.items[marker] {
+            Item::Compacted(compaction) => compaction.tail_start.as_ref(),
+            Item::User(_) | Item::Completion(_) | Item::Assistant(_) => None,
+        };
+        let tail_start = tail_start.and_then(|id| before.iter().position(|item| item.id() == id));
+        let tail = &before[tail_start.unwrap_or(marker)..];
+        let tail = tail
+            .iter()
+            .filter(|item| !matches!(item, Item::Compacted(_)));
+        after[..1].iter().chain(tail).chain(&after[1..]).collect()
     }
 
     /// Returns the transcript as something a request can be built from; `None` while a call is open.
@@ -206,7 +261,7 @@ impl Transcript {
             .ok_or(Misfit("an outcome without its call"))?;
         let step = self.items.iter_mut().rev().find_map(|item| match item {
             Item::Assistant(step) => Some(step),
-            Item::User(_) | Item::Completion(_) => None,
+            Item::User(_) | Item::Completion(_) | Item::Compacted(_) => None,
         });
         match step.and_then(|step| step.outcomes.get_mut(index)) {
             Some(slot) => *slot = Some(outcome.clone()),

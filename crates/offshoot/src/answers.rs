@@ -61,6 +61,10 @@ impl Answers {
             },
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
             | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }

@@ -332,6 +332,10 @@ impl<'a> Follower<'a> {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
             | Event::Became(_)
             | Event::Completion { .. }
             | Event::Steered { .. }
@@ -438,6 +442,7 @@ mod tests {
             origin: Origin::Session {
                 workspace: "/w".to_owned(),
                 date: "2026-11-15".to_owned(),
+                copy: None,
             },
             depth: 0,
             model: "offline".to_owned(),

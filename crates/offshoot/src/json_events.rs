@@ -19,7 +19,7 @@ mod wire;
 use std::collections::{HashMap, HashSet};
 
 use offshoot_engine::{Delta, Output};
-use offshoot_types::event::{Entry, Event, Parent, Spawned, TurnEnd};
+use offshoot_types::event::{Compaction, Entry, Event, Parent, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, Pos, RunId, RunNo, Timestamp, TreeId};
 use offshoot_types::settlement::{Settlement, Status};
 use uuid::Uuid;
@@ -27,8 +27,8 @@ use uuid::Uuid;
 use crate::clock;
 use agent::{Agent, Birth};
 use live::Live;
-use wire::Body;
 pub(crate) use wire::WireEvent;
+use wire::{Body, session};
 
 /// Where the ids of our events come from.
 const NAMESPACE: Uuid = Uuid::from_u128(0x9d0b_6c1e_54b1_5f6a_8a3e_0c7f_5e0d_4f21);
@@ -70,9 +70,11 @@ impl Fold {
         self.shown = 0;
         let bodies = self.bodies(entry);
         let mut events = Vec::with_capacity(bodies.len());
+        // What a helper does is done by whom it works for.
+        let agent = helped(entry).unwrap_or(&entry.agent);
         for (index, body) in bodies.into_iter().enumerate() {
             let name = format!("{}/{}/{index}", self.tree, entry.pos);
-            events.push(self.envelope(&name, entry.at, &entry.agent, body));
+            events.push(self.envelope(&name, entry.at, agent, body));
         }
         events
     }
@@ -152,6 +154,18 @@ impl Fold {
             Event::TurnStarted { prompt, .. } => agent.turn_started(prompt.as_ref()),
             Event::Steered { prompt } => agent.taken_up(prompt),
             Event::Became(_) => Vec::new(),
+            Event::Titled { title, .. } => vec![Body::TitleChanged {
+                title: title.clone(),
+            }],
+            Event::Summarised { summary } => vec![Body::Info(session::Info {
+                info_type: "summary",
+                message: summary.clone(),
+            })],
+            Event::Compacted(compaction) => compacted(compaction),
+            Event::Rewound { hides, .. } => vec![Body::Info(session::Info {
+                info_type: "rewind",
+                message: format!("{} messages are hidden", hides.len()),
+            })],
             Event::Replied(message) => {
                 self.live.said(&entry.agent);
                 agent.replied(message)
@@ -174,6 +188,9 @@ impl Fold {
     }
 
     fn born(&mut self, entry: &Entry, spawned: &Spawned) -> Vec<Body> {
+        if spawned.helper().is_some() {
+            return birth::bodies(&self.tree, entry, spawned);
+        }
         let agent = Agent::born(Birth {
             tree: &self.tree,
             id: &entry.agent,
@@ -223,4 +240,29 @@ impl Fold {
         }
         vec![ended, Body::TasksChanged {}]
     }
+}
+
+/// Returns whom an agent helps that is born with an entry.
+fn helped(entry: &Entry) -> Option<&AgentId> {
+    let Event::Spawned(spawned) = &entry.event else {
+        return None;
+    };
+    Some(&spawned.helper()?.of)
+}
+
+fn compacted(compaction: &Compaction) -> Vec<Body> {
+    let warning = compaction.warning.clone().map(|message| {
+        Body::Warning(session::Warning {
+            warning_type: "compaction",
+            message,
+        })
+    });
+    let done = Body::CompactionComplete(session::Compacted {
+        success: true,
+        summary_content: compaction.summary.clone(),
+        tail_start_id: compaction.tail_start.clone(),
+        auto: compaction.auto,
+        summary_tokens: compaction.summary_tokens,
+    });
+    warning.into_iter().chain([done]).collect()
 }

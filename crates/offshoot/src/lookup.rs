@@ -222,7 +222,7 @@ impl Session {
         let root = self.tree.agent(self.tree.root()?)?;
         match &root.spawned.origin {
             Origin::Session { workspace, .. } => Some(workspace),
-            Origin::Task(_) => None,
+            Origin::Task(_) | Origin::Helper(_) => None,
         }
     }
 }

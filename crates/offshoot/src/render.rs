@@ -8,7 +8,7 @@ mod receipt;
 mod tests;
 
 use offshoot_types::caps::Money;
-use offshoot_types::event::{Entry, Event, Origin, Spawned, TurnEnd};
+use offshoot_types::event::{Compaction, Entry, Event, Origin, Spawned, TurnEnd};
 use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
@@ -211,7 +211,38 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             let end = end(settlement, length);
             ("settled", format!("run {run} {end}"))
         }
+        Event::Titled { title, .. } => ("titled", quote(title, length)),
+        Event::Summarised { summary } => ("summary", quote(summary, length)),
+        Event::Compacted(compaction) => ("compacted", compacted(compaction, length)),
+        Event::Rewound { to, hides, .. } => {
+            let count = hides.len();
+            let messages = if count == 1 { "message" } else { "messages" };
+            let to = match to {
+                Some(to) => format!("to {to}"),
+                None => "to the beginning".to_owned(),
+            };
+            ("rewound", format!("{to}, {count} {messages} hidden"))
+        }
     }
+}
+
+fn compacted(compaction: &Compaction, length: Length) -> String {
+    let by = if compaction.auto {
+        "of itself"
+    } else {
+        "on request"
+    };
+    let kept = match &compaction.tail_start {
+        Some(id) => format!("what came from {id} on is kept"),
+        None => "nothing else is kept".to_owned(),
+    };
+    let tokens = compaction.summary_tokens;
+    let summary = quote(&compaction.summary, length);
+    let mut text = format!("{by} to {summary}, {tokens} tokens; {kept}");
+    if let Some(warning) = &compaction.warning {
+        text.push_str(&format!("; {}", harmless(warning)));
+    }
+    text
 }
 
 /// Renders what a call needs: `fs.write /w/a`.
@@ -241,6 +272,7 @@ fn birth(spawned: &Spawned) -> String {
             let (call, above) = (&parent.call, short(&parent.agent));
             format!("{definition} for {call} of {above}{how}")
         }
+        Origin::Helper(helper) => format!("{definition} for {}", short(&helper.of)),
     }
 }
 

@@ -292,6 +292,10 @@ fn is_work(event: &Event) -> bool {
         Event::Settled { settlement, .. } => !matches!(settlement.status, Status::Lost { .. }),
         Event::Spawned(_)
         | Event::Prompted(_)
+        | Event::Titled { .. }
+        | Event::Summarised { .. }
+        | Event::Compacted(_)
+        | Event::Rewound { .. }
         | Event::Became(_)
         | Event::Steered { .. }
         | Event::Completion { .. }
@@ -357,6 +361,10 @@ fn progress(tree: &Tree, entry: &Entry) {
             }
         }
         Event::Spawned(_)
+        | Event::Titled { .. }
+        | Event::Summarised { .. }
+        | Event::Compacted(_)
+        | Event::Rewound { .. }
         | Event::Became(_)
         | Event::Steered { .. }
         | Event::Completion { .. }

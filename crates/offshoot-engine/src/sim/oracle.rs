@@ -307,7 +307,11 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
             | Event::TurnStarted { .. }
             | Event::Replied(_)
             | Event::TurnEnded { .. }
-            | Event::Settled { .. } => {}
+            | Event::Settled { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. } => {}
         }
     }
     Ok(())

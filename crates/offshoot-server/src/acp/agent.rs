@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use offshoot_types::event::{Origin, Parent, Spawned};
+use offshoot_types::event::{Parent, Spawned};
 use offshoot_types::id::{AgentId, CallId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{StopReason, UserMessage};
@@ -58,10 +58,7 @@ impl Agent {
 
     /// Returns the call that made it; `None` for the root.
     pub(super) fn parent(&self) -> Option<&Parent> {
-        match &self.spawned.origin {
-            Origin::Session { .. } => None,
-            Origin::Task(parent) => Some(parent),
-        }
+        self.spawned.parent()
     }
 
     /// Returns what our own clients want to know of a child; `None` for the root.

@@ -87,6 +87,8 @@ impl Fold {
     pub fn entry(&mut self, entry: &Entry) -> Vec<Notification> {
         let agent = &entry.agent;
         match &entry.event {
+            // Nobody is shown what the runtime has done for itself.
+            Event::Spawned(spawned) if spawned.helper().is_some() => Vec::new(),
             Event::Spawned(spawned) => self.born(agent, spawned),
             Event::Prompted(message) => self.prompted(agent, message),
             Event::Completion {
@@ -98,6 +100,9 @@ impl Fold {
             Event::Steered { prompt } => self.steered(agent, prompt),
             // Which agent works in a session is the face's to tell.
             Event::Became(_) => Vec::new(),
+            Event::Titled { title, .. } => self.titled(agent, title),
+            // Clients that take these have to say so, and none has been asked yet.
+            Event::Summarised { .. } | Event::Compacted(_) | Event::Rewound { .. } => Vec::new(),
             Event::Replied(message) => self.replied(agent, message),
             Event::Asked { call, .. } => self.asked(agent, call),
             Event::Decided { call, .. } => self.answered(agent, call),
@@ -194,6 +199,14 @@ impl Fold {
         self.order.push(id.clone());
         self.agents.insert(id.clone(), agent);
         told
+    }
+
+    fn titled(&self, id: &AgentId, title: &str) -> Vec<Notification> {
+        let Some(place) = self.place(id).filter(|place| place.session == *id) else {
+            return Vec::new();
+        };
+        let title = title.to_owned();
+        vec![place.with(Update::SessionInfoUpdate { title })]
     }
 
     fn prompted(&mut self, id: &AgentId, message: &UserMessage) -> Vec<Notification> {

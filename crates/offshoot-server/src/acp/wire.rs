@@ -36,6 +36,11 @@ pub enum Update {
         /// In order.
         entries: Vec<PlanEntry>,
     },
+    /// What a session is called now.
+    SessionInfoUpdate {
+        /// Its name.
+        title: String,
+    },
     /// An announcement of a child, or what is new of it.
     SubagentUpdate(SubagentUpdate),
     /// Something that one session said to another.

@@ -64,6 +64,31 @@ pub(crate) fn derive<E>(
             ops.push(touch(session, at));
             ops
         }
+        Event::Titled { title, .. } => vec![
+            RowOp::Rename {
+                session: session.clone(),
+                title: title.clone(),
+            },
+            touch(session, at),
+        ],
+        Event::Compacted(compaction) => {
+            let place = (session, &compaction.message, at);
+            let block = part::compaction(compaction);
+            let mut ops = said(place, Role::Assistant, "{}".to_owned(), [block]);
+            ops.push(count(session, compaction.counts, at));
+            ops
+        }
+        Event::Rewound { hides, counts, .. } => {
+            let hide = |message: &MessageId| RowOp::Hide {
+                session: session.clone(),
+                message: message.clone(),
+                at,
+            };
+            let mut ops: Vec<RowOp> = hides.iter().map(hide).collect();
+            ops.push(count(session, *counts, at));
+            ops
+        }
+        Event::Summarised { .. } => vec![touch(session, at)],
         Event::Asked { .. }
         | Event::Became(_)
         | Event::Decided { .. }
@@ -87,8 +112,21 @@ fn born<E>(
     source: &mut dyn Source<Error = E>,
 ) -> Result<SessionRow, E> {
     let (kind, workspace_root, parent) = match &spawned.origin {
-        Origin::Session { workspace, .. } => (Kind::Session, Some(workspace.clone()), None),
-        Origin::Task(parent) => (Kind::Subagent, source.workspace()?, Some(parent)),
+        Origin::Session {
+            workspace, copy, ..
+        } => match copy {
+            None => (Kind::Session, Some(workspace.clone()), None),
+            Some(copy) => {
+                let from = (&copy.session, &copy.message);
+                (Kind::Fork, Some(workspace.clone()), Some(from))
+            }
+        },
+        Origin::Task(parent) => {
+            let from = (&parent.agent, &parent.message);
+            (Kind::Subagent, source.workspace()?, Some(from))
+        }
+        // Has no rows: this is only ever nested, and nobody nests it.
+        Origin::Helper(_) => (Kind::Subagent, source.workspace()?, None),
     };
     let metadata = spawned.metadata.as_ref().map(RawJson::as_str);
     Ok(SessionRow {
@@ -98,8 +136,8 @@ fn born<E>(
         title: None,
         workspace_root,
         model_json: part::model(&spawned.model),
-        parent_id: parent.map(|parent| parent.agent.clone()),
-        parent_message_id: parent.map(|parent| parent.message.clone()),
+        parent_id: parent.map(|(agent, _)| agent.clone()),
+        parent_message_id: parent.map(|(_, message)| message.clone()),
         metadata_json: metadata.unwrap_or("{}").to_owned(),
         usage: Usage::default(),
         created_at: entry.at,
@@ -202,6 +240,14 @@ fn said(
         })
     }));
     ops
+}
+
+fn count(session: &AgentId, usage: Usage, at: Timestamp) -> RowOp {
+    RowOp::Count {
+        session: session.clone(),
+        usage,
+        at,
+    }
 }
 
 fn touch(session: &AgentId, at: Timestamp) -> RowOp {

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use offshoot_types::id::{CallId, RunId, Timestamp};
+use offshoot_types::event::Compaction;
+use offshoot_types::id::{CallId, MessageId, RunId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
     Arguments, AssistantMessage, AssistantPart, Call, Reasoning, StopReason, Usage, UserMessage,
@@ -257,6 +258,33 @@ pub(crate) fn fired(metadata_json: &str) -> String {
     let mut keys = keys(metadata_json);
     keys.remove(QUEUED_AT);
     json(&keys)
+}
+
+/// Returns the metadata of a message that a rewind hides.
+pub(crate) fn hidden(metadata_json: &str, at: Timestamp) -> String {
+    let mut keys = keys(metadata_json);
+    keys.insert("hidden_at".to_owned(), RawJson::of(&at));
+    json(&keys)
+}
+
+/// Returns the part of a summary that stands for what was said before it (SES-12).
+pub(super) fn compaction(compaction: &Compaction) -> Block {
+    #[derive(Serialize)]
+    struct Marker<'a> {
+        summary: &'a str,
+        tail_start_id: Option<&'a MessageId>,
+        auto: bool,
+        summary_tokens: u64,
+    }
+    data(
+        "data-compaction",
+        &Marker {
+            summary: &compaction.summary,
+            tail_start_id: compaction.tail_start.as_ref(),
+            auto: compaction.auto,
+            summary_tokens: compaction.summary_tokens,
+        },
+    )
 }
 
 /// Tells whether this is the metadata of a prompt that waits.

@@ -24,13 +24,14 @@ pub struct SessionRow {
     pub workspace_root: Option<String>,
     /// `{provider_id, model_id}`.
     pub model_json: String,
-    /// The agent that spawned it, whether or not that one has a row.
+    /// The agent that spawned it, whether or not that one has a row, or the session it is a copy of.
     pub parent_id: Option<AgentId>,
-    /// The message that agent was processing.
+    /// The message that agent was processing, or the last that was copied.
     pub parent_message_id: Option<MessageId>,
     /// What the host attached, unchanged.
     pub metadata_json: String,
-    /// Sums over its messages.
+    /// Sums over its messages that count: those that a rewind hid do not, nor those that a summary
+    /// stands for.
     pub usage: Usage,
     /// When it was spawned.
     pub created_at: Timestamp,
@@ -46,6 +47,11 @@ impl SessionRow {
     pub(crate) fn spend(&mut self, usage: Usage) {
         self.usage += usage;
         self.usage = self.usage.at_most(MOST_TOKENS);
+    }
+
+    /// Sets its sums.
+    pub(crate) fn count(&mut self, usage: Usage) {
+        self.usage = usage.at_most(MOST_TOKENS);
     }
 }
 
@@ -185,6 +191,20 @@ pub(crate) enum RowOp {
     Part(PartRow),
     /// Give a session its title, unless it has one.
     Title { session: AgentId, title: String },
+    /// Give a session another title.
+    Rename { session: AgentId, title: String },
+    /// Say that a message is not part of the conversation any more (SES-06).
+    Hide {
+        session: AgentId,
+        message: MessageId,
+        at: Timestamp,
+    },
+    /// Set a session's sums: some messages count no more, or again (SES-02).
+    Count {
+        session: AgentId,
+        usage: Usage,
+        at: Timestamp,
+    },
     /// Close the open call of a session.
     Finish {
         session: AgentId,

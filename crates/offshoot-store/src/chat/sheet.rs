@@ -65,6 +65,27 @@ impl Sheet {
                     row.title.get_or_insert(title);
                 }
             }
+            RowOp::Rename { session, title } => {
+                if let Some(row) = rows.sessions.get_mut(&session) {
+                    row.title = Some(title);
+                }
+            }
+            RowOp::Hide {
+                session,
+                message,
+                at,
+            } => {
+                if let Some(row) = rows.messages.get_mut(&(session, message)) {
+                    row.metadata_json = part::hidden(&row.metadata_json, at);
+                    row.updated_at = at;
+                }
+            }
+            RowOp::Count { session, usage, at } => {
+                if let Some(row) = rows.sessions.get_mut(&session) {
+                    row.count(usage);
+                    row.updated_at = at;
+                }
+            }
             RowOp::Finish {
                 session,
                 call,

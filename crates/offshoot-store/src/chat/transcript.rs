@@ -48,7 +48,11 @@ pub(super) fn nest<E>(
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }
-            | Event::TurnEnded { .. } => {}
+            | Event::TurnEnded { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. } => {}
         }
     }
     Ok(render(run, &sheet.rows, log))
@@ -158,6 +162,7 @@ fn messages<'a>(rows: &'a Rows, log: &'a [Arc<Entry>]) -> Vec<Message<'a>> {
             Event::Steered { prompt } => prompt,
             Event::Replied(message) => &message.id,
             Event::Completion { message, .. } => message,
+            Event::Compacted(compaction) => &compaction.message,
             Event::Spawned(_)
             | Event::Prompted(_)
             | Event::Became(_)
@@ -166,7 +171,10 @@ fn messages<'a>(rows: &'a Rows, log: &'a [Arc<Entry>]) -> Vec<Message<'a>> {
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }
             | Event::TurnEnded { .. }
-            | Event::Settled { .. } => return None,
+            | Event::Settled { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Rewound { .. } => return None,
         };
         Some((entry.agent.clone(), id.clone()))
     });

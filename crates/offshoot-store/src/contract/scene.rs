@@ -101,6 +101,7 @@ impl Scene {
         let origin = Origin::Session {
             workspace: "/home/me/project".to_owned(),
             date: "2026-11-15".to_owned(),
+            copy: None,
         };
         self.event(&root, spawned(origin, "build", 0, Child::Opaque))
     }

@@ -195,6 +195,12 @@ impl Place<'_> {
                 let above = self.tree.agent(self.connection, &parent.agent)?;
                 Some(above.ok_or_else(misplaced)?.key)
             }
+            // Nobody's child: nobody waits for it (R18).
+            Origin::Helper(helper) => {
+                let above = self.tree.agent(self.connection, &helper.of)?;
+                above.ok_or_else(misplaced)?;
+                None
+            }
         };
         let sql = "INSERT INTO agents (id, tree, parent, definition, depth, inspectable)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -210,6 +216,7 @@ impl Place<'_> {
             key,
             parent,
             has_rows: has_rows(spawned),
+            copies: spawned.copies(),
             seq: Seq::ZERO,
             run: RunNo::ZERO,
             open: false,
@@ -267,7 +274,11 @@ impl Place<'_> {
             | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }
-            | Event::TurnEnded { .. } => {}
+            | Event::TurnEnded { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. } => {}
         }
         Ok(before)
     }
@@ -289,8 +300,10 @@ impl Place<'_> {
 
     /// Opens, settles and delivers runs. `agent` is as it was before the entry.
     fn take_effect(&mut self, entry: &Entry, agent: &AgentCounters) -> Result<(), Failure> {
-        for run in entry.event.delivers() {
-            self.deliver(entry, agent, run)?;
+        if entry.seq > agent.copies {
+            for run in entry.event.delivers() {
+                self.deliver(entry, agent, run)?;
+            }
         }
         if let Event::TurnStarted { run, .. } = &entry.event
             && !agent.open

@@ -54,10 +54,12 @@ type OpenParts = HashMap<(AgentId, CallId), OpenPart>;
 /// Tells whether an operation leaves the time of its entry in the row of the session.
 fn touches(op: &RowOp) -> bool {
     match op {
-        RowOp::Session(_) | RowOp::Spend { .. } | RowOp::Touch { .. } => true,
+        RowOp::Session(_) | RowOp::Spend { .. } | RowOp::Count { .. } | RowOp::Touch { .. } => true,
         RowOp::Message(_)
         | RowOp::Part(_)
         | RowOp::Title { .. }
+        | RowOp::Rename { .. }
+        | RowOp::Hide { .. }
         | RowOp::Finish { .. }
         | RowOp::Fire { .. } => false,
     }
@@ -101,6 +103,18 @@ fn execute(connection: &Connection, open: &mut OpenParts, op: RowOp) -> Result<(
             statement.execute([session.as_str(), title.as_str()])?;
             Ok(())
         }
+        RowOp::Rename { session, title } => {
+            let sql = "UPDATE chat_sessions SET title = ?2 WHERE id = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            statement.execute([session.as_str(), title.as_str()])?;
+            Ok(())
+        }
+        RowOp::Hide {
+            session,
+            message,
+            at,
+        } => hide(connection, (&session, &message), at),
+        RowOp::Count { session, usage, at } => count(connection, &session, usage, at),
         RowOp::Finish {
             session,
             call,
@@ -251,8 +265,32 @@ fn open_part(
 
 fn fire(
     connection: &Connection,
+    place: (&AgentId, &MessageId),
+    at: Timestamp,
+) -> Result<(), Failure> {
+    let sql = "UPDATE chat_messages SET metadata_json = ?2, created_at = ?3, updated_at = ?3
+        WHERE rowid = ?1";
+    change_metadata(connection, place, at, sql, chat::fired)
+}
+
+fn hide(
+    connection: &Connection,
+    place: (&AgentId, &MessageId),
+    at: Timestamp,
+) -> Result<(), Failure> {
+    let sql = "UPDATE chat_messages SET metadata_json = ?2, updated_at = ?3 WHERE rowid = ?1";
+    change_metadata(connection, place, at, sql, |metadata| {
+        chat::hidden(metadata, at)
+    })
+}
+
+/// Changes the metadata of a message, and when it changed, by a statement of row, metadata and time.
+fn change_metadata(
+    connection: &Connection,
     (session, message): (&AgentId, &MessageId),
     at: Timestamp,
+    update: &str,
+    change: impl FnOnce(&str) -> String,
 ) -> Result<(), Failure> {
     let sql = "SELECT rowid, metadata_json FROM chat_messages WHERE session_id = ?1 AND id = ?2";
     let mut statement = connection.prepare_cached(sql)?;
@@ -261,12 +299,32 @@ fn fire(
         return Ok(());
     };
     let key: i64 = row.get(0)?;
-    let metadata_json = chat::fired(text(row, 1)?);
-    let sql = "UPDATE chat_messages SET metadata_json = ?2, created_at = ?3, updated_at = ?3
-        WHERE rowid = ?1";
-    let at = signed(at.get());
-    let mut statement = connection.prepare_cached(sql)?;
-    statement.execute(params![key, metadata_json, at])?;
+    let metadata_json = change(text(row, 1)?);
+    let mut statement = connection.prepare_cached(update)?;
+    statement.execute(params![key, metadata_json, signed(at.get())])?;
+    Ok(())
+}
+
+fn count(
+    connection: &Connection,
+    session: &AgentId,
+    usage: Usage,
+    at: Timestamp,
+) -> Result<(), Failure> {
+    let sql = "UPDATE chat_sessions SET prompt_tokens = ?2, completion_tokens = ?3,
+            reasoning_tokens = ?4, cache_read = ?5, cache_write = ?6, total_tokens = ?7,
+            updated_at = ?8
+        WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute(params![
+        session.as_str(),
+        signed(usage.input),
+        signed(usage.output),
+        signed(usage.reasoning),
+        signed(usage.cache_read),
+        signed(usage.cache_write),
+        signed(usage.total()),
+        signed(at.get()),
+    ])?;
     Ok(())
 }
 

@@ -49,6 +49,8 @@ pub(super) struct AgentCounters {
     pub(super) key: i64,
     pub(super) parent: Option<i64>,
     pub(super) has_rows: bool,
+    /// The last of its entries that are copies: they deliver nothing.
+    pub(super) copies: Seq,
     pub(super) seq: Seq,
     /// The last run; zero before the first.
     pub(super) run: RunNo,
@@ -143,18 +145,19 @@ fn load_agent(
     tree: i64,
     id: &AgentId,
 ) -> Result<Option<AgentCounters>, Failure> {
-    let sql = "SELECT key, parent, inspectable,
+    let sql = "SELECT key, parent,
+            inspectable OR id = (SELECT trees.id FROM trees WHERE trees.key = agents.tree),
             (SELECT max(seq) FROM entries WHERE agent = key),
             (SELECT coalesce(max(run), 0) FROM runs WHERE agent = key),
             EXISTS (SELECT 1 FROM runs WHERE agent = key AND settled_pos IS NULL)
         FROM agents WHERE id = ?1 AND tree = ?2";
     let read = |row: &Row<'_>| {
-        let parent: Option<i64> = row.get(1)?;
-        let inspectable: bool = row.get(2)?;
         Ok(AgentCounters {
             key: row.get(0)?,
-            parent,
-            has_rows: parent.is_none() || inspectable,
+            parent: row.get(1)?,
+            has_rows: row.get(2)?,
+            // All of them come with the birth.
+            copies: Seq::ZERO,
             seq: Seq::new(number(row, 3)?),
             run: RunNo::new(row.get(4)?),
             open: row.get(5)?,

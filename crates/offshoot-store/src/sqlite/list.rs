@@ -14,7 +14,8 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionSummary>, F
     let sql = "SELECT trees.id, root.id, NULL, chat.agent, chat.workspace_root, chat.title,
             chat.created_at, trees.updated_at, trees.owned,
             (SELECT status FROM runs WHERE runs.agent = root.key ORDER BY run DESC LIMIT 1),
-            (SELECT count(*) FROM agents WHERE agents.tree = trees.key),
+            (SELECT count(*) FROM agents
+                WHERE agents.tree = trees.key AND (parent IS NOT NULL OR agents.id = trees.id)),
             (SELECT count(*) FROM runs WHERE runs.tree = trees.key AND settled_pos IS NULL)
         FROM trees
             JOIN agents AS root ON root.id = trees.id

@@ -98,6 +98,10 @@ impl Open {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
             | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }

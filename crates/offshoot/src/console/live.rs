@@ -91,6 +91,10 @@ impl Live {
             }
             Event::Spawned(_)
             | Event::Prompted(_)
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
             | Event::Became(_)
             | Event::Steered { .. }
             | Event::Completion { .. }

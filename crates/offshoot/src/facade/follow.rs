@@ -156,6 +156,10 @@ impl Asked {
                 Progress::Sent | Progress::Queued => {}
             },
             Event::Spawned(_)
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
             | Event::Became(_)
             | Event::Completion { .. }
             | Event::Replied(_)
@@ -202,6 +206,10 @@ impl Rest {
                 self.last = Some(settlement.clone());
             }
             Event::Spawned(_)
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
             | Event::Became(_)
             | Event::Completion { .. }
             | Event::Replied(_)

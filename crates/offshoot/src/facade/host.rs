@@ -124,6 +124,10 @@ impl Birth {
             }
             Event::TurnEnded { end, .. } => Some(Err(why_not(end))),
             Event::Spawned(_)
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
             | Event::Became(_)
             | Event::Prompted(_)
             | Event::Completion { .. }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::event::{Origin, Parent, Spawned, TurnEnd};
+use offshoot_types::event::{Parent, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, TreeId};
 use offshoot_types::message::{
     AssistantMessage, AssistantPart, Author, StopReason, Timing, UserMessage,
@@ -90,10 +90,7 @@ impl Agent {
     }
 
     pub(super) fn parent(&self) -> Option<&Parent> {
-        match &self.spawned.origin {
-            Origin::Session { .. } => None,
-            Origin::Task(parent) => Some(parent),
-        }
+        self.spawned.parent()
     }
 
     /// Returns the call that made it; `None` for the root.

@@ -1,6 +1,6 @@
 //! The events of a birth: of the root, a session; of a child, who it is.
 
-use offshoot_types::event::{Entry, Origin, Parent, Spawned};
+use offshoot_types::event::{Entry, Origin, Parent, Purpose, Spawned};
 use offshoot_types::id::TreeId;
 
 use super::Body;
@@ -25,6 +25,10 @@ pub(super) fn bodies(tree: &TreeId, entry: &Entry, spawned: &Spawned) -> Vec<Bod
             agent_name: spawned.definition.clone(),
         })],
         Origin::Task(parent) => child(tree, spawned, parent),
+        Origin::Helper(helper) => match helper.purpose {
+            Purpose::Compaction => vec![Body::CompactionStart {}],
+            Purpose::Title | Purpose::Summary => Vec::new(),
+        },
     }
 }
 

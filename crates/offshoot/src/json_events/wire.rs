@@ -44,6 +44,12 @@ pub(super) enum Body {
     ModelChange(session::ModelChange),
     #[serde(rename = "session.background_tasks_changed")]
     TasksChanged {},
+    #[serde(rename = "session.compaction_start")]
+    CompactionStart {},
+    #[serde(rename = "session.compaction_complete")]
+    CompactionComplete(session::Compacted),
+    #[serde(rename = "session.info")]
+    Info(session::Info),
     #[serde(rename = "session.warning")]
     Warning(session::Warning),
     #[serde(rename = "session.error")]
@@ -114,6 +120,9 @@ impl Body {
             | Self::ToolOutput(_) => true,
             Self::SessionStart(_)
             | Self::ModelChange(_)
+            | Self::CompactionStart {}
+            | Self::CompactionComplete(_)
+            | Self::Info(_)
             | Self::Warning(_)
             | Self::Error(_)
             | Self::UserMessage(_)

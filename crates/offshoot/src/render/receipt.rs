@@ -17,6 +17,10 @@ pub(super) fn details(event: &Event, length: Length) -> Vec<(&'static str, Strin
         Event::Spawned(spawned) => birth(spawned),
         Event::Settled { settlement, .. } => end(settlement),
         Event::Prompted(_)
+        | Event::Titled { .. }
+        | Event::Summarised { .. }
+        | Event::Compacted(_)
+        | Event::Rewound { .. }
         | Event::Became(_)
         | Event::Completion { .. }
         | Event::TurnStarted { .. }
@@ -39,14 +43,14 @@ fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
     let mut model = match &spawned.origin {
         // The entry itself names it.
         Origin::Session { .. } => String::new(),
-        Origin::Task(_) => spawned.model.clone(),
+        Origin::Task(_) | Origin::Helper(_) => spawned.model.clone(),
     };
     if let Some(effort) = terms.effort {
         let comma = if model.is_empty() { "" } else { ", " };
         model.push_str(&format!("{comma}effort {effort}"));
     }
     let sees = match &spawned.origin {
-        Origin::Session { .. } => String::new(),
+        Origin::Session { .. } | Origin::Helper(_) => String::new(),
         Origin::Task(_) => terms.context.to_string(),
     };
     let only = if terms.read_only { "reading" } else { "" };

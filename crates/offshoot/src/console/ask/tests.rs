@@ -31,6 +31,7 @@ fn asked(command: &str) -> Open {
         origin: Origin::Session {
             workspace: "/w".to_owned(),
             date: "2026-11-15".to_owned(),
+            copy: None,
         },
         depth: 0,
         model: "offline".to_owned(),

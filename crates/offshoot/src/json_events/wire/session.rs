@@ -45,6 +45,27 @@ pub(crate) struct Warning {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+pub(crate) struct Info {
+    pub(crate) info_type: &'static str,
+    pub(crate) message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Compacted {
+    pub(crate) success: bool,
+    pub(crate) summary_content: String,
+    /// Ours: the first message that is still sent word for word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tail_start_id: Option<MessageId>,
+    /// Ours: whether it came of itself.
+    pub(crate) auto: bool,
+    /// Ours.
+    pub(crate) summary_tokens: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Error {
     pub(crate) error_type: &'static str,
     pub(crate) message: String,

@@ -1,0 +1,451 @@
+//! One agent of a tree, as its own entries have it so far.
+//!
+//! What concerns more than one agent (births, deliveries, what counts upwards) is
+//! the tree's business; here is what can be told from the agent's own log.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use super::Broken;
+use crate::caps::Money;
+use crate::event::{Entry, Event, Parent, Role, Spawned, TurnEnd};
+use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
+use crate::message::{Author, StopReason, Usage};
+use crate::permission::{Layer, Need};
+use crate::settlement::Settlement;
+use crate::terms::Terms;
+
+/// An agent, as the log has it so far.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// How it was born.
+    pub spawned: Spawned,
+    /// What it has become since.
+    pub(super) role: Option<Box<Role>>,
+    /// What its parent had become when it was born.
+    pub(super) born_under: Option<Box<Role>>,
+    /// The last entry of its log.
+    pub seq: Seq,
+    /// Its children, in the order they were spawned.
+    pub children: Vec<AgentId>,
+    /// Its runs; run `n` is at `n - 1`.
+    pub runs: Vec<Run>,
+    /// Prompts that no turn has consumed yet, first come first.
+    pub queue: VecDeque<MessageId>,
+    /// Settled child runs it has not been told of, in the order they settled.
+    pub mail: BTreeMap<Pos, Mail>,
+    /// How many of them would start a turn.
+    pub waking_mail: usize,
+    /// Calls without an outcome. For an order, see `open_calls`.
+    pub(super) calls: HashMap<CallId, OpenCall>,
+    /// Children with an open run.
+    pub open_children: BTreeSet<AgentId>,
+    /// Turns that mail started since the last prompt.
+    pub wakes: u32,
+    /// How many turns have begun.
+    pub turns: TurnNo,
+    /// The turn that runs, if one does.
+    pub turn: Option<RunningTurn>,
+    /// Whether the last turn failed and nobody has asked anything since.
+    pub paused: bool,
+    /// What the open run has used and said.
+    pub tally: Tally,
+    /// What it has used since its run opened, everything below it included.
+    pub spent: Spent,
+    /// How large its conversation is, in tokens, as the provider counted last; 0 if it has not.
+    pub context: u64,
+    /// What its session is called, and by whom, if anybody has said.
+    pub title: Option<(String, Author)>,
+    /// What happened in its session, if that was written down.
+    pub summary: Option<String>,
+    /// Whether a rewind of its parent has hidden the call that made it.
+    pub hidden: bool,
+    pub(super) last_completion: Option<MessageId>,
+    pub(super) prompts: HashSet<MessageId>,
+}
+
+/// A settled child run that its parent has not been told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mail {
+    /// Which run.
+    pub run: RunId,
+    /// Whether it starts a turn of an idle parent (R17).
+    pub wakes: bool,
+}
+
+/// A turn that has begun and not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningTurn {
+    /// Its number.
+    pub turn: TurnNo,
+    /// What it processes: its prompt, or the last completion before it.
+    pub message: MessageId,
+}
+
+/// A call without an outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// Which call.
+    pub call: CallId,
+    /// Its place among the calls of its message.
+    pub index: usize,
+    /// Whether it began to run.
+    pub started: bool,
+    /// The child it waits for, for a blocking `task`.
+    pub child: Option<AgentId>,
+    /// What it needs and nobody has decided yet.
+    pub asks: Option<Vec<Need>>,
+}
+
+/// One run of an agent.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// How it ended, and where in the log; `None` while it is open.
+    pub settled: Option<(Pos, Arc<Settlement>)>,
+    /// Whether its parent has been told.
+    pub delivered: bool,
+}
+
+/// What counts against caps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Tokens of every kind.
+    pub tokens: u64,
+    /// Money, as far as prices were known.
+    pub cost: Money,
+}
+
+/// What the open run of an agent has used and said.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// When its first turn began.
+    pub started: Timestamp,
+    /// Its model requests.
+    pub steps: u32,
+    /// Their tokens.
+    pub usage: Usage,
+    /// What they cost, as far as prices were known.
+    pub cost: Option<Money>,
+    /// Its last text.
+    pub text: Option<String>,
+    /// Whether its last message had text.
+    pub spoke: bool,
+    /// Why its last message stopped.
+    pub stop: Option<StopReason>,
+    /// How its last turn ended.
+    pub end: Option<TurnEnd>,
+    /// Whether mail that would have woken it was written down without a turn behind it.
+    pub unheard: bool,
+}
+
+impl Tally {
+    /// Takes the next event of the run.
+    pub fn take(&mut self, event: &Event) {
+        match event {
+            Event::Completion { settlement, .. } => self.unheard |= settlement.status.wakes(),
+            Event::TurnStarted { .. } => self.unheard = false,
+            Event::Replied(message) => {
+                self.steps += 1;
+                self.usage += message.usage;
+                if let Some(cost) = message.cost {
+                    self.cost = Some(self.cost.unwrap_or_default().plus(cost));
+                }
+                self.stop = Some(message.stop);
+                let text = message.text();
+                self.spoke = text.is_some();
+                self.text = text.or(self.text.take());
+            }
+            Event::TurnEnded { end, .. } => self.end = Some(end.clone()),
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Became(_)
+            | Event::Steered { .. }
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::Settled { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. } => {}
+        }
+    }
+}
+
+impl Agent {
+    pub(super) fn born(spawned: Spawned) -> Self {
+        Self {
+            spawned,
+            seq: Seq::ZERO,
+            children: Vec::new(),
+            runs: Vec::new(),
+            queue: VecDeque::new(),
+            mail: BTreeMap::new(),
+            waking_mail: 0,
+            calls: HashMap::new(),
+            open_children: BTreeSet::new(),
+            wakes: 0,
+            turns: TurnNo::ZERO,
+            turn: None,
+            paused: false,
+            tally: Tally::default(),
+            spent: Spent::default(),
+            context: 0,
+            title: None,
+            summary: None,
+            hidden: false,
+            role: None,
+            born_under: None,
+            last_completion: None,
+            prompts: HashSet::new(),
+        }
+    }
+
+    /// Returns the call that made it; `None` for a root and for a helper.
+    pub fn parent(&self) -> Option<&Parent> {
+        self.spawned.parent()
+    }
+
+    /// Finds a run by number.
+    pub fn run(&self, run: RunNo) -> Option<&Run> {
+        self.runs.get((run.get() as usize).checked_sub(1)?)
+    }
+
+    pub(super) fn run_mut(&mut self, run: RunNo) -> Option<&mut Run> {
+        self.runs.get_mut((run.get() as usize).checked_sub(1)?)
+    }
+
+    /// Returns the number of its last run; zero before the first.
+    pub fn last_run(&self) -> RunNo {
+        RunNo::new(u32::try_from(self.runs.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the run that is open, if one is.
+    pub fn open_run(&self) -> Option<RunNo> {
+        let last = self.last_run();
+        self.run(last)?.settled.is_none().then_some(last)
+    }
+
+    /// Returns how its last run ended; `None` while one is open or before the first.
+    pub fn settlement(&self) -> Option<&Arc<Settlement>> {
+        self.run(self.last_run())?
+            .settled
+            .as_ref()
+            .map(|(_, settlement)| settlement)
+    }
+
+    /// Returns what a call needs and nobody has decided yet.
+    pub fn asks(&self, call: &CallId) -> Option<&[Need]> {
+        self.calls.get(call)?.asks.as_deref()
+    }
+
+    /// Returns what its parent had become when it was born; `None` if nothing else than it was born
+    /// as.
+    pub fn born_under(&self) -> Option<&Role> {
+        self.born_under.as_deref()
+    }
+
+    /// Tells whether it has become another agent since its birth.
+    pub fn has_changed(&self) -> bool {
+        self.role.is_some()
+    }
+
+    /// Returns the name of the manifest that it goes by now.
+    pub fn definition(&self) -> &str {
+        let born = &self.spawned.definition;
+        self.role.as_ref().map_or(born, |role| &role.definition)
+    }
+
+    /// Returns the model that it uses now.
+    pub fn model(&self) -> &str {
+        let born = &self.spawned.model;
+        self.role.as_ref().map_or(born, |role| &role.model)
+    }
+
+    /// Returns the layer that it adds to the permission chain now.
+    pub fn layer(&self) -> &Layer {
+        let born = &self.spawned.layer;
+        self.role.as_ref().map_or(born, |role| &role.layer)
+    }
+
+    /// Returns the terms on which it works now.
+    pub fn terms(&self) -> &Terms {
+        let born = &self.spawned.terms;
+        self.role.as_ref().map_or(born, |role| &role.terms)
+    }
+
+    /// Tells whether it has been asked under this message id before.
+    pub fn knows_prompt(&self, id: &MessageId) -> bool {
+        self.prompts.contains(id)
+    }
+
+    /// Returns the calls without an outcome, in the order of the model.
+    pub fn open_calls(&self) -> Vec<&OpenCall> {
+        let mut calls: Vec<_> = self.calls.values().collect();
+        calls.sort_by_key(|open| open.index);
+        calls
+    }
+
+    pub(super) fn check(&self, event: &Event) -> Result<(), Broken> {
+        match event {
+            Event::Spawned(_) => Err(Broken::Birth),
+            Event::Prompted(message) => holds(!self.knows_prompt(&message.id), Broken::Queue),
+            Event::Completion { .. } => holds(self.turn.is_none(), Broken::Turn),
+            Event::TurnStarted { run, turn, prompt } => {
+                let expected = self.open_run().unwrap_or(self.last_run().next());
+                holds(
+                    self.turn.is_none() && *turn == self.turns.next(),
+                    Broken::Turn,
+                )?;
+                holds(*run == expected, Broken::Settle)?;
+                match prompt {
+                    Some(prompt) => holds(self.queue.front() == Some(prompt), Broken::Queue),
+                    None => Ok(()),
+                }
+            }
+            Event::Became(_) => holds(self.turn.is_none(), Broken::Turn),
+            Event::Steered { prompt } => {
+                holds(self.turn.is_some(), Broken::Turn)?;
+                holds(self.calls.is_empty(), Broken::Call)?;
+                // Any of them: what the runtime says itself does not wait behind what just came.
+                holds(self.queue.contains(prompt), Broken::Queue)
+            }
+            Event::Replied(message) => {
+                holds(self.turn.is_some(), Broken::Turn)?;
+                holds(self.calls.is_empty(), Broken::Call)?;
+                let mut ids: Vec<_> = message.calls().map(|call| &call.id).collect();
+                ids.sort();
+                holds(ids.windows(2).all(|pair| pair[0] != pair[1]), Broken::Call)
+            }
+            Event::Asked { call, .. } => holds(
+                self.calls
+                    .get(call)
+                    .is_some_and(|open| !open.started && open.asks.is_none()),
+                Broken::Call,
+            ),
+            Event::Decided { call, .. } => holds(self.calls.contains_key(call), Broken::Call),
+            Event::CallStarted { call, .. } => holds(
+                self.calls.get(call).is_some_and(|open| !open.started),
+                Broken::Call,
+            ),
+            Event::CallFinished { call, .. } => holds(self.calls.contains_key(call), Broken::Call),
+            Event::TurnEnded { turn, .. } => {
+                let running = self
+                    .turn
+                    .as_ref()
+                    .is_some_and(|running| running.turn == *turn);
+                holds(running, Broken::Turn)?;
+                holds(self.calls.is_empty(), Broken::Call)
+            }
+            Event::Settled { run, .. } => {
+                holds(
+                    self.open_run() == Some(*run) && self.turn.is_none(),
+                    Broken::Settle,
+                )?;
+                holds(self.open_children.is_empty(), Broken::Children)
+            }
+            Event::Titled { .. } | Event::Summarised { .. } => Ok(()),
+            Event::Compacted(_) => holds(self.calls.is_empty(), Broken::Call),
+            Event::Rewound { .. } => holds(self.turn.is_none(), Broken::Turn),
+        }
+    }
+
+    pub(super) fn take(&mut self, entry: &Entry) {
+        self.seq = entry.seq;
+        self.tally.take(&entry.event);
+        match &entry.event {
+            Event::Spawned(_) | Event::Settled { .. } => {}
+            Event::Asked { call, needs, .. } => {
+                if let Some(open) = self.calls.get_mut(call) {
+                    open.asks = Some(needs.clone());
+                }
+            }
+            Event::Decided { call, .. } => {
+                if let Some(open) = self.calls.get_mut(call) {
+                    open.asks = None;
+                }
+            }
+            Event::Prompted(message) => {
+                self.queue.push_back(message.id.clone());
+                self.prompts.insert(message.id.clone());
+                self.paused = false;
+            }
+            Event::Completion { message, .. } => self.last_completion = Some(message.clone()),
+            Event::Became(role) => self.role = Some(role.clone()),
+            Event::Steered { prompt } => {
+                self.queue.retain(|queued| queued != prompt);
+                self.wakes = 0;
+                if let Some(turn) = &mut self.turn {
+                    turn.message = prompt.clone();
+                }
+            }
+            Event::TurnStarted { turn, prompt, .. } => {
+                if prompt.is_some() {
+                    self.queue.pop_front();
+                    self.wakes = 0;
+                } else {
+                    self.wakes += 1;
+                }
+                if self.tally.steps == 0 && self.tally.end.is_none() {
+                    self.tally.started = entry.at;
+                }
+                self.turns = *turn;
+                let processed = prompt.clone().or_else(|| self.last_completion.clone());
+                self.turn = Some(RunningTurn {
+                    turn: *turn,
+                    message: processed.unwrap_or_else(|| MessageId::new("")),
+                });
+            }
+            Event::Replied(message) => {
+                // One that was cut does not say.
+                if message.usage != Usage::default() {
+                    self.context = message.usage.total();
+                }
+                self.calls = message
+                    .calls()
+                    .enumerate()
+                    .map(|(index, call)| {
+                        let call = call.id.clone();
+                        (
+                            call.clone(),
+                            OpenCall {
+                                call,
+                                index,
+                                started: false,
+                                child: None,
+                                asks: None,
+                            },
+                        )
+                    })
+                    .collect();
+            }
+            Event::CallStarted { call, child } => {
+                if let Some(open) = self.calls.get_mut(call) {
+                    open.started = true;
+                    open.child.clone_from(child);
+                }
+            }
+            Event::CallFinished { call, .. } => {
+                self.calls.remove(call);
+            }
+            Event::TurnEnded { end, .. } => {
+                self.turn = None;
+                self.paused = matches!(end, TurnEnd::Failed { .. });
+            }
+            Event::Titled { title, by } => self.title = Some((title.clone(), by.clone())),
+            Event::Summarised { summary } => self.summary = Some(summary.clone()),
+            // How large it is now nobody has counted yet.
+            Event::Compacted(_) => self.context = 0,
+            Event::Rewound { hides, .. } => {
+                self.queue.retain(|queued| !hides.contains(queued));
+                self.paused &= !self.queue.is_empty();
+                self.context = 0;
+            }
+        }
+    }
+}
+
+fn holds(condition: bool, otherwise: Broken) -> Result<(), Broken> {
+    if condition { Ok(()) } else { Err(otherwise) }
+}
