@@ -17,7 +17,9 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
-use offshoot_engine::{Answer, Asks, Ending, Limits, Parts, Query, Runtime, Toolbox, Update};
+use offshoot_engine::{
+    Answer, Asks, Ending, Helpers, Limits, Parts, Query, Runtime, Toolbox, Update,
+};
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::command::{Command, Opening, Order, Prompt};
@@ -129,6 +131,7 @@ fn thinking(folder: &Path, gate: &Arc<Semaphore>, thinks: Duration) -> Runtime {
     registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
     registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
     Runtime::new(Parts {
+        helpers: Helpers::default(),
         hooks: offshoot_types::hook::Hooks::default(),
         store: Arc::new(Handle::open(folder).expect("open the store")),
         models: Arc::new(Instant {
@@ -185,7 +188,11 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
             }
             Update::Idle if settled => return tree,
             Update::Parked(why) => panic!("{why}"),
-            Update::Idle | Update::Delta(_) | Update::Output(_) | Update::Activity(..) => {}
+            Update::Idle
+            | Update::Delta(_)
+            | Update::Output(_)
+            | Update::Activity(..)
+            | Update::Notice(..) => {}
         }
     }
 }

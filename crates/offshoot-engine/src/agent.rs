@@ -6,16 +6,16 @@
 //! the session fills (R11). It ends when there is nothing left to do; the session
 //! starts another when there is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use offshoot_types::command::{Order, Prompt, Receipt, Scope};
-use offshoot_types::event::{Entry, Event};
+use offshoot_types::command::{Order, Prompt, Receipt, Rename, Scope};
+use offshoot_types::event::{Entry, Event, Purpose};
 use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, TurnNo};
-use offshoot_types::message::UserMessage;
+use offshoot_types::message::{UserMessage, title};
 use offshoot_types::permission::Permissions;
 use offshoot_types::settlement::{CancelledBy, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{Board, Kin};
+use crate::compact::{Shortened, Wanted};
 use crate::inherit::Inherited;
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
@@ -41,6 +42,8 @@ pub(crate) struct Agent {
     pub(crate) id: AgentId,
     pub(crate) definition: String,
     pub(crate) depth: u32,
+    /// What it does for the runtime; none if it works for itself.
+    pub(crate) helps: Option<Purpose>,
     pub(crate) model: String,
     /// Itself and, as far as it sees their conversations, those above it.
     pub(crate) lineage: Vec<Kin>,
@@ -81,11 +84,14 @@ pub(crate) async fn act(
         sent: BTreeSet::new(),
         opening: None,
         turn: None,
+        chores: VecDeque::new(),
+        chore: None,
     };
     let result = actor.run().await;
     actor.inputs.close();
     let cancels = std::mem::take(&mut actor.cancels);
     let mut leftover: Vec<Ordered> = cancels.into_iter().map(|(_, order)| order).collect();
+    leftover.extend(std::mem::take(&mut actor.chores));
     while let Some(order) = actor.inputs.recv().await {
         leftover.push(order);
     }
@@ -112,6 +118,10 @@ struct Actor {
     opening: Option<RunNo>,
     /// Stops the turn that runs.
     turn: Option<CancellationToken>,
+    /// Orders that need the conversation at rest.
+    chores: VecDeque<Ordered>,
+    /// Stops the one that is being carried out.
+    chore: Option<CancellationToken>,
 }
 
 impl Actor {
@@ -128,6 +138,10 @@ impl Actor {
                 continue;
             }
             self.answer_cancels().await?;
+            if let Some(order) = self.chores.pop_front() {
+                self.carry_out(order).await?;
+                continue;
+            }
             let next = self
                 .agent
                 .board
@@ -171,7 +185,12 @@ impl Actor {
                 }
                 self.record(order, batch, Receipt::Prompted);
             }
+            Order::Rename(rename) => self.rename(order, rename),
+            Order::Summarise | Order::Compact => self.chores.push_back(order),
             Order::Cancel(Scope::Run) => {
+                if let Some(chore) = &self.chore {
+                    chore.cancel();
+                }
                 self.agent.board.cancel(&self.agent.id, CancelledBy::User);
                 match self.agent.open_run().or(self.opening) {
                     Some(run) => self.cancels.push((run, order)),
@@ -181,7 +200,7 @@ impl Actor {
                     }
                 }
             }
-            Order::Cancel(Scope::Turn) => match &self.turn {
+            Order::Cancel(Scope::Turn) => match self.turn.as_ref().or(self.chore.as_ref()) {
                 Some(turn) => {
                     turn.cancel();
                     self.record(order, Batch::default(), Receipt::TurnCancelled);
@@ -242,7 +261,7 @@ impl Actor {
 
     /// Tells whether a turn may begin with what is sent to the log next.
     fn may_begin(&self) -> bool {
-        let idle = self.turn.is_none() && self.appends.is_empty();
+        let idle = self.turn.is_none() && self.chore.is_none() && self.appends.is_empty();
         idle && self.agent.board.state().may_begin(&self.agent.id)
     }
 
@@ -302,12 +321,69 @@ impl Actor {
         }
     }
 
+    /// Gives the session a name; what a person has said stays.
+    fn rename(&mut self, order: Ordered, rename: Rename) {
+        let named = {
+            let state = self.agent.board.state();
+            let agent = state.tree.agent(&self.agent.id);
+            agent.and_then(|agent| agent.title.clone())
+        };
+        let by_a_person = named.is_some_and(|(_, by)| by.is_human());
+        if by_a_person && !rename.by.is_human() {
+            let why = nothing("a person has named it");
+            return self.record(order, Batch::default(), why);
+        }
+        let event = Event::Titled {
+            title: title(&rename.title),
+            by: rename.by,
+        };
+        self.record(order, Batch::from(vec![event]), Receipt::Renamed);
+    }
+
+    /// Carries out an order that needs the conversation at rest, and the mailbox beside it.
+    async fn carry_out(&mut self, order: Ordered) -> Result<(), StoreError> {
+        self.agent = self.agent.as_it_is_now();
+        let cancel = CancellationToken::new();
+        self.chore = Some(cancel.clone());
+        let mut transcript = std::mem::take(&mut self.transcript);
+        let agent = self.agent.clone();
+        let arrived = Arrived::default();
+        let done = {
+            let mut chore = Box::pin(chore(
+                &agent,
+                &order.command.order,
+                &mut transcript,
+                &cancel,
+            ));
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(order) = self.inputs.recv() => self.take(order),
+                    Some(entries) = self.appends.next() => arrived.add(entries?),
+                    done = &mut chore => break done?,
+                }
+            }
+        };
+        self.chore = None;
+        if self.agent.open_run().is_none() {
+            self.agent.set_activity(Activity::Resting);
+        }
+        self.transcript = transcript;
+        turn::follow(&mut self.transcript, arrived.take())?;
+        let (batch, receipt) = done;
+        self.record(order, batch, receipt);
+        Ok(())
+    }
+
     /// Drives the open turn, and the mailbox beside it.
     async fn turn(&mut self) -> Result<(), StoreError> {
         self.agent = self.agent.as_it_is_now();
         let token = self.agent.token();
         let cancel = token.child_token();
         self.turn = Some(cancel.clone());
+        if let Some(batch) = self.agent.plan_title(&self.transcript) {
+            self.appends.push(self.agent.log.append(batch));
+        }
         let transcript = std::mem::take(&mut self.transcript);
         let arrived = Arrived::default();
         let turn = turn::run(self.agent.clone(), transcript, arrived.clone(), cancel);
@@ -401,6 +477,42 @@ impl Actor {
             () = token.cancelled(), if !stopped => {}
             () = wake.notified() => {}
         }
+    }
+}
+
+/// Does what an order wants of a conversation at rest; returns what is left to write, and the answer.
+async fn chore(
+    agent: &Agent,
+    order: &Order,
+    transcript: &mut Transcript,
+    cancel: &CancellationToken,
+) -> Result<(Batch, Receipt), StoreError> {
+    let failed = |why: &str| Ok((Batch::default(), nothing(why)));
+    if matches!(order, Order::Summarise) {
+        let helped = agent.sum_up(transcript, cancel).await?;
+        return match helped.text() {
+            Err(why) => failed(&why),
+            Ok(text) => {
+                let summary = text.to_owned();
+                let event = Event::Summarised {
+                    summary: summary.clone(),
+                };
+                Ok((Batch::from(vec![event]), Receipt::Summarised { summary }))
+            }
+        };
+    }
+    let prefix = match agent.prefix() {
+        Ok(prefix) => prefix,
+        Err(error) => return failed(&error.message),
+    };
+    let shortened = agent.shorten(&prefix, transcript, Wanted::OnRequest, cancel);
+    match shortened.await? {
+        Shortened::Done(summary_tokens) => {
+            Ok((Batch::default(), Receipt::Compacted { summary_tokens }))
+        }
+        Shortened::Nothing => failed("there is nothing to shorten"),
+        Shortened::Left(why) | Shortened::Hopeless(why) => failed(&why),
+        Shortened::Cancelled => failed("it was stopped"),
     }
 }
 

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caps::Reserved;
 use crate::context::Prefix;
+use crate::helper;
 use crate::inherit::Shared;
 use crate::limits::Limits;
 use crate::next::{self, Next};
@@ -604,6 +605,9 @@ impl State {
                     .tree
                     .agent(id)
                     .and_then(|agent| Some(agent.parent()?.agent.clone()));
+                if let Some(order) = helper::follows(&entry.tree, &self.tree, id) {
+                    self.errands.push(order);
+                }
                 if let Some(above) = parent.as_ref().and_then(|parent| self.nodes.get(parent))
                     && !planted(Bug::LostWake)
                 {

@@ -34,7 +34,7 @@ const USUAL_OUTPUT: u64 = 16 * 1024;
 const LEAST_OUTPUT: u64 = 256;
 
 /// Bytes that are taken for a token where the provider has not counted yet.
-const BYTES_PER_TOKEN: u64 = 4;
+pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
 /// The right to ask the model once.
 pub(crate) struct Grant {

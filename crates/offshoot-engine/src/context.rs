@@ -169,11 +169,19 @@ pub(crate) fn messages(
 ) -> Vec<RequestMessage> {
     let view = transcript.view();
     let mut messages = Vec::with_capacity(view.len() + 4);
+    // A summary stands for what was inherited as well.
+    let inherited = inherited.filter(|_| !is_shortened(view.iter().copied()));
     if let Some(inherited) = inherited {
         inherited.render(&mut messages);
     }
     push_items(&mut messages, view, inherited.is_some());
     messages
+}
+
+/// Tells whether a summary stands for the beginning of what a model is sent.
+pub(crate) fn is_shortened<'a>(view: impl IntoIterator<Item = &'a Item>) -> bool {
+    let first = view.into_iter().next();
+    matches!(first, Some(Item::Compacted(_)))
 }
 
 /// Renders items, of which the first is a directive if something stands before them.

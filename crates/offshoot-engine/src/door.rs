@@ -7,7 +7,7 @@ use offshoot_types::command::{Command, Opening, Order, Prompt};
 use offshoot_types::id::AgentId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::names;
-use offshoot_types::message::{MAX_METADATA_BYTES, MAX_PROMPT_BYTES};
+use offshoot_types::message::{MAX_METADATA_BYTES, MAX_PROMPT_BYTES, title};
 
 use crate::runtime::{CommandError, Parts};
 use crate::scope;
@@ -17,7 +17,21 @@ pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError
     match &command.order {
         Order::Open(opening) => check_opening(parts, command, opening),
         Order::Prompt(prompt) => check_prompt(parts, prompt),
-        Order::Cancel(_) | Order::Promote | Order::Answer(_) | Order::Resume => Ok(()),
+        Order::Rename(rename) if !rename.by.is_human() => {
+            let text = "only the runtime names a session for the runtime";
+            Err(CommandError::Invalid(text.to_owned()))
+        }
+        Order::Rename(rename) if title(&rename.title).is_empty() => {
+            let text = "a name needs at least one letter";
+            Err(CommandError::Invalid(text.to_owned()))
+        }
+        Order::Cancel(_)
+        | Order::Promote
+        | Order::Answer(_)
+        | Order::Resume
+        | Order::Rename(_)
+        | Order::Summarise
+        | Order::Compact => Ok(()),
     }
 }
 

@@ -9,13 +9,14 @@
 
 use offshoot_types::event::Event;
 use offshoot_types::id::MessageId;
-use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, UserMessage};
+use offshoot_types::message::{AssistantMessage, Author, UserMessage};
 use offshoot_types::settlement::{PartialReason, Settlement, Status};
-use offshoot_types::transcript::{Item, Transcript};
+use offshoot_types::transcript::Transcript;
 
 use crate::agent::Agent;
 use crate::answer;
 use crate::context::Prefix;
+use crate::narrate::{self, Detail};
 use crate::settle;
 use crate::task::TASK;
 
@@ -69,8 +70,8 @@ impl Agent {
         self.end_leftovers().await;
         settlement.files = self.changed_files();
         self.check_answer(settlement);
-        // Nobody is handed a root's.
-        if !self.is_root() {
+        // Nobody is handed a root's, or what a helper could not do.
+        if !self.is_root() && self.helps.is_none() {
             self.keep_answer(settlement).await;
             self.keep_transcript(settlement, transcript).await;
         }
@@ -132,7 +133,7 @@ impl Agent {
             let mut text = render(transcript);
             // The last words may not be in it yet.
             if let Some(last) = &settlement.output {
-                push(&mut text, "its last text", last);
+                narrate::push(&mut text, "its last text", last);
             }
             let kept = self.parts.sidecars.keep(self.place(), "transcript", text);
             settlement.transcript_path = kept.await;
@@ -144,34 +145,7 @@ impl Agent {
 fn render(transcript: &Transcript) -> String {
     let mut text = String::new();
     for item in transcript.items() {
-        match item {
-            Item::User(message) => push(&mut text, "asked", &message.text),
-            Item::Completion(completion) => {
-                let said = completion.settlement.output.as_deref().unwrap_or_default();
-                let who = format!("{} {}", completion.definition, completion.run.agent);
-                push(&mut text, &format!("told by {who}"), said);
-            }
-            Item::Assistant(step) => {
-                for part in &step.message().parts {
-                    match part {
-                        AssistantPart::Text(said) => push(&mut text, "said", said),
-                        AssistantPart::Call(call) => {
-                            let arguments = match &call.arguments {
-                                Arguments::Json(json) => json.as_str(),
-                                Arguments::Malformed(text) => text,
-                            };
-                            push(&mut text, &format!("called {}", call.tool), arguments);
-                        }
-                        AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => {}
-                    }
-                }
-                for (call, outcome) in step.outcomes() {
-                    let head = format!("outcome of {}", call.tool);
-                    push(&mut text, &head, &outcome.for_model());
-                }
-            }
-            Item::Compacted(compaction) => push(&mut text, "in short", &compaction.summary),
-        }
+        narrate::push_item(&mut text, item, Detail::All);
     }
     if text.len() > MOST_OF_TRANSCRIPT {
         let cut = text.ceil_char_boundary(text.len() - MOST_OF_TRANSCRIPT);
@@ -179,12 +153,4 @@ fn render(transcript: &Transcript) -> String {
         return format!("[{cut} bytes before this are left out]\n{rest}");
     }
     text
-}
-
-fn push(text: &mut String, head: &str, body: &str) {
-    text.push_str("## ");
-    text.push_str(head);
-    text.push('\n');
-    text.push_str(body.trim_end());
-    text.push_str("\n\n");
 }

@@ -19,6 +19,7 @@ use offshoot_types::transcript::{Item, Transcript};
 
 use crate::board::Board;
 use crate::context;
+use crate::narrate::{self, Detail};
 use crate::runtime::Parts;
 
 /// What stands for the outcome of every call of the parent's message: the same for all siblings.
@@ -63,6 +64,16 @@ impl Inherited {
             failed: false,
         });
         messages.push(RequestMessage::Outcomes(placeholders.collect()));
+    }
+
+    /// Adds what was said above, as a text.
+    pub(crate) fn narrate(&self, text: &mut String, detail: Detail) {
+        if let Some(above) = &self.above {
+            above.narrate(text, detail);
+        }
+        for item in &self.items {
+            narrate::push_item(text, item, detail);
+        }
     }
 
     /// Returns the ids of calls that are seen, so that no call of the child has one of them.
@@ -132,6 +143,8 @@ async fn load(
     }
     let mut items: Vec<Item> = transcript.view().into_iter().cloned().collect();
     let above = match context {
+        // Its summary stands for that as well.
+        Context::Inherit if context::is_shortened(&items) => None,
         Context::Inherit => Box::pin(find(parts, board, &parent.agent)).await?,
         Context::Fork | Context::Fresh => {
             items = items.split_off(items.len().saturating_sub(1));

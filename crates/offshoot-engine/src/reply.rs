@@ -132,7 +132,7 @@ fn wait_before(error: &ModelError, attempt: u32) -> Option<Duration> {
     match error.kind {
         ModelErrorKind::RateLimited { retry_after } => Some(retry_after.unwrap_or(backoff)),
         ModelErrorKind::Unavailable => Some(backoff),
-        ModelErrorKind::Invalid | ModelErrorKind::Config => None,
+        ModelErrorKind::TooLong | ModelErrorKind::Invalid | ModelErrorKind::Config => None,
     }
 }
 
@@ -258,6 +258,10 @@ impl<'a> Step<'a> {
     }
 
     fn show(&mut self, kind: DeltaKind, text: &str) {
+        // Nobody watches a helper.
+        if self.agent.helps.is_some() {
+            return;
+        }
         self.shown = true;
         self.agent
             .board

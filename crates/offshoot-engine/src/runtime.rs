@@ -29,6 +29,7 @@ use crate::agent;
 use crate::ask::Asks;
 use crate::board::Board;
 use crate::door;
+use crate::helper::Helpers;
 use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::scope;
@@ -62,6 +63,8 @@ pub struct Parts {
     pub sidecars: Arc<dyn Sidecars>,
     /// Who answers when the permission chain says ask.
     pub asks: Asks,
+    /// How the runtime uses agents for itself.
+    pub helpers: Helpers,
     /// Who has a say in messages and models.
     pub hooks: Hooks,
     /// The host's own folder, absolute and without links. Sessions keep what is not the user's in
@@ -331,7 +334,10 @@ impl Runtime {
             | Order::Cancel(_)
             | Order::Promote
             | Order::Answer(_)
-            | Order::Resume => self.inner.open(&command.tree).await?,
+            | Order::Resume
+            | Order::Rename(_)
+            | Order::Summarise
+            | Order::Compact => self.inner.open(&command.tree).await?,
         };
         let (orders, inputs) = mpsc::channel(INBOX);
         let parked = Parked::default();
@@ -350,7 +356,10 @@ impl Runtime {
             | Order::Cancel(_)
             | Order::Promote
             | Order::Answer(_)
-            | Order::Resume => session,
+            | Order::Resume
+            | Order::Rename(_)
+            | Order::Summarise
+            | Order::Compact => session,
         };
         let mut sessions = lock(&self.sessions);
         while sessions.try_join_next().is_some() {}
@@ -363,7 +372,10 @@ impl Runtime {
             | Order::Cancel(_)
             | Order::Promote
             | Order::Answer(_)
-            | Order::Resume => Reached::Session(handle),
+            | Order::Resume
+            | Order::Rename(_)
+            | Order::Summarise
+            | Order::Compact => Reached::Session(handle),
         })
     }
 }

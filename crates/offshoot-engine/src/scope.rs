@@ -91,8 +91,9 @@ impl Agent {
         })
     }
 
-    /// Returns the terms of a child: what its manifest asks for, and what it gets.
-    pub(crate) fn terms_of_child(&self, manifest: &Manifest, model: &str) -> Terms {
+    /// Returns the terms of a child: what its manifest asks for, and what it gets. `caps` hold where
+    /// the manifest says nothing.
+    pub(crate) fn terms_of_child(&self, manifest: &Manifest, model: &str, caps: Caps) -> Terms {
         let mut lineage = vec![Kin {
             definition: manifest.name.clone(),
             model: model.to_owned(),
@@ -110,7 +111,7 @@ impl Agent {
             },
         );
         let chain = chain(&self.permissions, manifest);
-        let caps = manifest.limits.or(self.board.limits.spawned);
+        let caps = manifest.limits.or(caps);
         terms(manifest, tools, &chain, &self.workspace, caps)
     }
 }

@@ -195,6 +195,9 @@ impl Session {
                     }
                 }
             }
+            if finishing && self.board.state().is_idle() {
+                self.stop_helpers();
+            }
             if finishing && self.is_unneeded() && self.release().await? {
                 return Ok(());
             }
@@ -207,7 +210,7 @@ impl Session {
     async fn leave(&mut self) -> Result<(), StoreError> {
         self.inputs.close();
         self.stop_all();
-        while !self.actors.is_empty() || self.board.state().tree.open_runs() > 0 {
+        while !self.actors.is_empty() || self.has_open_runs() {
             tokio::select! {
                 biased;
                 Some(ended) = self.actors.join_next() => self.ended(ended).await?,
@@ -215,6 +218,11 @@ impl Session {
             }
         }
         self.release().await.map(drop)
+    }
+
+    fn has_open_runs(&self) -> bool {
+        let state = self.board.state();
+        state.tree.open_runs() > 0 || state.tree.open_helpers().next().is_some()
     }
 
     /// Looks at everyone something happened to, and starts who has something to do.
@@ -238,7 +246,10 @@ impl Session {
                 | Order::Prompt(_)
                 | Order::Cancel(_)
                 | Order::Promote
-                | Order::Resume => "the agent had already ended",
+                | Order::Resume
+                | Order::Rename(_)
+                | Order::Summarise
+                | Order::Compact => "the agent had already ended",
             };
             self.note(order, nothing(why)).await?;
         }
@@ -315,6 +326,7 @@ impl Session {
             id: id.clone(),
             definition: found.definition().to_owned(),
             depth: found.spawned.depth,
+            helps: found.spawned.helper().map(|helper| helper.purpose),
             model: found.model().to_owned(),
             lineage: state.lineage(id),
             inherited,
@@ -422,10 +434,17 @@ impl Session {
                 }
                 self.note(order, Receipt::Resumed).await
             }
+            Order::Prompt(_) | Order::Compact | Order::Summarise
+                if self.is_helper(&order.command.agent) =>
+            {
+                let why = "it works for offshoot itself, and not for people";
+                self.note(order, nothing(why)).await
+            }
             Order::Prompt(_) => {
                 self.work();
                 self.hand_to_actor(order).await
             }
+            Order::Rename(_) | Order::Summarise | Order::Compact => self.hand_to_actor(order).await,
             Order::Cancel(_) if self.mailboxes.contains_key(&order.command.agent) => {
                 self.hand_to_actor(order).await
             }
@@ -447,6 +466,12 @@ impl Session {
             self.board.state().stir_all();
             self.board.stirred.notify_one();
         }
+    }
+
+    fn is_helper(&self, id: &AgentId) -> bool {
+        let state = self.board.state();
+        let agent = state.tree.agent(id);
+        agent.is_some_and(|agent| agent.spawned.helper().is_some())
     }
 
     /// Tells whether prompts of an agent wait because a turn failed.
@@ -564,6 +589,22 @@ impl Session {
             let mut state = self.board.state();
             state.leave();
             open_runs(&state.tree, state.tree.walk())
+        };
+        for id in open {
+            self.board.cancel(&id, CancelledBy::Shutdown);
+        }
+        self.stop_helpers();
+    }
+
+    /// Stops what the runtime has done for itself: nobody waits for it at the door (R19).
+    fn stop_helpers(&self) {
+        let open: Vec<AgentId> = {
+            let state = self.board.state();
+            let open = state.tree.open_helpers().filter(|id| {
+                let node = state.node(id);
+                node.is_some_and(|node| node.stopped().is_none())
+            });
+            open.cloned().collect()
         };
         for id in open {
             self.board.cancel(&id, CancelledBy::Shutdown);

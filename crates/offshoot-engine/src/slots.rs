@@ -2,7 +2,7 @@
 //!
 //! A slot covers one model stream or one agent's tool runs. Waiting for a child
 //! or for a slot holds none, so the cap counts work, not live agents, and a deep
-//! tree cannot lock itself out. Order: resuming before admitting, deeper first,
+//! tree cannot lock itself out. Order: resuming before admitting before helping, deeper first,
 //! then first come first. A slot is given back by dropping it.
 
 use std::cmp::Reverse;
@@ -32,6 +32,8 @@ pub(crate) enum Rank {
     Resuming,
     /// An agent at the beginning of its turn.
     Admitting,
+    /// An agent that works for the runtime, and that nobody else waits for (R19).
+    Helping,
 }
 
 /// The right to work, until dropped. `None` once it has been disarmed.

@@ -6,22 +6,21 @@
 //! the tree; the child exists when the batch is committed (R15), and the session
 //! starts it from there. Nothing here knows how a turn works.
 
-use offshoot_types::event::{Event, Origin, Parent, Profile, Spawned};
-use offshoot_types::hook::About;
+use offshoot_types::event::{Event, Origin, Parent};
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Context, Manifest, names};
 use offshoot_types::message::{Author, Call, MAX_METADATA_BYTES, MAX_PROMPT_BYTES, UserMessage};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::Layer;
 use offshoot_types::tool::{Effect, ToolSpec};
 use serde::Deserialize;
 
-use crate::agent::{Agent, first_turn};
+use crate::agent::Agent;
 use crate::answer;
 use crate::context::{self, Prefix};
 use crate::log::Batch;
 use crate::settle;
+use crate::spawn::Birth;
 
 /// The tool's id. Locked.
 pub(crate) const TASK: &str = "task";
@@ -237,33 +236,6 @@ fn birth(
     message: &MessageId,
     wanted: &Arguments,
 ) -> Result<Vec<Event>, Outcome> {
-    let about = About {
-        session: agent.board.tree.root(),
-        agent: &child.id,
-        definition: &manifest.name,
-        depth: agent.depth + 1,
-    };
-    let hooks = &agent.parts.hooks;
-    let model = manifest.model.as_ref().unwrap_or(&agent.model);
-    let model = &hooks
-        .resolve_model(about, model)
-        .unwrap_or_else(|| model.clone());
-    let spawned = Spawned {
-        definition: manifest.name.clone(),
-        origin: Origin::Task(Parent {
-            agent: agent.id.clone(),
-            call: call.id.clone(),
-            message: message.clone(),
-            background: wanted.background,
-        }),
-        depth: agent.depth + 1,
-        model: model.clone(),
-        layer: Layer::of_agent(&manifest.name, manifest.permissions.as_deref()),
-        inspectable: manifest.inspectable,
-        terms: agent.terms_of_child(manifest, model),
-        profile: Profile::of(manifest),
-        metadata: wanted.metadata.clone(),
-    };
     // Whoever works with its parent's prompt has to be told here what its own would say.
     let text = match (&manifest.output_schema, manifest.context) {
         (Some(schema), Context::Inherit) => {
@@ -271,18 +243,29 @@ fn birth(
         }
         (Some(_) | None, _) => wanted.prompt.clone(),
     };
-    let mut asked = UserMessage {
-        id: MessageId::new(agent.parts.env.new_id()),
-        text,
-        from: Author::Parent,
-        agent: None,
-        metadata: None,
+    let birth = Birth {
+        id: &child.id,
+        manifest,
+        origin: Origin::Task(Parent {
+            agent: agent.id.clone(),
+            call: call.id.clone(),
+            message: message.clone(),
+            background: wanted.background,
+        }),
+        depth: agent.depth + 1,
+        model: &agent.model,
+        caps: agent.board.limits.spawned,
+        metadata: wanted.metadata.clone(),
+        asked: UserMessage {
+            id: MessageId::new(agent.parts.env.new_id()),
+            text,
+            from: Author::Parent,
+            agent: None,
+            metadata: None,
+        },
     };
-    hooks.user_message(about, &mut asked).map_err(|why| {
+    agent.birth(birth).map_err(|why| {
         let text = format!("cannot spawn {}: {why}", manifest.name);
         Outcome::error(ErrorKind::Denied, text)
-    })?;
-    let mut events = vec![Event::Spawned(Box::new(spawned))];
-    events.extend(first_turn(asked));
-    Ok(events)
+    })
 }

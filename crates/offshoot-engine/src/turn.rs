@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::caps::{self, Admitted, Grant};
+use crate::compact::Room;
 use crate::context;
 use crate::log::Batch;
 use crate::node::Node;
@@ -57,12 +58,20 @@ pub(crate) async fn run(
         Ok(prefix) => prefix,
         Err(error) => return over(transcript, None, failed(error), None),
     };
-    let mut rank = Rank::Admitting;
+    let mut rank = match agent.helps {
+        None => Rank::Admitting,
+        Some(_) => Rank::Helping,
+    };
+    let mut room = Room::default();
     // The cap that a step ran into: the next one hands back.
     let mut reached: Option<Cap> = None;
     let mut repaired = false;
     loop {
         agent.take_messages(&mut transcript, &arrived).await?;
+        let made = agent.make_room(&prefix, &mut transcript, &mut room, &cancel);
+        if let Some(end) = Box::pin(made).await? {
+            return over(transcript, None, end, None);
+        }
         let Some(ready) = transcript.ready() else {
             return Err(broken("a step with an open call"));
         };
@@ -119,6 +128,13 @@ pub(crate) async fn run(
                 (said, TurnEnd::HandedBack(last))
             }
             (Reply::Cancelled(said), _, _) => (said, agent.aborted()),
+            (Reply::Failed(said, error), _, _)
+                if error.kind == ModelErrorKind::TooLong
+                    && said.is_empty()
+                    && room.refused(&agent) =>
+            {
+                continue;
+            }
             (Reply::Failed(said, error), _, _) => (said, failed(error)),
         };
         return over(transcript, Some(said), how, Some(grant));
@@ -185,6 +201,7 @@ fn failed(error: ModelError) -> TurnEnd {
     let kind = match error.kind {
         ModelErrorKind::Config => FailureKind::Config,
         ModelErrorKind::RateLimited { .. } => FailureKind::RateLimited,
+        ModelErrorKind::TooLong => FailureKind::TooLong,
         ModelErrorKind::Unavailable | ModelErrorKind::Invalid => FailureKind::Model,
     };
     TurnEnd::Failed {
@@ -198,7 +215,7 @@ fn broken(what: &str) -> StoreError {
 }
 
 impl Agent {
-    fn aborted(&self) -> TurnEnd {
+    pub(crate) fn aborted(&self) -> TurnEnd {
         let state = self.board.state();
         let by = state.node(&self.id).and_then(Node::stopped);
         // A turn that was stopped alone was stopped by a person.

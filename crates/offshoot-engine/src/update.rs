@@ -18,6 +18,8 @@ pub enum Update {
     Delta(Delta),
     /// A piece of what a call says while it runs.
     Output(Output),
+    /// Something of an agent did not go as it should have, and it goes on.
+    Notice(AgentId, String),
     /// An agent does something else now, or waits for something else (R29).
     Activity(AgentId, Activity),
     /// Nothing runs, nothing is queued, nothing waits to be told (R19).
@@ -90,6 +92,8 @@ pub enum Activity {
     Tools(Vec<String>),
     /// Waits for children; of many, the first few.
     Children(Vec<AgentId>),
+    /// Waits until its conversation is shortened.
+    Compacting,
 }
 
 impl Activity {
@@ -108,6 +112,7 @@ impl Activity {
                 let ids: Vec<&str> = children.iter().map(AgentId::as_str).collect();
                 format!("waits for {}", ids.join(", "))
             }
+            Self::Compacting => "waits for a summary of its conversation".to_owned(),
         }
     }
 

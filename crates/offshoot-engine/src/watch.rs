@@ -161,7 +161,8 @@ impl Agent {
                 | Activity::Budget
                 | Activity::Retrying { .. }
                 | Activity::Permission(_)
-                | Activity::Children(_) => now,
+                | Activity::Children(_)
+                | Activity::Compacting => now,
             };
             Some(since + Duration::from(span))
         });

@@ -130,6 +130,7 @@ impl Refusal {
             (ModelErrorKind::RateLimited { .. }, _) => ModelErrorKind::RateLimited {
                 retry_after: self.retry_after,
             },
+            (ModelErrorKind::Invalid, Some(ModelErrorKind::TooLong)) => ModelErrorKind::TooLong,
             (kind, _) => kind,
         };
         match kind {
@@ -138,6 +139,7 @@ impl Refusal {
             }
             ModelErrorKind::RateLimited { .. }
             | ModelErrorKind::Unavailable
+            | ModelErrorKind::TooLong
             | ModelErrorKind::Invalid
             | ModelErrorKind::Config => kind,
         }
@@ -217,7 +219,10 @@ impl Told {
             "rate_limit_exceeded" | "rate_limit_error" | "too_many_requests" => {
                 Some(ModelErrorKind::RateLimited { retry_after: None })
             }
-            "context_length_exceeded" | "invalid_request_error" => Some(ModelErrorKind::Invalid),
+            "context_length_exceeded" | "exceed_context_size_error" => {
+                Some(ModelErrorKind::TooLong)
+            }
+            "invalid_request_error" => Some(ModelErrorKind::Invalid),
             _ => None,
         })
     }

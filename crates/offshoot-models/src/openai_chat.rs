@@ -57,6 +57,7 @@ struct Server {
     slots: Arc<Semaphore>,
     /// By the name of a model.
     prices: BTreeMap<String, Price>,
+    windows: BTreeMap<String, u64>,
 }
 
 /// One model of a server.
@@ -85,6 +86,7 @@ impl OpenAiChat {
                 cap_field: checked.cap_field,
                 slots: Arc::new(Semaphore::new(checked.slots)),
                 prices: checked.prices,
+                windows: checked.windows,
             })
         });
         Self {
@@ -156,6 +158,10 @@ impl Model for ChatModel {
 
     fn price(&self) -> Option<Price> {
         self.server.prices.get(&self.name).copied()
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.server.windows.get(&self.name).copied()
     }
 }
 

@@ -105,4 +105,8 @@ impl Model for Scripted {
     fn price(&self) -> Option<Price> {
         self.script.price
     }
+
+    fn window(&self) -> Option<u64> {
+        self.script.window
+    }
 }

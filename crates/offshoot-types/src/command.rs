@@ -42,6 +42,12 @@ pub enum Order {
     Answer(Answer),
     /// Go on with whatever is queued or waiting; what opening a session does.
     Resume,
+    /// Give the session a name.
+    Rename(Rename),
+    /// Write down what happened in the session.
+    Summarise,
+    /// Put a summary in the place of what was said so far.
+    Compact,
 }
 
 impl Order {
@@ -89,6 +95,16 @@ pub struct Prompt {
     /// What the host attached; at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
+}
+
+/// A name for a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rename {
+    /// The name; its first line counts, up to `MAX_TITLE_CHARS`.
+    pub title: String,
+    /// Who gives it. A face speaks for people only.
+    #[serde(default, skip_serializing_if = "Author::is_human")]
+    pub by: Author,
 }
 
 /// An answer to what an agent asked.
@@ -156,6 +172,18 @@ pub enum Receipt {
     Answered,
     /// The session goes on.
     Resumed,
+    /// The session has that name.
+    Renamed,
+    /// What happened was written down.
+    Summarised {
+        /// What was written.
+        summary: String,
+    },
+    /// A summary stands for what was said.
+    Compacted {
+        /// How many tokens it has.
+        summary_tokens: u64,
+    },
     /// There was nothing to do.
     NoEffect {
         /// Why, for people.

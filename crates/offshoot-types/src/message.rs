@@ -65,6 +65,11 @@ pub enum Author {
 }
 
 impl Author {
+    /// Tells whether the runtime itself speaks.
+    pub fn is_host(&self) -> bool {
+        *self == Self::Host
+    }
+
     /// Tells whether it is a person.
     pub fn is_human(&self) -> bool {
         *self == Self::Human

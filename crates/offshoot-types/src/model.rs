@@ -170,6 +170,8 @@ pub enum ModelErrorKind {
     },
     /// Try again, then give up.
     Unavailable,
+    /// The conversation has more tokens than the model takes.
+    TooLong,
     /// The request itself is wrong; trying again is no use.
     Invalid,
     /// No such model, or no key for it: ask the user.

@@ -126,6 +126,8 @@ pub enum FailureKind {
     Model,
     /// The provider wanted us to wait, and went on wanting it: later may be another matter.
     RateLimited,
+    /// The conversation had more tokens than the model takes, and could not be shortened.
+    TooLong,
     /// The model or the agent's definition is not there.
     Config,
     /// A bug of ours; the run ended rather than the process.

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_engine::{Asks, Limits, Parts, Runtime};
+use offshoot_engine::{Asks, Helpers, Limits, Parts, Runtime};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
@@ -227,6 +227,7 @@ pub(crate) fn runtime(
     let data = host.data_dir.canonicalize().unwrap_or(host.data_dir);
     let data = data.into_os_string().into_string().ok();
     Runtime::new(Parts {
+        helpers: Helpers::default(),
         hooks: offshoot_types::hook::Hooks::default(),
         store,
         models: Arc::new(set),

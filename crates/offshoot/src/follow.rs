@@ -181,6 +181,13 @@ impl<'a> Follower<'a> {
             Update::Activity(agent, activity) => {
                 self.view.activity(&self.tree, &agent, &activity);
             }
+            Update::Notice(agent, text) => {
+                let who = self
+                    .tree
+                    .agent(&agent)
+                    .map_or("", |agent| agent.definition());
+                self.view.remark(&format!("{who}: {text}"))?;
+            }
             Update::Idle => {
                 self.idle = Some(self.tree.pos());
                 self.interrupted = false;
@@ -242,7 +249,10 @@ impl<'a> Follower<'a> {
             | Receipt::TurnCancelled
             | Receipt::Promoted
             | Receipt::Answered
-            | Receipt::Resumed => {}
+            | Receipt::Resumed
+            | Receipt::Renamed
+            | Receipt::Summarised { .. }
+            | Receipt::Compacted { .. } => {}
         }
         Ok(())
     }

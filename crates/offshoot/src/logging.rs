@@ -78,6 +78,9 @@ pub(crate) fn sent(command: &Command) {
         Order::Promote => "promote",
         Order::Answer(_) => "answer",
         Order::Resume => "resume",
+        Order::Rename(_) => "rename",
+        Order::Summarise => "summarise",
+        Order::Compact => "compact",
     };
     let Command {
         id, tree, agent, ..

@@ -25,6 +25,7 @@ use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool};
 use super::oracle::{self, Texts, Verdict, Witness};
 use crate::ask::Asks;
+use crate::helper::Helpers;
 use crate::limits::Limits;
 use crate::runtime::{Ending, Parts, Runtime};
 use crate::update::Update;
@@ -319,6 +320,7 @@ impl World {
         let store = SimStore::new(self.disk.clone(), self.started, power.clone());
         let chance = self.chance.clone();
         let runtime = Runtime::new(Parts {
+            helpers: Helpers::default(),
             hooks: offshoot_types::hook::Hooks::default(),
             store: store.clone(),
             models: Arc::new(SimModels {
@@ -376,7 +378,10 @@ impl World {
                     Update::Entry(entry) => witness.published(entry, &disk),
                     Update::Delta(delta) => texts.take(&delta, &witness.verdict),
                     Update::Idle => witness.idle(&limits),
-                    Update::Output(_) | Update::Activity(..) | Update::Parked(_) => {}
+                    Update::Output(_)
+                    | Update::Activity(..)
+                    | Update::Notice(..)
+                    | Update::Parked(_) => {}
                 }
                 if chance.one_in(10) {
                     chance.pause().await;

@@ -24,6 +24,20 @@ async fn r27_resuming_goes_before_admitting_and_deeper_before_shallow() {
 }
 
 #[tokio::test]
+async fn r19_whoever_helps_comes_last_however_deep() {
+    let slots = Slots::new(1);
+    let held = slots.take(Rank::Admitting, 0).await;
+    let mut helper = Box::pin(slots.take(Rank::Helping, 5));
+    let mut agent = Box::pin(slots.take(Rank::Admitting, 0));
+    assert!((&mut helper).now_or_never().is_none());
+    assert!((&mut agent).now_or_never().is_none());
+    drop(held);
+    assert!((&mut helper).now_or_never().is_none());
+    drop((&mut agent).now_or_never().expect("the agent first"));
+    assert!((&mut helper).now_or_never().is_some());
+}
+
+#[tokio::test]
 async fn a_slot_offered_to_a_waiter_that_left_goes_to_the_next() {
     let slots = Slots::new(1);
     let held = slots.take(Rank::Admitting, 0).await;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_core::future::BoxFuture;
-use offshoot_engine::{Activity, Answer, Asks, Limits, Parts, Query, Runtime, Update};
+use offshoot_engine::{
+    Activity, Answer, Asks, Ending, Helpers, Limits, Parts, Query, Runtime, Update,
+};
 use offshoot_store::Handle;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
 use offshoot_types::env::Env;
@@ -116,6 +118,7 @@ pub(crate) struct Stage {
     asks: Asks,
     cast: Vec<Manifest>,
     hooks: Hooks,
+    helpers: Helpers,
 }
 
 impl Stage {
@@ -154,7 +157,7 @@ impl Stage {
             Asks::Yes,
             cast,
             env,
-            Hooks::default(),
+            (Hooks::default(), Helpers::default()),
         )
         .await
     }
@@ -164,7 +167,15 @@ impl Stage {
         let mut hooks = Hooks::default();
         hooks.add(hook);
         let env = Counter::default();
-        Self::set(script, Limits::default(), Asks::Yes, cast, env, hooks).await
+        let usual = (hooks, Helpers::default());
+        Self::set(script, Limits::default(), Asks::Yes, cast, env, usual).await
+    }
+
+    /// Opens a session for which the runtime uses agents itself.
+    pub(crate) async fn helped(script: Script, cast: Vec<Manifest>, helpers: Helpers) -> Self {
+        let env = Counter::default();
+        let with = (Hooks::default(), helpers);
+        Self::set(script, Limits::default(), Asks::Yes, cast, env, with).await
     }
 
     pub(crate) async fn cast(
@@ -174,7 +185,8 @@ impl Stage {
         cast: Vec<Manifest>,
     ) -> Self {
         let env = Counter::default();
-        Self::set(script, limits, asks, cast, env, Hooks::default()).await
+        let usual = (Hooks::default(), Helpers::default());
+        Self::set(script, limits, asks, cast, env, usual).await
     }
 
     async fn set(
@@ -183,7 +195,7 @@ impl Stage {
         asks: Asks,
         cast: Vec<Manifest>,
         env: Counter,
-        hooks: Hooks,
+        (hooks, helpers): (Hooks, Helpers),
     ) -> Self {
         let store = Arc::new(Handle::memory().unwrap());
         let env = Arc::new(env);
@@ -194,7 +206,7 @@ impl Stage {
             &limits,
             asks,
             &cast,
-            &hooks,
+            (&hooks, &helpers),
         );
         let tree = TreeId::of(AgentId::new("root"));
         let stage = Self {
@@ -207,6 +219,7 @@ impl Stage {
             asks,
             cast,
             hooks,
+            helpers,
         };
         stage
             .order(stage.root(), Order::open(opening("lead")))
@@ -226,6 +239,7 @@ impl Stage {
             asks,
             cast,
             hooks,
+            helpers,
         } = self;
         let again = Arc::new(store.another().unwrap());
         drop(dead);
@@ -246,7 +260,7 @@ impl Stage {
             &limits,
             asks,
             &cast,
-            &hooks,
+            (&hooks, &helpers),
         );
         Self {
             runtime,
@@ -258,6 +272,7 @@ impl Stage {
             asks,
             cast,
             hooks,
+            helpers,
         }
     }
 
@@ -367,7 +382,11 @@ impl Stage {
             match updates.next().await.unwrap() {
                 Update::Idle => return,
                 Update::Parked(why) => panic!("{why}"),
-                Update::Entry(_) | Update::Delta(_) | Update::Output(_) | Update::Activity(..) => {}
+                Update::Entry(_)
+                | Update::Delta(_)
+                | Update::Output(_)
+                | Update::Activity(..)
+                | Update::Notice(..) => {}
             }
         }
     }
@@ -422,7 +441,12 @@ impl Stage {
 
     /// Leaves in good order and returns the log as it is then, and whether somebody still owns it.
     pub(crate) async fn shut_down(self) -> (Vec<Entry>, bool) {
-        self.runtime.shutdown(offshoot_engine::Ending::Now).await;
+        self.leave(Ending::Now).await
+    }
+
+    /// Leaves as it is told, and returns the same.
+    pub(crate) async fn leave(self, ending: Ending) -> (Vec<Entry>, bool) {
+        self.runtime.shutdown(ending).await;
         let log = self
             .store
             .entries(&self.tree, Pos::ZERO, usize::MAX)
@@ -512,7 +536,7 @@ fn runtime(
     limits: &Limits,
     asks: Asks,
     cast: &[Manifest],
-    hooks: &Hooks,
+    (hooks, helpers): (&Hooks, &Helpers),
 ) -> Runtime {
     let mut registry = Registry::default();
     registry.extend([
@@ -539,6 +563,7 @@ fn runtime(
     registry.extend(cast.iter().cloned());
     Runtime::new(Parts {
         hooks: hooks.clone(),
+        helpers: helpers.clone(),
         store,
         models: Arc::new(script.clone()),
         tools: vec![

@@ -125,7 +125,9 @@ async fn wait_has_a_deadline_and_then_says_who_still_runs() {
     let stage = Stage::ticking(script, Vec::new()).await;
     stage.prompt(stage.root(), "go").await;
     stage.asked("worker", 1).await;
-    stage.pass(6).await;
+    stage.asked("lead", 2).await;
+    // Longer than it has to be: the call begins when its entry is committed, and not before.
+    stage.pass(30).await;
     stage.turn_ended(&stage.root()).await;
     let told = data(&stage.outcomes("lead").await[1]);
     assert_eq!(told["timed_out"], true);

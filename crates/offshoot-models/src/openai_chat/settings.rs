@@ -38,6 +38,8 @@ pub struct OpenAiChatSettings {
     pub slots: usize,
     /// What tokens cost, by the model's name within the provider.
     pub prices: BTreeMap<String, Price>,
+    /// How many tokens a conversation may have, by the same names.
+    pub windows: BTreeMap<String, u64>,
 }
 
 /// What a server calls the cap of the output.
@@ -61,6 +63,7 @@ pub(super) struct Checked {
     /// At least one.
     pub(super) slots: usize,
     pub(super) prices: BTreeMap<String, Price>,
+    pub(super) windows: BTreeMap<String, u64>,
 }
 
 impl Default for OpenAiChatSettings {
@@ -73,6 +76,7 @@ impl Default for OpenAiChatSettings {
             cap_field: None,
             slots: DEFAULT_SLOTS,
             prices: BTreeMap::new(),
+            windows: BTreeMap::new(),
         }
     }
 }
@@ -88,6 +92,7 @@ impl fmt::Debug for OpenAiChatSettings {
             .field("cap_field", &self.cap_field)
             .field("slots", &self.slots)
             .field("prices", &self.prices)
+            .field("windows", &self.windows)
             .finish()
     }
 }
@@ -116,6 +121,7 @@ impl OpenAiChatSettings {
             cap_field: self.cap_field.unwrap_or(default_cap),
             slots: self.slots.clamp(1, Semaphore::MAX_PERMITS),
             prices: self.prices,
+            windows: self.windows,
         })
     }
 }
@@ -303,7 +309,8 @@ mod tests {
             format!("{settings:?}"),
             "OpenAiChatSettings { base_url: Some(\"https://h:1/v1\"), base_url_source: \
              \"OPENAI_BASE_URL\", api_key: Some(***), key_variable: \"OPENAI_API_KEY\", \
-             cap_field: None, slots: 64, prices: {} }"
+             cap_field: None, slots: 64, prices: {}, \
+             windows: {} }"
         );
     }
 

@@ -5,7 +5,7 @@
 //! rule that says nothing and none that can never be reached.
 
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use offshoot_types::caps::Price;
 use offshoot_types::manifest::Manifest;
@@ -30,6 +30,8 @@ pub(super) struct Script {
     pub(super) rules: Vec<Rule>,
     /// What its tokens are said to cost.
     pub(super) price: Option<Price>,
+    /// How many tokens a conversation with it is said to have room for.
+    pub(super) window: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +41,8 @@ struct Written {
     agents: Vec<Spanned<Manifest>>,
     #[serde(default)]
     price: Option<Spanned<Price>>,
+    #[serde(default)]
+    window: Option<NonZeroU64>,
     #[serde(default)]
     replies: Vec<Spanned<Rule>>,
 }
@@ -183,13 +187,22 @@ pub(super) enum Fault {
     RateLimited { retry_after_ms: Option<u64> },
     /// 500, before anything is said.
     ServerError,
+    /// 400: the conversation has more tokens than the model takes.
+    TooLong,
     /// The calls' arguments are not JSON; without calls, the reply itself is unreadable.
     Malformed,
     /// Nothing more comes until the request is cancelled.
     Hang,
 }
 
-const FAULTS: &[&str] = &["cut", "rate_limited", "server_error", "malformed", "hang"];
+const FAULTS: &[&str] = &[
+    "cut",
+    "rate_limited",
+    "server_error",
+    "too_long",
+    "malformed",
+    "hang",
+];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -220,6 +233,7 @@ impl<'de> Deserialize<'de> for Fault {
                         retry_after_ms: None,
                     }),
                     "server_error" => Ok(Fault::ServerError),
+                    "too_long" => Ok(Fault::TooLong),
                     "malformed" => Ok(Fault::Malformed),
                     "hang" => Ok(Fault::Hang),
                     other => Err(E::unknown_variant(other, FAULTS)),
@@ -235,7 +249,11 @@ impl<'de> Deserialize<'de> for Fault {
                         let RateLimited { retry_after_ms } = map.next_value()?;
                         Fault::RateLimited { retry_after_ms }
                     }
-                    Fault::Cut | Fault::ServerError | Fault::Malformed | Fault::Hang => {
+                    Fault::Cut
+                    | Fault::ServerError
+                    | Fault::TooLong
+                    | Fault::Malformed
+                    | Fault::Hang => {
                         let what = format!("`{name}` takes no settings, write `fault: {name}`");
                         return Err(de::Error::custom(what));
                     }
@@ -265,6 +283,7 @@ pub(super) fn read(text: &str, source_name: &str) -> Result<Script, ScriptError>
                 .collect(),
             rules: written.replies.into_iter().map(|rule| rule.value).collect(),
             price: written.price.map(|price| price.value),
+            window: written.window.map(NonZeroU64::get),
         }),
     }
 }

@@ -56,6 +56,11 @@ pub(super) fn plan(
             acts.push(fail(ModelErrorKind::Unavailable, "500 server error"));
             return acts;
         }
+        Some(Fault::TooLong) => {
+            let what = "400 the conversation is longer than the context";
+            acts.push(fail(ModelErrorKind::TooLong, what));
+            return acts;
+        }
         Some(Fault::Cut | Fault::Malformed | Fault::Hang) | None => {}
     }
 
@@ -83,10 +88,11 @@ pub(super) fn plan(
             fail(ModelErrorKind::Invalid, "the reply cannot be read")
         }
         Some(Fault::Hang) => Act::Hang,
-        // The two that fail at once have returned above.
-        Some(Fault::Malformed | Fault::RateLimited { .. } | Fault::ServerError) | None => {
-            Act::Give(end)
-        }
+        // Those that fail at once have returned above.
+        Some(
+            Fault::Malformed | Fault::RateLimited { .. } | Fault::ServerError | Fault::TooLong,
+        )
+        | None => Act::Give(end),
     });
     acts
 }

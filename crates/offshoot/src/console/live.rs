@@ -245,6 +245,10 @@ impl Live {
                 }
                 (works, Tone::Name, text)
             }
+            Some(Activity::Compacting) => {
+                let text = "sums up its conversation, which is long".to_owned();
+                (works, Tone::Name, text)
+            }
             Some(Activity::Children(children)) => {
                 let many = if children.len() == 1 {
                     "agent"

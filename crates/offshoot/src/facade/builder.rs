@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use offshoot_agents::Catalogue;
-use offshoot_engine::{Asks, Limits, Parts, Runtime as Engine};
+use offshoot_engine::{Asks, Helpers, Limits, Parts, Runtime as Engine};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
@@ -198,6 +198,7 @@ impl Builder {
             limits: self.limits,
             sidecars: Arc::new(Sidecars),
             asks: self.asks,
+            helpers: Helpers::default(),
             hooks: Hooks::default(),
             data,
         });

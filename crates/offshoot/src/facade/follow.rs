@@ -81,7 +81,11 @@ impl Follower {
                         }
                     }
                     Update::Parked(error) => return Err(error.into()),
-                    Update::Delta(_) | Update::Output(_) | Update::Activity(..) | Update::Idle => {}
+                    Update::Delta(_)
+                    | Update::Output(_)
+                    | Update::Activity(..)
+                    | Update::Notice(..)
+                    | Update::Idle => {}
                 },
                 Err(_) => self.look(orphan).await?,
             }

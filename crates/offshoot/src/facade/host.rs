@@ -222,6 +222,10 @@ impl Model for HostedModel {
     fn price(&self) -> Option<Price> {
         self.0.price()
     }
+
+    fn window(&self) -> Option<u64> {
+        self.0.window()
+    }
 }
 
 /// Does what the program said, if it was the last to speak.

@@ -45,6 +45,7 @@ fn error_type(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Model => "query",
         FailureKind::RateLimited => "rate_limit",
+        FailureKind::TooLong => "context_length",
         FailureKind::Config => "config",
         FailureKind::Internal => "internal",
     }

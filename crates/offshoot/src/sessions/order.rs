@@ -57,7 +57,10 @@ pub(super) async fn cancel(
             | Receipt::Prompted
             | Receipt::Promoted
             | Receipt::Answered
-            | Receipt::Resumed,
+            | Receipt::Resumed
+            | Receipt::Renamed
+            | Receipt::Summarised { .. }
+            | Receipt::Compacted { .. },
             _,
         ) => stdout.line(word(&receipt))?,
     }
@@ -85,7 +88,10 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
         | Receipt::Settled(_)
         | Receipt::TurnCancelled
         | Receipt::Answered
-        | Receipt::Resumed => ("nothing to promote", None),
+        | Receipt::Resumed
+        | Receipt::Renamed
+        | Receipt::Summarised { .. }
+        | Receipt::Compacted { .. } => ("nothing to promote", None),
     };
     let mut stdout = Stdout::default();
     if json {
@@ -152,6 +158,9 @@ fn word(receipt: &Receipt) -> &'static str {
         | Receipt::Prompted
         | Receipt::Promoted
         | Receipt::Answered
-        | Receipt::Resumed => "nothing to cancel",
+        | Receipt::Resumed
+        | Receipt::Renamed
+        | Receipt::Summarised { .. }
+        | Receipt::Compacted { .. } => "nothing to cancel",
     }
 }

@@ -136,6 +136,7 @@ pub(crate) struct Script {
     lines: Arc<Mutex<BTreeMap<String, VecDeque<Line>>>>,
     requests: Arc<Mutex<Vec<Request>>>,
     price: Option<Price>,
+    window: Option<u64>,
     /// What stands for an id that is not known beforehand.
     names: Arc<Mutex<BTreeMap<String, Option<AgentId>>>>,
 }
@@ -183,6 +184,12 @@ impl Script {
             output,
             ..Price::default()
         });
+        self
+    }
+
+    /// Says how many tokens it takes.
+    pub(crate) fn taking(mut self, window: u64) -> Self {
+        self.window = Some(window);
         self
     }
 
@@ -258,5 +265,9 @@ impl Model for Script {
 
     fn price(&self) -> Option<Price> {
         self.price
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.window
     }
 }

@@ -148,7 +148,11 @@ async fn entries(session: &Session, after: Pos) -> Vec<(String, Pos)> {
         match updates.next().await.unwrap() {
             Update::Entry(entry) => seen.push((updates.path(&entry.agent), entry.pos)),
             Update::Idle => return seen,
-            Update::Delta(_) | Update::Output(_) | Update::Activity(..) | Update::Parked(_) => {}
+            Update::Delta(_)
+            | Update::Output(_)
+            | Update::Activity(..)
+            | Update::Notice(..)
+            | Update::Parked(_) => {}
         }
     }
 }

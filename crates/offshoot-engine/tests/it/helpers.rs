@@ -1,0 +1,301 @@
+//! What the runtime has agents do for itself: titles and summaries (SA-43…45, X-21).
+
+use offshoot_engine::{Ending, Helpers};
+use offshoot_types::command::{Order, Receipt, Rename};
+use offshoot_types::event::{Event, Origin, Purpose};
+use offshoot_types::id::AgentId;
+use offshoot_types::manifest::{Manifest, Mode, Toolset};
+use offshoot_types::message::Author;
+use offshoot_types::model::{ModelErrorKind, ToolChoice};
+use offshoot_types::settlement::{CancelledBy, Status};
+
+use crate::stage::{Gate, Script, Stage, fail, say, task, user_texts};
+
+/// The helpers, as hosts have them.
+pub(crate) fn cast() -> Vec<Manifest> {
+    let helper = |name: &str| Manifest {
+        temperature: Some(0.2),
+        max_output_tokens: Some(100),
+        tools: Toolset::only([]),
+        ..Manifest::new(name, Mode::Subagent, "Help.")
+    };
+    ["title", "summary", "compaction"].map(helper).to_vec()
+}
+
+fn small() -> Helpers {
+    Helpers {
+        model: Some("script/small".to_owned()),
+        ..Helpers::default()
+    }
+}
+
+fn human(title: &str) -> Order {
+    Order::Rename(Rename {
+        title: title.to_owned(),
+        by: Author::Human,
+    })
+}
+
+/// Returns the helpers of a session.
+async fn helpers(stage: &Stage) -> Vec<AgentId> {
+    stage.tree().await.helpers().to_vec()
+}
+
+#[tokio::test]
+async fn sa_45_a_session_is_named_at_its_first_message() {
+    let script = Script::default()
+        .part("lead", [say("hello"), say("again")])
+        .part("title", [say("\"Greeting the lead.\"\nand more")]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("say hello").await;
+    stage
+        .until(|entry| matches!(entry.event, Event::Titled { .. }))
+        .await;
+    let tree = stage.tree().await;
+    let root = tree.agent(&stage.root()).unwrap();
+    let (title, by) = root.title.clone().unwrap();
+    assert_eq!((title.as_str(), by), ("Greeting the lead", Author::Host));
+    assert_eq!(stage.chat().await["session"]["title"], "Greeting the lead");
+
+    stage.ask("and again").await;
+    assert_eq!(
+        stage.script.sent("title").len(),
+        1,
+        "once, at the first message"
+    );
+}
+
+#[tokio::test]
+async fn sa_43_a_helper_has_the_cheap_model_no_tools_and_sees_only_what_it_is_given() {
+    let script = Script::default().part("lead", [say("hello")]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("say hello").await;
+    stage.asked("title", 1).await;
+    let request = stage.script.sent("title").remove(0);
+    assert_eq!(request.model, "script/small");
+    assert!(request.tools.is_empty());
+    assert_eq!(request.temperature, Some(0.2));
+    assert_eq!(request.max_output_tokens, Some(100));
+    assert_eq!(request.choice, ToolChoice::Auto);
+    let told = "<conversation>\nsay hello\n</conversation>";
+    assert_eq!(user_texts(&request), [told]);
+}
+
+#[tokio::test]
+async fn sa_44_x_21_a_helper_is_spawned_like_a_child_and_is_nobodys() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [task("worker", "work"), say("done")])
+        .part("worker", [say("worked")])
+        .part("title", [say("Named").behind(&gate)]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    // Quiet although the helper has not ended (R19).
+    stage.ask("go").await;
+    let tree = stage.tree().await;
+    let root = tree.agent(&stage.root()).unwrap();
+    let [helper] = tree.helpers() else {
+        panic!("one helper: {:?}", tree.helpers());
+    };
+    let born = &tree.agent(helper).unwrap().spawned;
+    let Origin::Helper(origin) = &born.origin else {
+        panic!("{:?}", born.origin);
+    };
+    assert_eq!(
+        (&origin.of, origin.purpose),
+        (&stage.root(), Purpose::Title)
+    );
+    assert_eq!(born.depth, 0, "it costs no depth");
+    assert_eq!(root.children.len(), 1, "a helper is no child");
+    assert_eq!(tree.open_helpers().count(), 1);
+    assert!(root.settlement().is_some(), "nobody waits for it (R18)");
+    // The receipt of its spawn is there like anybody's.
+    assert_eq!(born.terms.caps.steps, Some(1));
+
+    gate.open();
+    stage
+        .until(|entry| matches!(entry.event, Event::Titled { .. }))
+        .await;
+    let tree = stage.tree().await;
+    assert!(
+        tree.agent(&stage.root()).unwrap().mail.is_empty(),
+        "no mail"
+    );
+    let log = stage.log().await;
+    let told = |entry: &&offshoot_types::event::Entry| {
+        let runs = entry.event.delivers().iter();
+        runs.into_iter().any(|run| run.agent == *helper)
+    };
+    assert_eq!(log.iter().filter(told).count(), 0);
+    // It leaves no rows.
+    let chat = stage.chat().await.to_string();
+    assert!(!chat.contains(helper.as_str()), "{chat}");
+}
+
+#[tokio::test]
+async fn a_name_that_a_person_gave_stays() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [say("hello")])
+        .part("title", [say("Named by a model").behind(&gate)]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("say hello").await;
+    stage.asked("title", 1).await;
+    let named = stage.order(stage.root(), human("  Mine\nand more")).await;
+    assert_eq!(named, Receipt::Renamed);
+    gate.open();
+    let helper = helpers(&stage).await.remove(0);
+    stage.settled(&helper).await;
+    // The order that follows from it has no effect, which the next one shows to be behind it.
+    let again = stage.order(stage.root(), human("Still mine")).await;
+    assert_eq!(again, Receipt::Renamed);
+    let tree = stage.tree().await;
+    let title = tree.agent(&stage.root()).unwrap().title.clone();
+    assert_eq!(title, Some(("Still mine".to_owned(), Author::Human)));
+    let by_host = |entry: &&offshoot_types::event::Entry| {
+        matches!(
+            &entry.event,
+            Event::Titled {
+                by: Author::Host,
+                ..
+            }
+        )
+    };
+    assert_eq!(stage.log().await.iter().filter(by_host).count(), 0);
+}
+
+#[tokio::test]
+async fn without_a_cheap_model_no_model_names_a_session() {
+    let script = Script::default().part("lead", [say("hello")]);
+    let stage = Stage::helped(script, cast(), Helpers::default()).await;
+    stage.ask("say hello").await;
+    assert!(helpers(&stage).await.is_empty());
+    assert_eq!(stage.chat().await["session"]["title"], "say hello");
+}
+
+#[tokio::test]
+async fn a_helper_that_fails_costs_nobody_anything() {
+    let script = Script::default()
+        .part("lead", [say("hello")])
+        .part("title", [fail(ModelErrorKind::Invalid)]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("say hello").await;
+    stage.asked("title", 1).await;
+    let helper = helpers(&stage).await.remove(0);
+    stage.settled(&helper).await;
+    let settlement = stage.settlement(&helper).await;
+    assert!(matches!(settlement.status, Status::Failed { .. }));
+    let root = stage.settlement(&stage.root()).await;
+    assert_eq!(root.status, Status::Completed);
+    assert_eq!(stage.chat().await["session"]["title"], "say hello");
+}
+
+#[tokio::test]
+async fn r19_helpers_are_cancelled_at_exit() {
+    let gate = Gate::shut();
+    for ending in [Ending::WhenQuiet, Ending::Now] {
+        let script = Script::default()
+            .part("lead", [say("hello")])
+            .part("title", [say("Never").behind(&gate)]);
+        let stage = Stage::helped(script, cast(), small()).await;
+        stage.ask("say hello").await;
+        stage.asked("title", 1).await;
+        let (log, owned) = stage.leave(ending).await;
+        let ends: Vec<_> = log
+            .iter()
+            .filter_map(|entry| match &entry.event {
+                Event::Settled { settlement, .. } => Some(settlement.status.clone()),
+                _ => None,
+            })
+            .collect();
+        let stopped = Status::Cancelled(CancelledBy::Shutdown);
+        assert_eq!(ends, [Status::Completed, stopped], "{ending:?}");
+        assert!(!owned);
+    }
+}
+
+#[tokio::test]
+async fn r16_a_helper_whose_process_died_is_settled_with_the_rest() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [say("hello"), say("again")])
+        .part("title", [say("Never").behind(&gate)]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("say hello").await;
+    stage.asked("title", 1).await;
+    let stage = stage.crash().await;
+    stage.ask("once more").await;
+    let helper = helpers(&stage).await.remove(0);
+    let settlement = stage.settlement(&helper).await;
+    assert!(matches!(settlement.status, Status::Lost { .. }));
+}
+
+#[tokio::test]
+async fn sa_45_a_summary_is_written_down_on_request() {
+    let script = Script::default()
+        .part("lead", [task("worker", "work"), say("all done")])
+        .part("worker", [say("worked")])
+        .part("summary", [say("Asked: a thing.\nDone: it.")]);
+    let stage = Stage::helped(script, cast(), Helpers::default()).await;
+    stage.ask("do a thing").await;
+    let receipt = stage.order(stage.root(), Order::Summarise).await;
+    let summary = "Asked: a thing.\nDone: it.".to_owned();
+    assert_eq!(
+        receipt,
+        Receipt::Summarised {
+            summary: summary.clone()
+        }
+    );
+    let tree = stage.tree().await;
+    assert_eq!(tree.agent(&stage.root()).unwrap().summary, Some(summary));
+    let request = stage.script.sent("summary").remove(0);
+    let given = user_texts(&request).remove(0);
+    for said in ["do a thing", "called task", "worked", "all done"] {
+        assert!(given.contains(said), "{said} is missing in {given}");
+    }
+    // What the session itself is sent has nothing of it.
+    assert_eq!(stage.script.sent("lead").len(), 2);
+}
+
+#[tokio::test]
+async fn a_summary_of_nothing_or_of_a_model_that_fails_says_why() {
+    let script = Script::default().part("summary", [fail(ModelErrorKind::Invalid)]);
+    let stage = Stage::helped(script, cast(), Helpers::default()).await;
+    let why = |receipt: Receipt| match receipt {
+        Receipt::NoEffect { why } => why,
+        other => panic!("{other:?}"),
+    };
+    let nothing = stage.order(stage.root(), Order::Summarise).await;
+    assert_eq!(why(nothing), "nothing has been said yet");
+    stage.ask("hello").await;
+    let failed = stage.order(stage.root(), Order::Summarise).await;
+    assert!(why(failed).contains("the model is unwell"));
+}
+
+#[tokio::test]
+async fn what_helpers_use_counts_for_whom_they_work() {
+    let script = Script::default()
+        .part("lead", [say("hello").using(100, 10)])
+        .part("summary", [say("short").using(40, 4)]);
+    let stage = Stage::helped(script, cast(), Helpers::default()).await;
+    stage.ask("hello").await;
+    stage.order(stage.root(), Order::Summarise).await;
+    let tree = stage.tree().await;
+    let root = tree.agent(&stage.root()).unwrap();
+    assert_eq!(root.spent.tokens, 110 + 44);
+    assert_eq!(
+        root.settlement().unwrap().usage.total(),
+        110,
+        "its own run is its own"
+    );
+}
+
+#[tokio::test]
+async fn nobody_talks_to_a_helper() {
+    let script = Script::default().part("lead", [say("hello")]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("hello").await;
+    let helper = helpers(&stage).await.remove(0);
+    let prompt = Order::Prompt(stage.words("psst"));
+    let receipt = stage.order(helper, prompt).await;
+    assert!(matches!(receipt, Receipt::NoEffect { .. }), "{receipt:?}");
+}
