@@ -16,6 +16,7 @@ mod inherit;
 mod limits;
 mod permissions;
 mod pilotdeck;
+mod properties;
 mod report;
 mod restart;
 mod role;

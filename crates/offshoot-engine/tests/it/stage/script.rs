@@ -41,6 +41,7 @@ pub(crate) struct Line {
     acts: Vec<Result<Chunk, ModelError>>,
     gate: Option<Gate>,
     gate_after: Option<Gate>,
+    greedy: bool,
 }
 
 /// Says a text.
@@ -100,20 +101,38 @@ impl Line {
             acts,
             gate: None,
             gate_after: None,
+            greedy: false,
         }
     }
 
     /// Reports that it used so many tokens.
-    pub(crate) fn using(mut self, input: u64, output: u64) -> Self {
+    pub(crate) fn using(self, input: u64, output: u64) -> Self {
+        self.having_used(Usage {
+            input,
+            output,
+            ..Usage::default()
+        })
+    }
+
+    /// Reports what it used, of every kind.
+    pub(crate) fn having_used(mut self, used: Usage) -> Self {
         for act in &mut self.acts {
             if let Ok(Chunk::End { usage, .. }) = act {
-                *usage = Usage {
-                    input,
-                    output,
-                    ..Usage::default()
-                };
+                *usage = used;
             }
         }
+        self
+    }
+
+    /// Reports as much output as the request lets it have.
+    pub(crate) fn greedily(mut self) -> Self {
+        self.greedy = true;
+        self
+    }
+
+    /// Says something first.
+    pub(crate) fn saying(mut self, text: &str) -> Self {
+        self.acts.insert(0, Ok(Chunk::Text(text.to_owned())));
         self
     }
 
@@ -206,6 +225,11 @@ impl Script {
             .cloned()
             .collect()
     }
+
+    /// Returns what everybody was sent, in order.
+    pub(crate) fn sent_to_all(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
 }
 
 impl Models for Script {
@@ -231,13 +255,20 @@ impl Model for Script {
                 agent.get_or_insert_with(|| request.from.agent.clone());
             }
         }
+        let most = request.max_output_tokens.map(u64::from);
         self.requests.lock().unwrap().push(request);
         let script = self.clone();
         let Line {
-            acts,
+            mut acts,
             gate,
             gate_after,
+            greedy,
         } = line.unwrap_or_else(|| say("nothing more to say"));
+        if let (true, Some(most), Some(Ok(Chunk::End { usage, .. }))) =
+            (greedy, most, acts.last_mut())
+        {
+            usage.output = most;
+        }
         let stream =
             futures_util::stream::iter(acts.into_iter().enumerate()).then(move |(index, act)| {
                 let wait = match index {
