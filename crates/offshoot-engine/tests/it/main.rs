@@ -25,4 +25,5 @@ mod scratch;
 mod stage;
 mod steer;
 mod talk;
+mod task_tool;
 mod tools;
