@@ -3,6 +3,7 @@
 //! Nothing here sleeps: a line may wait at a gate that the test opens, and the
 //! test waits for entries of the log.
 
+mod probe;
 mod script;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hook, Hooks};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Timestamp, TreeId};
+use offshoot_types::journal::Recorded;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
 use offshoot_types::model::{Request, RequestMessage};
@@ -27,6 +29,7 @@ use offshoot_types::store::Store;
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
 
+pub(crate) use self::probe::Probe;
 pub(crate) use self::script::{
     Gate, Line, Script, call, fail, say, task, task_arguments, task_in_background,
 };
@@ -440,8 +443,20 @@ impl Stage {
 
     /// Returns the chat rows of the root.
     pub(crate) async fn chat(&self) -> serde_json::Value {
-        let chat = self.store.chat(&self.root()).await.unwrap().unwrap();
-        serde_json::to_value(chat).unwrap()
+        self.chat_of(&self.root()).await.unwrap()
+    }
+
+    /// Returns the chat rows of an agent, if it has some of its own.
+    pub(crate) async fn chat_of(&self, agent: &AgentId) -> Option<serde_json::Value> {
+        let chat = self.store.chat(agent).await.unwrap()?;
+        Some(serde_json::to_value(chat).unwrap())
+    }
+
+    /// Returns what the journal has of the tree, as (agent, path).
+    pub(crate) async fn changes(&self) -> Vec<(AgentId, String)> {
+        let changes = self.store.changes(&self.tree).await.unwrap().into_iter();
+        let who = |recorded: Recorded| (recorded.writer.agent, recorded.change.path);
+        changes.map(who).collect()
     }
 
     pub(crate) async fn log(&self) -> Vec<Entry> {

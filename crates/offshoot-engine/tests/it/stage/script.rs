@@ -136,6 +136,14 @@ impl Line {
         self
     }
 
+    /// Breaks off where it would have come to its end.
+    pub(crate) fn breaking_off(mut self, kind: ModelErrorKind) -> Self {
+        self.acts.pop();
+        let error = ModelError::new(kind, "the line went dead");
+        self.acts.push(Err(error));
+        self
+    }
+
     /// Waits at a gate before the first word.
     pub(crate) fn behind(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
