@@ -12,6 +12,7 @@ mod background;
 mod blocking;
 mod caps;
 mod context;
+mod endings;
 mod given;
 mod guide;
 mod host;

@@ -143,6 +143,11 @@ impl Stage {
 
     /// As `with_agents`, but time goes by when the test lets it: for tests whose clock is paused.
     pub(crate) async fn ticking(script: Script, cast: Vec<Manifest>) -> Self {
+        Self::ticking_with(script, Limits::default(), cast).await
+    }
+
+    /// As `ticking`, with limits of its own.
+    pub(crate) async fn ticking_with(script: Script, limits: Limits, cast: Vec<Manifest>) -> Self {
         let (held, release) = std::sync::mpsc::channel();
         #[expect(clippy::disallowed_methods, reason = "it ends with the stage")]
         let _held = tokio::task::spawn_blocking(move || release.recv().ok());
@@ -151,15 +156,7 @@ impl Stage {
             _held: Some(held),
             ..Counter::default()
         };
-        Self::set(
-            script,
-            Limits::default(),
-            Asks::Yes,
-            cast,
-            env,
-            Hooks::default(),
-        )
-        .await
+        Self::set(script, limits, Asks::Yes, cast, env, Hooks::default()).await
     }
 
     /// Opens a session in which a hook has a say.

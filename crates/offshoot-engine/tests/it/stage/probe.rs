@@ -100,6 +100,11 @@ impl Notes {
         self.0.ended.lock().unwrap().clone()
     }
 
+    /// Returns how many calls ran side by side at most.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.0.now.borrow().1
+    }
+
     /// Waits until so many calls run at once.
     pub(crate) async fn running(&self, calls: usize) {
         let mut now = self.0.now.subscribe();

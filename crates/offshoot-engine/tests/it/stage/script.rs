@@ -162,6 +162,7 @@ impl Line {
 pub(crate) struct Script {
     lines: Arc<Mutex<BTreeMap<String, VecDeque<Line>>>>,
     requests: Arc<Mutex<Vec<Request>>>,
+    signals: Arc<Mutex<Vec<(String, Cancel)>>>,
     price: Option<Price>,
     /// What stands for an id that is not known beforehand.
     names: Arc<Mutex<BTreeMap<String, Option<AgentId>>>>,
@@ -238,6 +239,13 @@ impl Script {
     pub(crate) fn sent_to_all(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
+
+    /// Returns the signals that the steps of a definition were handed, in order.
+    pub(crate) fn signals(&self, definition: &str) -> Vec<Cancel> {
+        let signals = self.signals.lock().unwrap();
+        let of = signals.iter().filter(|(name, _)| name == definition);
+        of.map(|(_, signal)| signal.clone()).collect()
+    }
 }
 
 impl Models for Script {
@@ -250,7 +258,7 @@ impl Model for Script {
     fn stream(
         &self,
         request: Request,
-        _cancel: Cancel,
+        cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
         let line = {
             let mut lines = self.lines.lock().unwrap();
@@ -263,6 +271,8 @@ impl Model for Script {
                 agent.get_or_insert_with(|| request.from.agent.clone());
             }
         }
+        let name = request.from.definition.clone();
+        self.signals.lock().unwrap().push((name, cancel));
         let most = request.max_output_tokens.map(u64::from);
         self.requests.lock().unwrap().push(request);
         let script = self.clone();
