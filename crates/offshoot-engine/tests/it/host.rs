@@ -43,12 +43,26 @@ async fn pd_28_an_answer_to_one_child_is_heard_by_all_and_widens_nobody() {
     let stage = Stage::asking(script, Limits::default(), Asks::Somebody).await;
     stage.prompt(stage.root(), "go").await;
     let ask = asked(&stage, 1).await;
-    assert_eq!(ask.0, stage.born("worker").await);
+    let worker = stage.born("worker").await;
+    assert_eq!(ask.0, worker);
     assert_eq!(
         answer(&stage, ask, Verdict::Session).await,
         Receipt::Answered
     );
-    stage.quiet().await;
+    // A second ask would wait for ever.
+    let root = stage.root();
+    stage
+        .until(|entry| match entry.event {
+            Event::Asked { .. } => entry.agent != worker,
+            Event::Settled { .. } => entry.agent == root,
+            _ => false,
+        })
+        .await;
+    let log = stage.log().await;
+    let asks = log
+        .iter()
+        .filter(|entry| matches!(entry.event, Event::Asked { .. }));
+    assert_eq!(asks.count(), 1, "once is enough");
     assert_eq!(data(&stage.outcomes("worker").await[0]), json!("done"));
     assert_eq!(
         data(&stage.outcomes("lead").await[1]),
@@ -61,11 +75,6 @@ async fn pd_28_an_answer_to_one_child_is_heard_by_all_and_widens_nobody() {
         "a sibling"
     );
     assert_eq!(kind(&stage.outcomes("reader").await[0]), ErrorKind::Denied);
-    let log = stage.log().await;
-    let asks = log
-        .iter()
-        .filter(|entry| matches!(entry.event, Event::Asked { .. }));
-    assert_eq!(asks.count(), 1, "once is enough");
 }
 
 #[tokio::test]

@@ -90,6 +90,7 @@ fn cast(plan: &Plan, greedy: bool, cast: &mut Vec<Manifest>, script: &mut Script
         others => format!("agent{others}"),
     };
     cast.push(Manifest {
+        inspectable: true,
         limits: Caps {
             tokens: plan.cap.filter(|_| greedy),
             ..Caps::default()
@@ -199,14 +200,54 @@ async fn adds_up(plan: &Plan, asks: usize) -> Result<(), TestCaseError> {
             prop_assert_eq!((settlement.steps, settlement.cost), (steps, Some(cost)));
         }
     }
-    // The rows of a session have what it used itself, over all its runs, and nothing of its children.
-    let rows = stage.chat().await;
-    let own = log.iter().filter(|entry| entry.agent == stage.root());
-    let own = own.filter_map(|entry| match &entry.event {
-        Event::Replied(message) => Some(message.usage.input),
-        _ => None,
-    });
-    prop_assert_eq!(&rows["session"]["prompt_tokens"], &json!(own.sum::<u64>()));
+    rows_add_up(&stage, &log).await?;
+    // What a call tells of a child is what that child used itself.
+    for entry in &log {
+        if let Event::CallFinished {
+            outcome, delivers, ..
+        } = &entry.event
+            && let [run] = delivers.as_slice()
+        {
+            let told: Usage = outcome.metadata.extra.get("usage").unwrap().read().unwrap();
+            prop_assert_eq!(told, books.sum(&run.agent, false).0);
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a session have what it used itself, over all its runs, and nothing of its children.
+async fn rows_add_up(stage: &Stage, log: &[Entry]) -> Result<(), TestCaseError> {
+    let mut used: BTreeMap<&AgentId, [u64; 6]> = BTreeMap::new();
+    for entry in log {
+        if let Event::Replied(message) = &entry.event {
+            let Usage {
+                input,
+                output,
+                reasoning,
+                cache_read,
+                cache_write,
+            } = message.usage;
+            let all = input + output + reasoning + cache_read + cache_write;
+            let kinds = [input, output, reasoning, cache_read, cache_write, all];
+            let sums = used.entry(&entry.agent).or_default();
+            for (sum, tokens) in sums.iter_mut().zip(kinds) {
+                *sum += tokens;
+            }
+        }
+    }
+    for (agent, sums) in used {
+        let rows = stage.chat_of(agent).await.unwrap();
+        let columns = [
+            "prompt_tokens",
+            "completion_tokens",
+            "reasoning_tokens",
+            "cache_read",
+            "cache_write",
+            "total_tokens",
+        ];
+        let rolled_up = columns.map(|column| rows["session"][column].as_u64().unwrap());
+        prop_assert_eq!(rolled_up, sums);
+    }
     Ok(())
 }
 

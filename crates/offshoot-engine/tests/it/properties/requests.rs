@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use offshoot_types::id::AgentId;
-use offshoot_types::manifest::{Context, Manifest, Mode};
+use offshoot_types::manifest::{Context, Manifest, Mode, Toolset};
 use offshoot_types::model::{Request, RequestMessage};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -78,35 +78,44 @@ struct Fork {
     context: Context,
     /// What the parent of the siblings sees of its own; it is the root if there is nothing to see.
     middle: Option<Context>,
+    /// Whether the siblings have fewer tools than their parent.
+    narrow: bool,
     past: Vec<Act>,
     text: Option<String>,
     directives: Vec<String>,
     prompts: Vec<String>,
 }
 
-fn fork(context: impl Strategy<Value = Context>) -> impl Strategy<Value = Fork> {
-    let any = prop_oneof![
+fn any_context() -> impl Strategy<Value = Context> {
+    prop_oneof![
         Just(Context::Fresh),
         Just(Context::Fork),
         Just(Context::Inherit)
-    ];
+    ]
+}
+
+fn fork(context: impl Strategy<Value = Context>) -> impl Strategy<Value = Fork> {
     let text = "[ -~ä\n]{0,20}";
     (
         context,
-        proptest::option::of(any),
+        proptest::option::of(any_context()),
+        any::<bool>(),
         vec(act(), 0..5),
         proptest::option::of(text),
         vec(text, 2..5),
         vec(text, 1..4),
     )
-        .prop_map(|(context, middle, past, text, directives, prompts)| Fork {
-            context,
-            middle,
-            past,
-            text,
-            directives,
-            prompts,
-        })
+        .prop_map(
+            |(context, middle, narrow, past, text, directives, prompts)| Fork {
+                context,
+                middle,
+                narrow,
+                past,
+                text,
+                directives,
+                prompts,
+            },
+        )
 }
 
 async fn forked(fork: &Fork) -> Stage {
@@ -122,7 +131,11 @@ async fn forked(fork: &Fork) -> Stage {
     if let Some(text) = &fork.text {
         split = split.saying(text);
     }
-    let mut cast = vec![seeing("twin", fork.context)];
+    let mut twin = seeing("twin", fork.context);
+    if fork.narrow {
+        twin.tools = Toolset::only(["read", "todo"]);
+    }
+    let mut cast = vec![twin];
     // Only what makes the model go on may stand before the message that splits the work.
     let past = fork.past.iter().filter(|act| !matches!(act, Act::Say(_)));
     let history = past.map(Act::line).chain([split, say("done")]);
@@ -255,9 +268,7 @@ proptest! {
 
     #[test]
     fn any_siblings_are_the_same_bytes_up_to_their_directive(
-        fork in fork(prop_oneof![
-            Just(Context::Fresh), Just(Context::Fork), Just(Context::Inherit)
-        ]),
+        fork in fork(any_context()),
     ) {
         play(are_alike(&fork))?;
     }

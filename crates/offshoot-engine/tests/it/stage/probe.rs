@@ -3,6 +3,7 @@
 //! It may wait at a gate, so that a test can look while it runs.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use offshoot_engine::Attachment;
@@ -108,7 +109,9 @@ impl Notes {
     /// Waits until so many calls run at once.
     pub(crate) async fn running(&self, calls: usize) {
         let mut now = self.0.now.subscribe();
-        now.wait_for(|(now, _)| *now >= calls).await.unwrap();
+        let waiting = now.wait_for(|(now, _)| *now >= calls);
+        let waited = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+        assert!(waited.is_ok(), "{calls} calls never ran at once");
     }
 }
 
