@@ -23,7 +23,7 @@ async fn stage(script: Script) -> Stage {
 }
 
 /// Waits until something is asked for the nth time, and returns who asks for which call.
-async fn asked(stage: &Stage, times: usize) -> (AgentId, CallId) {
+pub(crate) async fn asked(stage: &Stage, times: usize) -> (AgentId, CallId) {
     let mut found = Vec::new();
     while found.len() < times {
         let so_far = found.len();
@@ -47,7 +47,8 @@ async fn asked(stage: &Stage, times: usize) -> (AgentId, CallId) {
     found[times - 1].1.clone()
 }
 
-async fn answer(stage: &Stage, to: (AgentId, CallId), verdict: Verdict) -> Receipt {
+/// Answers what an agent asks for a call.
+pub(crate) async fn answer(stage: &Stage, to: (AgentId, CallId), verdict: Verdict) -> Receipt {
     let (agent, call) = to;
     stage
         .order(agent, Order::Answer(Answer { call, verdict }))

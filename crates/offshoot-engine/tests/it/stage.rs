@@ -3,6 +3,7 @@
 //! Nothing here sleeps: a line may wait at a gate that the test opens, and the
 //! test waits for entries of the log.
 
+mod probe;
 mod script;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hook, Hooks};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Timestamp, TreeId};
+use offshoot_types::journal::Recorded;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
 use offshoot_types::model::{Request, RequestMessage};
@@ -29,6 +31,7 @@ use offshoot_types::store::Store;
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
 
+pub(crate) use self::probe::Probe;
 pub(crate) use self::script::{
     Gate, Line, Script, call, fail, say, task, task_arguments, task_in_background,
 };
@@ -143,6 +146,11 @@ impl Stage {
 
     /// As `with_agents`, but time goes by when the test lets it: for tests whose clock is paused.
     pub(crate) async fn ticking(script: Script, cast: Vec<Manifest>) -> Self {
+        Self::ticking_with(script, Limits::default(), cast).await
+    }
+
+    /// As `ticking`, with limits of its own.
+    pub(crate) async fn ticking_with(script: Script, limits: Limits, cast: Vec<Manifest>) -> Self {
         let (held, release) = std::sync::mpsc::channel();
         #[expect(clippy::disallowed_methods, reason = "it ends with the stage")]
         let _held = tokio::task::spawn_blocking(move || release.recv().ok());
@@ -151,15 +159,8 @@ impl Stage {
             _held: Some(held),
             ..Counter::default()
         };
-        Self::set(
-            script,
-            Limits::default(),
-            Asks::Yes,
-            cast,
-            env,
-            (Hooks::default(), Helpers::default()),
-        )
-        .await
+        let usual = (Hooks::default(), Helpers::default());
+        Self::set(script, limits, Asks::Yes, cast, env, usual).await
     }
 
     /// Opens a session in which a hook has a say.
@@ -464,8 +465,20 @@ impl Stage {
 
     /// Returns the chat rows of the root.
     pub(crate) async fn chat(&self) -> serde_json::Value {
-        let chat = self.store.chat(&self.root()).await.unwrap().unwrap();
-        serde_json::to_value(chat).unwrap()
+        self.chat_of(&self.root()).await.unwrap()
+    }
+
+    /// Returns the chat rows of an agent, if it has some of its own.
+    pub(crate) async fn chat_of(&self, agent: &AgentId) -> Option<serde_json::Value> {
+        let chat = self.store.chat(agent).await.unwrap()?;
+        Some(serde_json::to_value(chat).unwrap())
+    }
+
+    /// Returns what the journal has of the tree, as (agent, path).
+    pub(crate) async fn changes(&self) -> Vec<(AgentId, String)> {
+        let changes = self.store.changes(&self.tree).await.unwrap().into_iter();
+        let who = |recorded: Recorded| (recorded.writer.agent, recorded.change.path);
+        changes.map(who).collect()
     }
 
     pub(crate) async fn log(&self) -> Vec<Entry> {

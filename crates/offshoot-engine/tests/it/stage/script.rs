@@ -41,6 +41,7 @@ pub(crate) struct Line {
     acts: Vec<Result<Chunk, ModelError>>,
     gate: Option<Gate>,
     gate_after: Option<Gate>,
+    greedy: bool,
 }
 
 /// Says a text.
@@ -100,20 +101,46 @@ impl Line {
             acts,
             gate: None,
             gate_after: None,
+            greedy: false,
         }
     }
 
     /// Reports that it used so many tokens.
-    pub(crate) fn using(mut self, input: u64, output: u64) -> Self {
+    pub(crate) fn using(self, input: u64, output: u64) -> Self {
+        self.having_used(Usage {
+            input,
+            output,
+            ..Usage::default()
+        })
+    }
+
+    /// Reports what it used, of every kind.
+    pub(crate) fn having_used(mut self, used: Usage) -> Self {
         for act in &mut self.acts {
             if let Ok(Chunk::End { usage, .. }) = act {
-                *usage = Usage {
-                    input,
-                    output,
-                    ..Usage::default()
-                };
+                *usage = used;
             }
         }
+        self
+    }
+
+    /// Reports as much output as the request lets it have.
+    pub(crate) fn greedily(mut self) -> Self {
+        self.greedy = true;
+        self
+    }
+
+    /// Says something first.
+    pub(crate) fn saying(mut self, text: &str) -> Self {
+        self.acts.insert(0, Ok(Chunk::Text(text.to_owned())));
+        self
+    }
+
+    /// Breaks off where it would have come to its end.
+    pub(crate) fn breaking_off(mut self, kind: ModelErrorKind) -> Self {
+        self.acts.pop();
+        let error = ModelError::new(kind, "the line went dead");
+        self.acts.push(Err(error));
         self
     }
 
@@ -135,6 +162,7 @@ impl Line {
 pub(crate) struct Script {
     lines: Arc<Mutex<BTreeMap<String, VecDeque<Line>>>>,
     requests: Arc<Mutex<Vec<Request>>>,
+    signals: Arc<Mutex<Vec<(String, Cancel)>>>,
     price: Option<Price>,
     window: Option<u64>,
     /// What stands for an id that is not known beforehand.
@@ -213,6 +241,18 @@ impl Script {
             .cloned()
             .collect()
     }
+
+    /// Returns what everybody was sent, in order.
+    pub(crate) fn sent_to_all(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// Returns the signals that the steps of a definition were handed, in order.
+    pub(crate) fn signals(&self, definition: &str) -> Vec<Cancel> {
+        let signals = self.signals.lock().unwrap();
+        let of = signals.iter().filter(|(name, _)| name == definition);
+        of.map(|(_, signal)| signal.clone()).collect()
+    }
 }
 
 impl Models for Script {
@@ -225,7 +265,7 @@ impl Model for Script {
     fn stream(
         &self,
         request: Request,
-        _cancel: Cancel,
+        cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
         let line = {
             let mut lines = self.lines.lock().unwrap();
@@ -238,13 +278,22 @@ impl Model for Script {
                 agent.get_or_insert_with(|| request.from.agent.clone());
             }
         }
+        let name = request.from.definition.clone();
+        self.signals.lock().unwrap().push((name, cancel));
+        let most = request.max_output_tokens.map(u64::from);
         self.requests.lock().unwrap().push(request);
         let script = self.clone();
         let Line {
-            acts,
+            mut acts,
             gate,
             gate_after,
+            greedy,
         } = line.unwrap_or_else(|| say("nothing more to say"));
+        if let (true, Some(most), Some(Ok(Chunk::End { usage, .. }))) =
+            (greedy, most, acts.last_mut())
+        {
+            usage.output = most;
+        }
         let stream =
             futures_util::stream::iter(acts.into_iter().enumerate()).then(move |(index, act)| {
                 let wait = match index {
