@@ -6,7 +6,9 @@
 //! the session fills (R11). It ends when there is nothing left to do; the session
 //! starts another when there is.
 
-use std::collections::BTreeSet;
+mod rewind;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
@@ -71,6 +73,7 @@ pub(crate) async fn act(
     agent: Arc<Agent>,
     transcript: Transcript,
     inputs: mpsc::Receiver<Ordered>,
+    working: bool,
 ) -> Ended {
     let mut actor = Actor {
         agent,
@@ -81,6 +84,8 @@ pub(crate) async fn act(
         sent: BTreeSet::new(),
         opening: None,
         turn: None,
+        rewinds: VecDeque::new(),
+        working,
     };
     let result = actor.run().await;
     actor.inputs.close();
@@ -112,6 +117,11 @@ struct Actor {
     opening: Option<RunNo>,
     /// Stops the turn that runs.
     turn: Option<CancellationToken>,
+    /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
+    rewinds: VecDeque<rewind::Pending>,
+    /// Whether it may begin a turn that is not the answer to an order. If that changes, whoever
+    /// started it starts it again.
+    working: bool,
 }
 
 impl Actor {
@@ -127,6 +137,10 @@ impl Actor {
             if !self.appends.is_empty() {
                 continue;
             }
+            if !self.rewinds.is_empty() {
+                self.rewind().await?;
+                continue;
+            }
             self.answer_cancels().await?;
             let next = self
                 .agent
@@ -135,6 +149,7 @@ impl Actor {
                 .next(&self.agent.id, &self.agent.board.limits);
             match next {
                 Next::Run => self.turn().await?,
+                Next::Start { .. } if !self.working => return Ok(()),
                 Next::Start { prompt } => self.start(prompt).await?,
                 Next::Tell(mail) => {
                     let mut batch = Batch::default();
@@ -195,8 +210,9 @@ impl Actor {
                 }
                 self.record(order, batch, Receipt::Resumed);
             }
+            Order::Rewind(rewind) => self.order_rewind(order, rewind),
             // The session keeps these to itself.
-            Order::Open(_) | Order::Promote | Order::Answer(_) => {
+            Order::Open(_) | Order::Fork(_) | Order::Promote | Order::Answer(_) => {
                 self.record(
                     order,
                     Batch::default(),
@@ -242,7 +258,7 @@ impl Actor {
 
     /// Tells whether a turn may begin with what is sent to the log next.
     fn may_begin(&self) -> bool {
-        let idle = self.turn.is_none() && self.appends.is_empty();
+        let idle = self.turn.is_none() && self.appends.is_empty() && self.rewinds.is_empty();
         idle && self.agent.board.state().may_begin(&self.agent.id)
     }
 

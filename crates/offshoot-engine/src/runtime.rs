@@ -29,6 +29,7 @@ use crate::agent;
 use crate::ask::Asks;
 use crate::board::Board;
 use crate::door;
+use crate::fork;
 use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::scope;
@@ -223,7 +224,7 @@ impl Runtime {
                     }
                 }
                 Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
-                    if matches!(command.order, Order::Open(_)) {
+                    if is_opening(&command.order) {
                         return Err(error.into());
                     }
                     let now = tokio::time::Instant::now();
@@ -326,11 +327,19 @@ impl Runtime {
             return Ok(Reached::Done(Box::new(receipt)));
         }
         let (board, nudged) = match &command.order {
-            Order::Open(opening) => self.inner.create(command, opening).await?,
+            Order::Open(opening) => {
+                let events = self.inner.opening(command, opening)?;
+                self.inner.create(command, events).await?
+            }
+            Order::Fork(fork) => {
+                let events = fork::entries(&self.inner.parts, fork).await?;
+                self.inner.create(command, events).await?
+            }
             Order::Prompt(_)
             | Order::Cancel(_)
             | Order::Promote
             | Order::Answer(_)
+            | Order::Rewind(_)
             | Order::Resume => self.inner.open(&command.tree).await?,
         };
         let (orders, inputs) = mpsc::channel(INBOX);
@@ -346,10 +355,12 @@ impl Runtime {
         let session = match &command.order {
             Order::Open(opening) if opening.prompt.is_some() => session.at_work(),
             Order::Open(_)
+            | Order::Fork(_)
             | Order::Prompt(_)
             | Order::Cancel(_)
             | Order::Promote
             | Order::Answer(_)
+            | Order::Rewind(_)
             | Order::Resume => session,
         };
         let mut sessions = lock(&self.sessions);
@@ -357,13 +368,10 @@ impl Runtime {
         sessions.spawn(session.run());
         let handle = Handle { orders, parked };
         *held = Some(handle.clone());
-        Ok(match &command.order {
-            Order::Open(_) => Reached::Done(Box::new(Receipt::Opened)),
-            Order::Prompt(_)
-            | Order::Cancel(_)
-            | Order::Promote
-            | Order::Answer(_)
-            | Order::Resume => Reached::Session(handle),
+        Ok(if is_opening(&command.order) {
+            Reached::Done(Box::new(Receipt::Opened))
+        } else {
+            Reached::Session(handle)
         })
     }
 }
@@ -379,14 +387,27 @@ fn is_in_use(slot: &Slot) -> bool {
     lives || Arc::strong_count(slot) > 1
 }
 
+/// Tells whether an order makes the session that it is about.
+fn is_opening(order: &Order) -> bool {
+    match order {
+        Order::Open(_) | Order::Fork(_) => true,
+        Order::Prompt(_)
+        | Order::Cancel(_)
+        | Order::Promote
+        | Order::Answer(_)
+        | Order::Rewind(_)
+        | Order::Resume => false,
+    }
+}
+
 /// Makes an error of an answer that says that the session was there before.
 fn refuse_second_opening(command: &Command, receipt: Receipt) -> Result<Receipt, CommandError> {
-    match (&command.order, receipt) {
-        (Order::Open(_), Receipt::NoEffect { .. }) => {
+    match receipt {
+        Receipt::NoEffect { .. } if is_opening(&command.order) => {
             let text = format!("session {} exists already", command.tree);
             Err(CommandError::Invalid(text))
         }
-        (_, receipt) => Ok(receipt),
+        receipt => Ok(receipt),
     }
 }
 
@@ -446,13 +467,8 @@ impl Inner {
         Ok((board, nudged))
     }
 
-    /// Creates a session: its root's birth, its first prompt and the command, in one transaction.
-    async fn create(
-        &self,
-        command: &Command,
-        opening: &Opening,
-    ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
-        let tree = &command.tree;
+    /// Returns the first entries of a session: its root's birth and its first prompt.
+    fn opening(&self, command: &Command, opening: &Opening) -> Result<Vec<Event>, CommandError> {
         let about = About {
             session: &command.agent,
             agent: &command.agent,
@@ -474,6 +490,16 @@ impl Inner {
                 Some(_) | None => events.extend(agent::first_turn(message)),
             }
         }
+        Ok(events)
+    }
+
+    /// Creates a session: its root's first entries and the command, in one transaction.
+    async fn create(
+        &self,
+        command: &Command,
+        events: Vec<Event>,
+    ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
+        let tree = &command.tree;
         let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
             agent: command.agent.clone(),
             seq: Seq::new(seq),
@@ -520,7 +546,7 @@ impl Inner {
 
     /// Fails unless the command's agent is in the command's tree.
     async fn known(&self, command: &Command) -> Result<(), CommandError> {
-        if matches!(command.order, Order::Open(_)) {
+        if is_opening(&command.order) {
             return Ok(());
         }
         let board = self.boards.find(&command.tree);

@@ -242,6 +242,7 @@ impl<'a> Follower<'a> {
             | Receipt::TurnCancelled
             | Receipt::Promoted
             | Receipt::Answered
+            | Receipt::Rewound { .. }
             | Receipt::Resumed => {}
         }
         Ok(())

@@ -78,6 +78,8 @@ pub(crate) fn sent(command: &Command) {
         Order::Promote => "promote",
         Order::Answer(_) => "answer",
         Order::Resume => "resume",
+        Order::Rewind(_) => "rewind",
+        Order::Fork(_) => "fork",
     };
     let Command {
         id, tree, agent, ..

@@ -57,6 +57,7 @@ pub(super) async fn cancel(
             | Receipt::Prompted
             | Receipt::Promoted
             | Receipt::Answered
+            | Receipt::Rewound { .. }
             | Receipt::Resumed,
             _,
         ) => stdout.line(word(&receipt))?,
@@ -85,6 +86,7 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
         | Receipt::Settled(_)
         | Receipt::TurnCancelled
         | Receipt::Answered
+        | Receipt::Rewound { .. }
         | Receipt::Resumed => ("nothing to promote", None),
     };
     let mut stdout = Stdout::default();
@@ -152,6 +154,7 @@ fn word(receipt: &Receipt) -> &'static str {
         | Receipt::Prompted
         | Receipt::Promoted
         | Receipt::Answered
+        | Receipt::Rewound { .. }
         | Receipt::Resumed => "nothing to cancel",
     }
 }
