@@ -326,7 +326,7 @@ impl Runtime {
         if let Some(receipt) = self.inner.parts.store.receipt(&command.id).await? {
             return Ok(Reached::Done(Box::new(receipt)));
         }
-        let (board, nudged) = match &command.order {
+        let opened = match &command.order {
             Order::Open(opening) => {
                 let events = self.inner.opening(command, opening)?;
                 self.inner.create(command, events).await?
@@ -340,7 +340,14 @@ impl Runtime {
             | Order::Promote
             | Order::Answer(_)
             | Order::Rewind(_)
-            | Order::Resume => self.inner.open(&command.tree).await?,
+            | Order::Resume => Some(self.inner.open(&command.tree).await?),
+        };
+        let Some((board, nudged)) = opened else {
+            // Whoever was first may have carried out this very command.
+            return match self.inner.parts.store.receipt(&command.id).await? {
+                Some(receipt) => Ok(Reached::Done(Box::new(receipt))),
+                None => Err(exists_already(&command.tree)),
+            };
         };
         let (orders, inputs) = mpsc::channel(INBOX);
         let parked = Parked::default();
@@ -404,11 +411,14 @@ fn is_opening(order: &Order) -> bool {
 fn refuse_second_opening(command: &Command, receipt: Receipt) -> Result<Receipt, CommandError> {
     match receipt {
         Receipt::NoEffect { .. } if is_opening(&command.order) => {
-            let text = format!("session {} exists already", command.tree);
-            Err(CommandError::Invalid(text))
+            Err(exists_already(&command.tree))
         }
         receipt => Ok(receipt),
     }
+}
+
+fn exists_already(tree: &TreeId) -> CommandError {
+    CommandError::Invalid(format!("session {tree} exists already"))
 }
 
 /// Gives an order to a session; `None` when the session ended before it answered.
@@ -493,12 +503,13 @@ impl Inner {
         Ok(events)
     }
 
-    /// Creates a session: its root's first entries and the command, in one transaction.
+    /// Creates a session: its root's first entries and the command, in one transaction. `None` if
+    /// it is there already.
     async fn create(
         &self,
         command: &Command,
         events: Vec<Event>,
-    ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
+    ) -> Result<Option<(Arc<Board>, Arc<Notify>)>, CommandError> {
         let tree = &command.tree;
         let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
             agent: command.agent.clone(),
@@ -511,14 +522,12 @@ impl Inner {
             applied: vec![(command.clone(), Receipt::Opened)],
         };
         let Some((lease, entries)) = self.parts.store.create(tree, append).await? else {
-            return Err(CommandError::Invalid(format!(
-                "session {tree} exists already"
-            )));
+            return Ok(None);
         };
         let (board, nudged) = self.boards.add(lease, &self.parts, Tree::default());
         // The board could not be there before its lease was, so it has not heard of them.
         board.committed(&entries);
-        Ok((board, nudged))
+        Ok(Some((board, nudged)))
     }
 
     fn root(&self, opening: &Opening) -> Spawned {
