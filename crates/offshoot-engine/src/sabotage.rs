@@ -38,6 +38,8 @@ pub(crate) enum Bug {
     DeniedAndRun,
     /// An answer is taken and does not reach the call that waits.
     AnswerNotHeard,
+    /// A rewind hides a call and keeps the child that it made.
+    RewindLeavesChildren,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

@@ -295,13 +295,16 @@ impl Agent {
         let listed: Vec<Value> = own
             .children
             .iter()
+            .filter(|id| !state.is_hidden(id))
             .rev()
             .take(MOST_LISTED)
             .filter_map(|id| state.brief(id))
             .collect();
         let mut data = json!({ "children": listed });
-        if own.children.len() > MOST_LISTED {
-            data["more"] = (own.children.len() - MOST_LISTED).into();
+        let seen = own.children.iter().filter(|id| !state.is_hidden(id));
+        let seen = seen.count();
+        if seen > MOST_LISTED {
+            data["more"] = (seen - MOST_LISTED).into();
         }
         Outcome::output(RawJson::of(&data))
     }
@@ -523,6 +526,11 @@ impl State {
         above.any(|id| id == agent)
     }
 
+    /// Tells whether a rewind has hidden the call that made an agent.
+    fn is_hidden(&self, id: &AgentId) -> bool {
+        self.tree.agent(id).is_some_and(|agent| agent.hidden)
+    }
+
     /// Returns the children whose last run is open, or settled and not told.
     fn awaitable(&self, id: &AgentId) -> Vec<AgentId> {
         let Some(own) = self.tree.agent(id) else {
@@ -532,6 +540,7 @@ impl State {
         let mut ids: Vec<AgentId> = own.open_children.iter().chain(untold).cloned().collect();
         ids.sort();
         ids.dedup();
+        ids.retain(|id| !self.is_hidden(id));
         // One that a call waits for is told by that call.
         ids.retain(|id| {
             let run = self.tree.agent(id).map(|agent| RunId {

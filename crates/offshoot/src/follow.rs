@@ -249,6 +249,7 @@ impl<'a> Follower<'a> {
             | Receipt::TurnCancelled
             | Receipt::Promoted
             | Receipt::Answered
+            | Receipt::Rewound { .. }
             | Receipt::Resumed
             | Receipt::Renamed
             | Receipt::Summarised { .. }

@@ -26,6 +26,7 @@ use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
 use super::chance::Chance;
+use super::disk::Disk;
 use super::oracle::Witness;
 
 /// The prompt that ends a history: it is answered without calls.
@@ -48,6 +49,7 @@ pub(crate) struct SimModels {
     pub(crate) process: u32,
     pub(crate) chance: Chance,
     pub(crate) witness: Arc<Witness>,
+    pub(crate) disk: Arc<Disk>,
 }
 
 impl Models for SimModels {
@@ -56,6 +58,7 @@ impl Models for SimModels {
             process: self.process,
             chance: self.chance.clone(),
             witness: self.witness.clone(),
+            disk: self.disk.clone(),
         }))
     }
 }
@@ -64,6 +67,7 @@ struct SimModel {
     process: u32,
     chance: Chance,
     witness: Arc<Witness>,
+    disk: Arc<Disk>,
 }
 
 /// What a stream does next.
@@ -79,7 +83,7 @@ impl Model for SimModel {
         request: Request,
         cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
-        self.witness.asked(&request, self.process);
+        self.witness.asked(&request, self.process, &self.disk);
         let acts = self.acts(&request);
         let shows = acts
             .iter()
@@ -88,7 +92,7 @@ impl Model for SimModel {
             .iter()
             .any(|act| matches!(act, Act::Fail(_) | Act::Hang));
         if shows && fails {
-            self.witness.will_cut(&request);
+            self.witness.will_cut(&request, &self.disk);
         }
         let (chance, witness) = (self.chance.clone(), self.witness.clone());
         let stream = futures_util::stream::iter(acts).then(move |act| {

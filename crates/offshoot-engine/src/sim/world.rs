@@ -62,6 +62,9 @@ pub(crate) struct Report {
     pub(crate) commits: u64,
     pub(crate) agents: u64,
     pub(crate) entries: u64,
+    pub(crate) rewinds: u64,
+    pub(crate) dropped: u64,
+    pub(crate) copies: u64,
 }
 
 impl AddAssign for Report {
@@ -71,6 +74,9 @@ impl AddAssign for Report {
         self.commits += other.commits;
         self.agents += other.agents;
         self.entries += other.entries;
+        self.rewinds += other.rewinds;
+        self.dropped += other.dropped;
+        self.copies += other.copies;
     }
 }
 
@@ -82,10 +88,14 @@ impl fmt::Display for Report {
             commits,
             agents,
             entries,
+            rewinds,
+            dropped,
+            copies,
         } = self;
         write!(
             f,
-            "{histories} histories: {deaths} deaths, {commits} commits, {agents} agents, {entries} entries"
+            "{histories} histories: {deaths} deaths, {commits} commits, {agents} agents, \
+             {entries} entries, {rewinds} rewinds that dropped {dropped}, {copies} copies"
         )
     }
 }
@@ -137,6 +147,7 @@ pub(super) struct World {
 pub(super) struct Process {
     pub(super) runtime: Runtime,
     pub(super) power: Arc<Power>,
+    pub(super) store: Arc<SimStore>,
     number: u32,
     writer: JoinHandle<()>,
     subscriber: JoinHandle<()>,
@@ -203,12 +214,16 @@ impl World {
         }
         self.settle_down().await?;
         let tree = oracle::judge(&self.disk, &self.witness, &self.tree)?;
+        let (rewinds, dropped) = self.rewinds();
         Ok(Report {
             histories: 1,
             deaths: self.deaths,
             commits: self.disk.commits() as u64,
             agents: tree.walk().len() as u64,
             entries: tree.pos().get(),
+            rewinds,
+            dropped,
+            copies: self.copies().len() as u64,
         })
     }
 
@@ -219,6 +234,7 @@ impl World {
         for process in &self.processes {
             process.power.spare();
         }
+        self.stop_copies().await?;
         let root = self.tree.root().clone();
         // A stop has to end what hangs. It would also dissolve what waits for a wake that was lost, so
         // half of the trees come to rest without one.
@@ -327,6 +343,7 @@ impl World {
                 process: self.started,
                 chance: chance.clone(),
                 witness: self.witness.clone(),
+                disk: self.disk.clone(),
             }),
             tools: vec![
                 SimTool::tool("read", Effect::Read, chance.clone(), self.witness.clone()),
@@ -344,7 +361,7 @@ impl World {
             clippy::disallowed_methods,
             reason = "aborted when the process is buried"
         )]
-        let writer = tokio::spawn(store.write());
+        let writer = tokio::spawn(store.clone().write());
         #[expect(
             clippy::disallowed_methods,
             reason = "aborted when the process is buried"
@@ -353,6 +370,7 @@ impl World {
         Process {
             runtime,
             power,
+            store,
             number: self.started,
             writer,
             subscriber,

@@ -18,7 +18,7 @@ use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hook, Hooks};
-use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Timestamp, TreeId};
+use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::journal::Recorded;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
@@ -27,7 +27,7 @@ use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::sidecar::Sidecars;
-use offshoot_types::store::Store;
+use offshoot_types::store::{Append, NewEntry, Store};
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
 
@@ -306,6 +306,25 @@ impl Stage {
             order: Order::open(opening("lead")),
         };
         self.runtime.command(command).await.unwrap();
+    }
+
+    /// Writes another session as if somebody else had.
+    pub(crate) async fn write_another(&self, name: &str, events: Vec<Event>) {
+        let agent = AgentId::new(name);
+        let entry = |(seq, event)| NewEntry {
+            agent: agent.clone(),
+            seq: Seq::new(seq),
+            event,
+        };
+        let append = Append {
+            at: self.env.now(),
+            entries: (1..).zip(events).map(entry).collect(),
+            applied: Vec::new(),
+        };
+        let tree = TreeId::of(agent.clone());
+        let created = self.store.create(&tree, append).await.unwrap();
+        let (lease, _) = created.expect("the tree is new");
+        self.store.release(lease).await.unwrap();
     }
 
     /// Returns a prompt of some words.
