@@ -40,6 +40,8 @@ pub(crate) enum Bug {
     AnswerNotHeard,
     /// A rewind hides a call and keeps the child that it made.
     RewindLeavesChildren,
+    /// Whoever writes a summary is not given what children came to.
+    SummaryWithoutMail,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

@@ -63,7 +63,12 @@ const SHARE: u64 = 5_000;
 fn no_death_loses_or_doubles_a_result_first_share() {
     let report = check(0..SHARE, memory);
     assert!(report.deaths > SHARE, "{report}");
-    let meets = [report.rewinds, report.dropped, report.copies];
+    let meets = [
+        report.rewinds,
+        report.dropped,
+        report.copies,
+        report.summaries,
+    ];
     assert!(meets.into_iter().all(|some| some > SHARE / 20), "{report}");
 }
 
@@ -118,7 +123,7 @@ fn every_planted_bug_of_the_engine_is_found() {
         AnswerNotHeard, CancelStopsShort, DanglingCalls, DeniedAndRun, EntryNotPublished, LostWake,
         MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst,
         ReplayAfterShown, RewindLeavesChildren, SettleBeforeChildren, SlotLeak, StaleIdle,
-        ToldButNotMarked, WakeWithoutMail,
+        SummaryWithoutMail, ToldButNotMarked, WakeWithoutMail,
     };
     let bugs = [
         ToldButNotMarked,
@@ -138,6 +143,7 @@ fn every_planted_bug_of_the_engine_is_found() {
         DeniedAndRun,
         AnswerNotHeard,
         RewindLeavesChildren,
+        SummaryWithoutMail,
     ];
     for bug in bugs {
         let seeds = found(Some(bug), None);

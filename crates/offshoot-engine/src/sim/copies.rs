@@ -34,16 +34,18 @@ impl World {
         trees
     }
 
-    /// Returns how often something was taken back in the session, and how many children with it.
-    pub(super) fn rewinds(&self) -> (u64, u64) {
-        let (mut rewinds, mut dropped) = (0, 0);
+    /// Returns how often something was taken back in the session, how many children with it, and how
+    /// often something was summed up.
+    pub(super) fn cuts(&self) -> (u64, u64, u64) {
+        let (mut rewinds, mut dropped, mut summaries) = (0, 0, 0);
         for entry in self.log(&self.tree) {
             if let Event::Rewound { drops, .. } = &entry.event {
                 rewinds += 1;
                 dropped += drops.len() as u64;
             }
+            summaries += u64::from(matches!(entry.event, Event::Compacted(_)));
         }
-        (rewinds, dropped)
+        (rewinds, dropped, summaries)
     }
 
     /// Returns the tree that a command for an agent is about.

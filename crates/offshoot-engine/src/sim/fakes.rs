@@ -45,7 +45,12 @@ impl Env for SimEnv {
     }
 }
 
+/// How many tokens the model takes where it says so. Requests are small against it: only what it
+/// reports fills it.
+pub(crate) const WINDOW: u64 = 100_000;
+
 pub(crate) struct SimModels {
+    pub(crate) window: Option<u64>,
     pub(crate) process: u32,
     pub(crate) chance: Chance,
     pub(crate) witness: Arc<Witness>,
@@ -55,6 +60,7 @@ pub(crate) struct SimModels {
 impl Models for SimModels {
     fn find(&self, _name: &str) -> Result<Arc<dyn Model>, ModelError> {
         Ok(Arc::new(SimModel {
+            window: self.window,
             process: self.process,
             chance: self.chance.clone(),
             witness: self.witness.clone(),
@@ -64,6 +70,7 @@ impl Models for SimModels {
 }
 
 struct SimModel {
+    window: Option<u64>,
     process: u32,
     chance: Chance,
     witness: Arc<Witness>,
@@ -91,7 +98,9 @@ impl Model for SimModel {
         let fails = acts
             .iter()
             .any(|act| matches!(act, Act::Fail(_) | Act::Hang));
-        if shows && fails {
+        // Nobody is shown what a helper says.
+        let helps = request.tools.is_empty();
+        if shows && fails && !helps {
             self.witness.will_cut(&request, &self.disk);
         }
         let (chance, witness) = (self.chance.clone(), self.witness.clone());
@@ -111,6 +120,10 @@ impl Model for SimModel {
             }
         });
         stream.boxed()
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.window
     }
 }
 
@@ -137,8 +150,9 @@ impl SimModel {
                     ModelErrorKind::RateLimited { retry_after },
                     ModelErrorKind::Unavailable,
                     ModelErrorKind::Invalid,
+                    ModelErrorKind::TooLong,
                 ];
-                return vec![Act::Fail(kinds[chance.below(3)])];
+                return vec![Act::Fail(kinds[chance.below(4)])];
             }
             if chance.one_in(25) {
                 let mut acts = self.say();
@@ -155,7 +169,9 @@ impl SimModel {
                 return vec![Act::Hang];
             }
         }
-        let may_call = request.choice == ToolChoice::Auto && request.from.step <= 3;
+        let may_call = request.choice == ToolChoice::Auto
+            && request.from.step <= 3
+            && !request.tools.is_empty();
         if may_call && chance.below(10) < if request.from.step == 1 { 7 } else { 3 } {
             return self.call(request);
         }
@@ -248,8 +264,12 @@ impl SimModel {
     }
 
     fn end(&self, stop: StopReason) -> Act {
+        let full = self.window.is_some() && self.chance.one_in(6);
         let usage = Usage {
-            input: 1 + self.chance.below(300) as u64,
+            input: match full {
+                true => WINDOW - 500,
+                false => 1 + self.chance.below(300) as u64,
+            },
             output: 1 + self.chance.below(50) as u64,
             ..Usage::default()
         };

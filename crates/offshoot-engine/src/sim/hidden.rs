@@ -89,13 +89,14 @@ impl<'a> Hidden<'a> {
     }
 }
 
-/// How often an agent has taken something back so far, and what of its conversation is left for a
-/// model to be sent.
+/// How often something of an agent was taken back or summed up so far, and what of its conversation
+/// is left for a model to be sent.
 pub(super) fn so_far(disk: &Disk, agent: &AgentId) -> (usize, Vec<String>) {
     let log = disk.read(|backend| backend.agent_log(agent));
-    let is_rewind = |entry: &&Entry| matches!(entry.event, Event::Rewound { .. });
-    let rewinds = log.iter().filter(is_rewind).count();
-    if rewinds == 0 {
+    let is_cut =
+        |entry: &&Entry| matches!(entry.event, Event::Rewound { .. } | Event::Compacted(_));
+    let cuts = log.iter().filter(is_cut).count();
+    if cuts == 0 {
         return (0, Vec::new());
     }
     let transcript = Transcript::fold(log.iter().map(|entry| &entry.event));
@@ -104,5 +105,5 @@ pub(super) fn so_far(disk: &Disk, agent: &AgentId) -> (usize, Vec<String>) {
         .ready()
         .map(|ready| context::messages(ready, None));
     let messages = ready.unwrap_or_default();
-    (rewinds, messages.iter().map(super::oracle::line).collect())
+    (cuts, messages.iter().map(super::oracle::line).collect())
 }

@@ -56,15 +56,17 @@ pub(crate) struct Witness {
     /// Whether a process has lost a tree without knowing: until it writes it may ask on.
     pub(crate) stolen: AtomicBool,
     cut: Mutex<BTreeSet<(AgentId, usize, usize)>>,
+    /// Every word that an agent's model, or a helper's for it, was ever sent.
+    heard: Mutex<BTreeMap<AgentId, BTreeSet<String>>>,
     acknowledged: Mutex<Vec<(Command, Receipt)>>,
     /// Trees that somebody removed, and all that was acknowledged there with them.
     pub(crate) removed: Mutex<BTreeSet<TreeId>>,
     pub(crate) published: Mutex<Vec<Arc<Entry>>>,
 }
 
-/// A request as it was sent, and how often its agent had taken something back by then.
+/// A request as it was sent, and how often something had been taken back or summed up by then.
 struct Asked {
-    rewinds: usize,
+    cuts: usize,
     lines: Vec<String>,
 }
 
@@ -81,6 +83,7 @@ impl Witness {
             requests: Mutex::default(),
             stolen: AtomicBool::new(false),
             cut: Mutex::default(),
+            heard: Mutex::default(),
             acknowledged: Mutex::default(),
             removed: Mutex::default(),
             published: Mutex::default(),
@@ -121,19 +124,20 @@ impl Witness {
     }
 
     /// Holds a request against the ones before of its agent: only ever extended, unless something
-    /// was taken back since. Then it is what is left, and what came after.
+    /// was taken back or summed up since. Then it is what is left, and what came after.
     ///
     /// A process whose lock was stolen may repeat itself until it finds out; from then on each
     /// process is held against itself.
     pub(crate) fn asked(&self, request: &Request, process: u32, disk: &Disk) {
         let lines = lines(request);
         let agent = &request.from.agent;
-        let (rewinds, left) = hidden::so_far(disk, agent);
+        let (cuts, left) = hidden::so_far(disk, agent);
+        self.hear(agent, &lines, disk);
         let mut requests = self.requests.lock().unwrap();
         let before = requests.entry(agent.clone()).or_default();
         let stolen = self.stolen.load(Ordering::Relaxed);
         for (_, old) in before.iter().filter(|(by, _)| !stolen || **by == process) {
-            if old.rewinds == rewinds && !lines.starts_with(&old.lines) {
+            if old.cuts == cuts && !lines.starts_with(&old.lines) {
                 let at = lines
                     .iter()
                     .zip(&old.lines)
@@ -143,23 +147,39 @@ impl Witness {
                 ));
             }
         }
-        if rewinds > 0 && !stolen && lines[1..] != left {
-            self.verdict
-                .fail(&format!("{agent} is not sent what its rewinds have left"));
+        if cuts > 0 && !stolen && lines[1..] != left {
+            self.verdict.fail(&format!(
+                "{agent} is not sent what rewinds and summaries have left"
+            ));
         }
-        let key = (agent.clone(), rewinds, lines.len());
+        let key = (agent.clone(), cuts, lines.len());
         if self.cut.lock().unwrap().contains(&key) && !stolen {
             self.verdict
                 .fail("a step was tried again after some of it was shown");
         }
-        before.insert(process, Asked { rewinds, lines });
+        before.insert(process, Asked { cuts, lines });
+    }
+
+    /// Notes the words of a request, for its agent and for whom it works.
+    fn hear(&self, agent: &AgentId, lines: &[String], disk: &Disk) {
+        let log = disk.read(|backend| backend.agent_log(agent));
+        let of = log.first().and_then(|entry| match &entry.event {
+            Event::Spawned(spawned) => Some(spawned.helper()?.of.clone()),
+            _ => None,
+        });
+        let text = lines.join("\n");
+        let mut heard = self.heard.lock().unwrap();
+        let own = heard
+            .entry(of.unwrap_or_else(|| agent.clone()))
+            .or_default();
+        own.extend(words(&text).map(str::to_owned));
     }
 
     /// Notes that this request will be answered in part and then fail.
     pub(crate) fn will_cut(&self, request: &Request, disk: &Disk) {
         let agent = request.from.agent.clone();
-        let (rewinds, _) = hidden::so_far(disk, &agent);
-        let key = (agent, rewinds, lines(request).len());
+        let (cuts, _) = hidden::so_far(disk, &agent);
+        let key = (agent, cuts, lines(request).len());
         self.cut.lock().unwrap().insert(key);
     }
 
@@ -399,6 +419,7 @@ fn read_once(
     hidden: &Hidden<'_>,
 ) -> Result<(), String> {
     let requests = witness.requests.lock().unwrap();
+    let heard = witness.heard.lock().unwrap();
     let own = |(agent, _): &(&AgentId, _)| tree.agent(agent).is_some();
     for (agent, by_process) in requests.iter().filter(own) {
         for asked in by_process.values() {
@@ -409,10 +430,16 @@ fn read_once(
             }
         }
         let last = by_process.values();
-        let last = last.max_by_key(|asked| (asked.rewinds, asked.lines.len()));
+        let last = last.max_by_key(|asked| (asked.cuts, asked.lines.len()));
         let text = last.map(|asked| asked.lines.join("\n"));
         let text = text.unwrap_or_default();
-        let sent: BTreeSet<&str> = words(&text).collect();
+        let mut sent: BTreeSet<&str> = words(&text).collect();
+        // What a summary stands for was read before, or by whoever wrote the summary.
+        let summed_up =
+            |entry: &Entry| entry.agent == *agent && matches!(entry.event, Event::Compacted(_));
+        if entries.iter().any(summed_up) {
+            sent.extend(heard.get(agent).into_iter().flatten().map(String::as_str));
+        }
         let until = last_asked(entries, agent);
         // What is copied was told in another tree.
         let copies = tree.agent(agent).map(|agent| agent.spawned.copies());

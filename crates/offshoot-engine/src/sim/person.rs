@@ -9,7 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use offshoot_types::command::{Answer, Command, Order, Prompt, Receipt, Rewind, Scope, Verdict};
+use offshoot_types::command::{
+    Answer, Command, Order, Prompt, Receipt, Rename, Rewind, Scope, Verdict,
+};
 use offshoot_types::id::{AgentId, CallId, CommandId, MessageId};
 use offshoot_types::store::StoreErrorKind;
 use offshoot_types::tree::{Agent, Tree};
@@ -65,7 +67,7 @@ impl World {
     /// Returns something a person might want.
     fn wish(&mut self) -> (AgentId, Order) {
         let root = self.tree.root().clone();
-        match self.chance.below(26) {
+        match self.chance.below(30) {
             0..=6 => (root, self.prompt("go")),
             7 => (self.some_agent(), self.prompt("more")),
             8 | 9 => (self.some_agent(), Order::Cancel(Scope::Run)),
@@ -75,6 +77,14 @@ impl World {
             19..=22 => self.some_rewind(),
             23 => self.some_copy(),
             24 => self.some_use_of_a_copy(),
+            25 => (self.some_agent(), Order::Compact),
+            26 => (root, Order::Compact),
+            27 => (root, Order::Summarise),
+            28 => {
+                let title = "a name".to_owned();
+                let by = offshoot_types::message::Author::Human;
+                (root, Order::Rename(Rename { title, by }))
+            }
             _ => (root, Order::Resume),
         }
     }
