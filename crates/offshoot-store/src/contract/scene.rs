@@ -294,6 +294,7 @@ fn replied(message: &str, parts: Vec<AssistantPart>, stop: StopReason) -> Event 
         parts,
         model: "echo-1".to_owned(),
         usage: usage(),
+        estimated: false,
         cost: None,
         stop,
         timing: None,
