@@ -33,7 +33,7 @@ use offshoot_types::tree::Tree;
 
 pub(crate) use self::probe::Probe;
 pub(crate) use self::script::{
-    Gate, Line, Script, call, fail, say, task, task_arguments, task_in_background,
+    Gate, Line, Script, call, cut, fail, say, task, task_arguments, task_in_background,
 };
 
 /// A clock that stands still, or goes with that of the test, and ids that count.
