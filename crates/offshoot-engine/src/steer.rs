@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::board::State;
+use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::scheduler::Finished;
 use crate::{settle, turn};
@@ -403,6 +404,12 @@ impl Agent {
     }
 
     async fn say_to(&self, target: AgentId, text: String, cancel: &CancellationToken) -> Outcome {
+        let limits = &self.board.limits;
+        if !self.board.state().may_wake(&target, limits) {
+            let text =
+                format!("cannot wake {target}: as many agents live as may; wait for some to end");
+            return Outcome::error(ErrorKind::Caps, text);
+        }
         let prompt = Prompt {
             message: MessageId::new(self.parts.env.new_id()),
             text,
@@ -520,6 +527,20 @@ impl Agent {
 }
 
 impl State {
+    /// Tells whether an agent works already, or there is room for one more that does.
+    fn may_wake(&self, id: &AgentId, limits: &Limits) -> bool {
+        let Some(agent) = self
+            .tree
+            .agent(id)
+            .filter(|agent| agent.open_run().is_none())
+        else {
+            return true;
+        };
+        let above = agent.spawned.above();
+        let full = above.is_some_and(|above| self.is_full(above, limits).is_some());
+        !full && self.live() < limits.descendants
+    }
+
     /// Tells whether an agent is above another.
     fn is_above(&self, agent: &AgentId, target: &AgentId) -> bool {
         let mut above = self.tree.path(target).into_iter().skip(1);
