@@ -40,7 +40,7 @@ enum Step {
     /// These runs have to end first.
     Stop(Vec<AgentId>),
     /// It is written down.
-    Write { event: Event, hidden: u32 },
+    Write { event: Box<Event>, hidden: u32 },
 }
 
 impl Actor {
@@ -75,7 +75,7 @@ impl Actor {
                     return self.close_rewind(Batch::default(), nothing(why)).await;
                 }
                 Step::Write { event, hidden } => {
-                    let batch = Batch::from(vec![event]);
+                    let batch = Batch::from(vec![*event]);
                     return self.close_rewind(batch, Receipt::Rewound { hidden }).await;
                 }
                 Step::Stop(open) => {
@@ -158,7 +158,10 @@ impl Agent {
             drops,
             consumes,
         };
-        Step::Write { event, hidden }
+        Step::Write {
+            event: Box::new(event),
+            hidden,
+        }
     }
 }
 

@@ -43,7 +43,7 @@ async fn rewound(stage: &Stage) -> (Vec<MessageId>, Vec<AgentId>, usize, Usage) 
         } => Some((hides, drops, consumes.len(), counts)),
         _ => None,
     });
-    let one = all.next().expect("nothing was taken back");
+    let one = all.next().unwrap();
     assert!(all.next().is_none(), "it was taken back twice");
     one
 }
