@@ -19,6 +19,9 @@ pub(super) struct Hidden<'a> {
     messages: BTreeSet<(&'a AgentId, &'a MessageId)>,
     calls: BTreeSet<(&'a AgentId, &'a CallId)>,
     children: BTreeSet<&'a AgentId>,
+    /// What was said in them.
+    texts: BTreeMap<&'a AgentId, Vec<String>>,
+    rewinds: BTreeMap<&'a AgentId, usize>,
 }
 
 impl<'a> Hidden<'a> {
@@ -26,12 +29,14 @@ impl<'a> Hidden<'a> {
     pub(super) fn read(entries: &'a [Entry]) -> Result<Self, String> {
         let mut hidden = Self::default();
         let mut calls: BTreeMap<(&AgentId, &MessageId), Vec<&CallId>> = BTreeMap::new();
+        let mut texts: BTreeMap<(&AgentId, &MessageId), String> = BTreeMap::new();
         let mut made: BTreeMap<(&AgentId, &CallId), &AgentId> = BTreeMap::new();
         for entry in entries {
             let agent = &entry.agent;
             if let Event::Replied(message) = &entry.event {
                 let own = message.calls().map(|call| &call.id).collect();
                 calls.insert((agent, &message.id), own);
+                texts.extend(message.text().map(|text| ((agent, &message.id), text)));
             }
             if let Event::Spawned(spawned) = &entry.event
                 && let Origin::Task(parent) = &spawned.origin
@@ -47,7 +52,10 @@ impl<'a> Hidden<'a> {
             let Event::Rewound { hides, drops, .. } = &entry.event else {
                 continue;
             };
+            *hidden.rewinds.entry(agent).or_default() += 1;
             for message in hides {
+                let text = texts.remove(&(agent, message));
+                hidden.texts.entry(agent).or_default().extend(text);
                 if !hidden.messages.insert((agent, message)) {
                     return Err(format!("{message} of {agent} was taken back twice"));
                 }
@@ -62,6 +70,16 @@ impl<'a> Hidden<'a> {
             }
         }
         Ok(hidden)
+    }
+
+    /// Returns what an agent has said and taken back, if a request that was sent after so many
+    /// rewinds may have none of it.
+    pub(super) fn texts(&self, agent: &AgentId, rewinds: usize) -> &[String] {
+        let all = self.rewinds.get(agent).copied().unwrap_or_default();
+        match self.texts.get(agent) {
+            Some(texts) if rewinds == all => texts,
+            Some(_) | None => &[],
+        }
     }
 
     /// Tells whether what an entry tells of children is still part of the conversation.

@@ -410,9 +410,16 @@ fn read_once(
         }
         let last = by_process.values();
         let last = last.max_by_key(|asked| (asked.rewinds, asked.lines.len()));
-        let text = last.map(|asked| asked.lines.join("\n"));
-        let text = text.unwrap_or_default();
+        let text = last.map_or_else(String::new, |asked| asked.lines.join("\n"));
         let sent: BTreeSet<&str> = words(&text).collect();
+        let rewinds = last.map_or(0, |asked| asked.rewinds);
+        let hidden_texts = hidden.texts(agent, rewinds).iter();
+        if let Some(word) = hidden_texts
+            .flat_map(|text| words(text))
+            .find(|word| sent.contains(word))
+        {
+            return Err(format!("{agent} was sent {word}, which it had taken back"));
+        }
         let until = last_asked(entries, agent);
         // What is copied was told in another tree.
         let copies = tree.agent(agent).map(|agent| agent.spawned.copies());
