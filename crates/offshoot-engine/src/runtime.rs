@@ -421,12 +421,11 @@ fn is_opening(order: &Order) -> bool {
 
 /// Makes an error of an answer that says that the session was there before.
 fn refuse_second_opening(command: &Command, receipt: Receipt) -> Result<Receipt, CommandError> {
-    match receipt {
-        Receipt::NoEffect { .. } if is_opening(&command.order) => {
-            Err(exists_already(&command.tree))
-        }
-        receipt => Ok(receipt),
+    let was_there = matches!(receipt, Receipt::NoEffect { .. });
+    if was_there && is_opening(&command.order) {
+        return Err(exists_already(&command.tree));
     }
+    Ok(receipt)
 }
 
 fn exists_already(tree: &TreeId) -> CommandError {

@@ -37,10 +37,10 @@ pub(super) struct Pending {
 enum Step {
     /// It has no effect.
     Refuse(&'static str),
-    /// These runs have to end first.
-    Stop(Vec<AgentId>),
+    /// These have to end first, stopped by whoever it is.
+    Stop(Vec<(AgentId, CancelledBy)>),
     /// It is written down.
-    Write { event: Event, hidden: u32 },
+    Write { event: Box<Event>, hidden: u32 },
 }
 
 impl Actor {
@@ -75,12 +75,12 @@ impl Actor {
                     return self.close_rewind(Batch::default(), nothing(why)).await;
                 }
                 Step::Write { event, hidden } => {
-                    let batch = Batch::from(vec![event]);
+                    let batch = Batch::from(vec![*event]);
                     return self.close_rewind(batch, Receipt::Rewound { hidden }).await;
                 }
                 Step::Stop(open) => {
-                    for id in open {
-                        board.cancel(&id, CancelledBy::User);
+                    for (id, by) in open {
+                        board.cancel(&id, by);
                     }
                 }
             }
@@ -158,7 +158,10 @@ impl Agent {
             drops,
             consumes,
         };
-        Step::Write { event, hidden }
+        Step::Write {
+            event: Box::new(event),
+            hidden,
+        }
     }
 }
 
@@ -214,13 +217,22 @@ impl State {
         children.filter(made).cloned().collect()
     }
 
-    /// Returns those of some agents, and of all below them, whose runs are open.
-    fn open_below(&self, tops: &[AgentId]) -> Vec<AgentId> {
-        let open = |id: &&AgentId| {
+    /// Returns those of some agents, and of all below them, whose runs are open, and who stops them:
+    /// what is below one that is stopped goes with it.
+    fn open_below(&self, tops: &[AgentId]) -> Vec<(AgentId, CancelledBy)> {
+        let is_open = |id: &AgentId| {
             let agent = self.tree.agent(id);
             agent.is_some_and(|agent| agent.open_run().is_some())
         };
-        let below = tops.iter().flat_map(|top| self.tree.below(top));
-        below.filter(open).cloned().collect()
+        let mut open = Vec::new();
+        for top in tops {
+            if is_open(top) {
+                open.push((top.clone(), CancelledBy::User));
+                continue;
+            }
+            let below = self.tree.below(top).into_iter().filter(|id| is_open(id));
+            open.extend(below.map(|id| (id.clone(), CancelledBy::Ancestor)));
+        }
+        open
     }
 }

@@ -19,6 +19,10 @@ pub(super) struct Hidden<'a> {
     messages: BTreeSet<(&'a AgentId, &'a MessageId)>,
     calls: BTreeSet<(&'a AgentId, &'a CallId)>,
     children: BTreeSet<&'a AgentId>,
+    /// What was said in them.
+    texts: BTreeMap<&'a AgentId, Vec<String>>,
+    /// How often something was taken back or summed up.
+    cuts: BTreeMap<&'a AgentId, usize>,
 }
 
 impl<'a> Hidden<'a> {
@@ -26,12 +30,14 @@ impl<'a> Hidden<'a> {
     pub(super) fn read(entries: &'a [Entry]) -> Result<Self, String> {
         let mut hidden = Self::default();
         let mut calls: BTreeMap<(&AgentId, &MessageId), Vec<&CallId>> = BTreeMap::new();
+        let mut texts: BTreeMap<(&AgentId, &MessageId), String> = BTreeMap::new();
         let mut made: BTreeMap<(&AgentId, &CallId), &AgentId> = BTreeMap::new();
         for entry in entries {
             let agent = &entry.agent;
             if let Event::Replied(message) = &entry.event {
                 let own = message.calls().map(|call| &call.id).collect();
                 calls.insert((agent, &message.id), own);
+                texts.extend(message.text().map(|text| ((agent, &message.id), text)));
             }
             if let Event::Spawned(spawned) = &entry.event
                 && let Origin::Task(parent) = &spawned.origin
@@ -44,10 +50,15 @@ impl<'a> Hidden<'a> {
                     "{agent} was told of {run}, which it had taken back"
                 ));
             }
+            if is_cut(&entry.event) {
+                *hidden.cuts.entry(agent).or_default() += 1;
+            }
             let Event::Rewound { hides, drops, .. } = &entry.event else {
                 continue;
             };
             for message in hides {
+                let text = texts.remove(&(agent, message));
+                hidden.texts.entry(agent).or_default().extend(text);
                 if !hidden.messages.insert((agent, message)) {
                     return Err(format!("{message} of {agent} was taken back twice"));
                 }
@@ -62,6 +73,16 @@ impl<'a> Hidden<'a> {
             }
         }
         Ok(hidden)
+    }
+
+    /// Returns what an agent has said and taken back, if a request that was sent after so many
+    /// cuts may have none of it.
+    pub(super) fn texts(&self, agent: &AgentId, cuts: usize) -> &[String] {
+        let all = self.cuts.get(agent).copied().unwrap_or_default();
+        match self.texts.get(agent) {
+            Some(texts) if cuts == all => texts,
+            Some(_) | None => &[],
+        }
     }
 
     /// Tells whether what an entry tells of children is still part of the conversation.
@@ -89,13 +110,16 @@ impl<'a> Hidden<'a> {
     }
 }
 
+/// Tells whether a model is sent something else from here on than more of the same.
+fn is_cut(event: &Event) -> bool {
+    matches!(event, Event::Rewound { .. } | Event::Compacted(_))
+}
+
 /// How often something of an agent was taken back or summed up so far, and what of its conversation
 /// is left for a model to be sent.
 pub(super) fn so_far(disk: &Disk, agent: &AgentId) -> (usize, Vec<String>) {
     let log = disk.read(|backend| backend.agent_log(agent));
-    let is_cut =
-        |entry: &&Entry| matches!(entry.event, Event::Rewound { .. } | Event::Compacted(_));
-    let cuts = log.iter().filter(is_cut).count();
+    let cuts = log.iter().filter(|entry| is_cut(&entry.event)).count();
     if cuts == 0 {
         return (0, Vec::new());
     }

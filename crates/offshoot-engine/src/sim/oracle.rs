@@ -431,9 +431,21 @@ fn read_once(
         }
         let last = by_process.values();
         let last = last.max_by_key(|asked| (asked.cuts, asked.lines.len()));
-        let text = last.map(|asked| asked.lines.join("\n"));
-        let text = text.unwrap_or_default();
+        let text = last.map_or_else(String::new, |asked| {
+            asked.lines.join(
+                "
+",
+            )
+        });
         let mut sent: BTreeSet<&str> = words(&text).collect();
+        let cuts = last.map_or(0, |asked| asked.cuts);
+        let hidden_texts = hidden.texts(agent, cuts).iter();
+        if let Some(word) = hidden_texts
+            .flat_map(|text| words(text))
+            .find(|word| sent.contains(word))
+        {
+            return Err(format!("{agent} was sent {word}, which it had taken back"));
+        }
         // What a summary stands for was read before, or by whoever wrote the summary.
         let summed_up =
             |entry: &Entry| entry.agent == *agent && matches!(entry.event, Event::Compacted(_));

@@ -5,7 +5,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::message::Usage;
 use offshoot_types::model::ModelErrorKind;
-use offshoot_types::settlement::{CancelledBy, Status};
+use offshoot_types::settlement::{CancelledBy, PartialReason, Status};
 use offshoot_types::transcript::Transcript;
 
 use crate::stage::{Gate, Script, Stage, call, fail, say, task, task_in_background, user_texts};
@@ -43,7 +43,7 @@ async fn rewound(stage: &Stage) -> (Vec<MessageId>, Vec<AgentId>, usize, Usage) 
         } => Some((hides, drops, consumes.len(), counts)),
         _ => None,
     });
-    let one = all.next().expect("nothing was taken back");
+    let one = all.next().unwrap();
     assert!(all.next().is_none(), "it was taken back twice");
     one
 }
@@ -157,6 +157,10 @@ async fn r8_children_of_hidden_calls_end_first_and_nobody_is_told_of_them() {
         Status::Cancelled(CancelledBy::User)
     );
     stage.quiet().await;
+    // What it had said is nobody's answer any more.
+    let settled = stage.settlement(&stage.root()).await;
+    assert_eq!(settled.status, Status::Partial(PartialReason::NoAnswer));
+    assert_eq!(settled.output, None);
     stage.ask("and now?").await;
     assert!(stage.completions().await.is_empty());
     let sent = stage.script.sent("lead").pop().unwrap();

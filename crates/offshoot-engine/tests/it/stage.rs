@@ -323,7 +323,7 @@ impl Stage {
         };
         let tree = TreeId::of(agent.clone());
         let created = self.store.create(&tree, append).await.unwrap();
-        let (lease, _) = created.expect("the tree is new");
+        let (lease, _) = created.unwrap();
         self.store.release(lease).await.unwrap();
     }
 
