@@ -131,7 +131,7 @@ pub(crate) async fn open(
         },
     };
     assemble::check(&model, &host)?;
-    let mut models = Models::load(&model)?;
+    let mut models = Models::load(&model)?.with_small(settings, &host)?;
     let workspace = match known.as_ref().and_then(Session::workspace) {
         Some(kept) => kept.to_owned(),
         None => config::workspace(ask.cwd)?,

@@ -149,14 +149,14 @@ async fn message(
     let mut signals = Signals::listen()?;
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+    let face = Face::of(json, settings);
+    let host = Host::of(settings).asking(consent, face.can_ask());
     let mut models = match session.model() {
-        Some(model) => Models::load(model)?,
+        Some(model) => Models::load(model)?.with_small(settings, &host)?,
         None => Models::default(),
     };
     let agents = definitions::load(settings, session.workspace(), &mut models);
     definitions::warn(&agents);
-    let face = Face::of(json, settings);
-    let host = Host::of(settings).asking(consent, face.can_ask());
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
     let errand = Errand {
