@@ -187,7 +187,9 @@ impl Agent {
             return MOST_AT_ONCE;
         };
         let longest = manifest.and_then(|manifest| manifest.max_output_tokens);
+        // Of a small window half is still for the conversation: a summary of nothing helps nobody.
         let kept = longest.map_or(USUAL_SUMMARY, u64::from) + OVERHEAD;
+        let kept = kept.min(window / 2);
         let bytes = window.saturating_sub(kept).saturating_mul(BYTES_PER_TOKEN);
         usize::try_from(bytes).map_or(MOST_AT_ONCE, |bytes| bytes.min(MOST_AT_ONCE))
     }
