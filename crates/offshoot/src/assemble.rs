@@ -157,6 +157,11 @@ impl Models {
         Ok(self)
     }
 
+    /// Returns the model that names sessions and sums them up; `None` if nobody chose one.
+    pub(crate) fn small(&self) -> Option<&str> {
+        self.small.as_deref()
+    }
+
     /// Loads one more model, for an agent that does not use its parent's.
     pub(crate) fn add(&mut self, name: &str) -> Result<(), Stop> {
         let known = self.models.iter().any(|(known, _)| known == name);

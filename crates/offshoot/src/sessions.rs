@@ -4,6 +4,7 @@
 //! whoever runs the session; if nobody does, it is run here.
 
 mod attach;
+mod chores;
 mod export;
 mod files;
 mod list;
@@ -17,6 +18,7 @@ use std::ffi::OsString;
 use offshoot_types::command::Scope;
 use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::store::{Store, StoreError};
+use offshoot_types::tree::Tree;
 
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Consent, Sessions, SessionsCommand};
@@ -83,6 +85,18 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             };
             return wait::wait(settings, &ids, until, timeout, json).await;
         }
+        SessionsCommand::Rename { id, title } => return chores::rename(settings, &id, title).await,
+        SessionsCommand::Summary { id, fresh, json } => {
+            let fresh = if fresh {
+                chores::Fresh::Always
+            } else {
+                chores::Fresh::IfStale
+            };
+            return chores::summary(settings, &id, fresh, json).await;
+        }
+        SessionsCommand::Compact { id, json } => {
+            return chores::compact(settings, &id, json).await;
+        }
         SessionsCommand::Promote { id, json } => order::promote(settings, &id, json).await?,
     }
     Ok(Code::Completed)
@@ -91,7 +105,14 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
 async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Result<(), Stop> {
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    let shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
+    let mut shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
+    // What is done for an agent belongs to it. A program is told that in few events, a person in as
+    // many lines as there are entries.
+    if json || length == Length::Full {
+        let helpers = session.tree.helpers().iter();
+        let theirs = helpers.filter(|id| is_for(&session.tree, id, &shown));
+        shown.extend(theirs.collect::<Vec<_>>());
+    }
     let mut stdout = Stdout::default();
     let mut fold = Fold::new(session.id.clone());
     let mut day = String::new();
@@ -171,6 +192,12 @@ async fn message(
         // Only a conversation goes on with another agent.
         Outcome::Switched(_) => Ok(Code::Completed),
     }
+}
+
+/// Tells whether a helper works for one of these agents.
+fn is_for(tree: &Tree, helper: &AgentId, agents: &HashSet<&AgentId>) -> bool {
+    let helper = tree.agent(helper).and_then(|agent| agent.spawned.helper());
+    helper.is_some_and(|helper| agents.contains(&helper.of))
 }
 
 /// Tells whether a living process runs a session.

@@ -106,7 +106,7 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
 }
 
 /// Sends an order, and leaves when what it started is done.
-async fn send(
+pub(super) async fn send(
     settings: &Settings,
     store: Arc<dyn Store>,
     found: Found,
