@@ -199,10 +199,10 @@ impl Session {
         Some(&root.spawned.model)
     }
 
-    /// Returns the agent that its root is.
+    /// Returns the agent that its root is now.
     pub(crate) fn definition(&self) -> Option<&str> {
         let root = self.tree.agent(self.tree.root()?)?;
-        Some(&root.spawned.definition)
+        Some(root.definition())
     }
 
     /// Returns the beginning of what its root was asked first; empty if nobody has asked yet.

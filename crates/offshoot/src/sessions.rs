@@ -23,7 +23,7 @@ use offshoot_types::tree::Tree;
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Consent, Sessions, SessionsCommand};
 use crate::config::Settings;
-use crate::drive::{self, Elsewhere, Errand, Outcome};
+use crate::drive::{self, Elsewhere, Errand, Talk};
 use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::json_events::Fold;
@@ -185,13 +185,9 @@ async fn message(
         agent,
         prompt: Some(text),
         elsewhere: Elsewhere::Leave,
-        chat: false,
+        talk: Talk::Once,
     };
-    match drive::drive(runtime, errand, view, &mut signals).await? {
-        Outcome::Over(code) => Ok(code),
-        // Only a conversation goes on with another agent.
-        Outcome::Switched(_) => Ok(Code::Completed),
-    }
+    drive::drive(runtime, errand, view, &mut signals).await
 }
 
 /// Tells whether a helper works for one of these agents.

@@ -91,6 +91,34 @@ fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
 }
 
 #[test]
+fn a_conversation_that_could_not_be_shortened_goes_on_with_a_warning() {
+    let stage = small();
+    ask(&stage, "much poison");
+    let events = ask(&stage, "and now").events();
+    let warned = of_type(&events, "session.warning");
+    assert_eq!(warned.len(), 1, "{events:#?}");
+    assert_eq!(warned[0]["ephemeral"], true);
+    assert_eq!(warned[0]["data"]["warningType"], "context");
+    let message = warned[0]["data"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("its context is nearly full and was not shortened"),
+        "{message}"
+    );
+    let said = of_type(&events, "assistant.message");
+    assert_eq!(said[0]["data"]["content"], "you said and now");
+    assert_eq!(of_type(&stage.show("first"), "session.warning").len(), 0);
+    // A person is told in words.
+    ask(&stage, "much more");
+    let done = stage
+        .offshoot(["run", "--session", "first", "again"])
+        .succeeded();
+    assert!(
+        done.stderr.contains("lead: its context is nearly full"),
+        "{done:#?}"
+    );
+}
+
+#[test]
 fn who_turns_it_off_is_left_alone() {
     let stage = small();
     stage.write(USER, "[compaction]\nauto = false\nreserve_tokens = 500\n");
