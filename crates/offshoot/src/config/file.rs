@@ -328,10 +328,10 @@ impl Reading<'_> {
 
     /// Reads `true` or `false`, as 1 or 0.
     fn switch(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Sourced<u64>, Stop> {
-        match value.get_ref() {
-            DeValue::Boolean(on) => Ok(self.sourced(u64::from(*on), value)),
-            _ => Err(self.mistyped(name, "true or false", value)),
-        }
+        let DeValue::Boolean(on) = value.get_ref() else {
+            return Err(self.mistyped(name, "true or false", value));
+        };
+        Ok(self.sourced(u64::from(*on), value))
     }
 
     /// Reads a whole number.
