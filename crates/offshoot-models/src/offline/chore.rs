@@ -109,7 +109,7 @@ fn summary(text: &str) -> String {
     asked.extend(notes.asked().filter_map(first_line).map(item));
     let mut done = counted_calls(&notes);
     if let Some(said) = notes.said().last() {
-        done.extend(lines(said).take(MOST_SAID).map(own_line));
+        done.extend(lines(said).take(MOST_SAID).map(quoted));
     }
     let mut open: Vec<String> = notes.failures().map(item).collect();
     open.extend(
@@ -147,7 +147,8 @@ fn compaction(text: &str) -> String {
             markdown::capped(asked.trim(), MOST_OF_ASKED)
         ));
     }
-    decisions.extend(notes.said().filter_map(first_line).map(item));
+    let said = notes.said().filter_map(first_line);
+    decisions.extend(said.map(|line| format!("- {}", markdown::line(line, MOST_OF_LINE))));
     decisions.extend(
         notes
             .failures()
@@ -255,6 +256,11 @@ fn first_line(text: &str) -> Option<&str> {
 /// Makes a line of a list of what was said.
 fn item(line: impl AsRef<str>) -> String {
     format!("- {}", own_line(line))
+}
+
+/// Makes a line of what somebody said, whose headings are not ours.
+fn quoted(line: &str) -> String {
+    format!("> {}", markdown::line(line, MOST_OF_LINE))
 }
 
 fn own_line(line: impl AsRef<str>) -> String {

@@ -81,6 +81,7 @@ error: nobody allowed it
 All is well.
 
 ## said
+# Not yet
 I could not write the file.
 
 ## asked
@@ -118,7 +119,8 @@ fn a_summary_says_what_was_asked_done_and_is_open() {
 ## What was done
 - calls: edit 1, read 1, task 2, todo 1
 - agents: explore 2
-I could not write the file.
+> Not yet
+> I could not write the file.
 
 ## What is open
 - edit: error: nobody allowed it
@@ -141,7 +143,7 @@ Do not touch the tests.
 - And now?
 
 Decisions:
-- I could not write the file.
+- Not yet
 - edit: error: nobody allowed it, which failed
 
 Files:
