@@ -6,16 +6,19 @@
 //! the session fills (R11). It ends when there is nothing left to do; the session
 //! starts another when there is.
 
+mod chores;
+mod rewind;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use offshoot_types::command::{Order, Prompt, Receipt, Rename, Scope};
+use offshoot_types::command::{Order, Prompt, Receipt, Scope};
 use offshoot_types::event::{Entry, Event, Purpose};
 use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, TurnNo};
-use offshoot_types::message::{UserMessage, title};
+use offshoot_types::message::UserMessage;
 use offshoot_types::permission::Permissions;
 use offshoot_types::settlement::{CancelledBy, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
@@ -24,7 +27,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{Board, Kin};
-use crate::compact::{Shortened, Wanted};
 use crate::inherit::Inherited;
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
@@ -74,6 +76,7 @@ pub(crate) async fn act(
     agent: Arc<Agent>,
     transcript: Transcript,
     inputs: mpsc::Receiver<Ordered>,
+    working: bool,
 ) -> Ended {
     let mut actor = Actor {
         agent,
@@ -86,6 +89,8 @@ pub(crate) async fn act(
         turn: None,
         chores: VecDeque::new(),
         chore: None,
+        rewinds: VecDeque::new(),
+        working,
     };
     let result = actor.run().await;
     actor.inputs.close();
@@ -122,6 +127,11 @@ struct Actor {
     chores: VecDeque<Ordered>,
     /// Stops the one that is being carried out.
     chore: Option<CancellationToken>,
+    /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
+    rewinds: VecDeque<rewind::Pending>,
+    /// Whether it may begin a turn that is not the answer to an order. If that changes, whoever
+    /// started it starts it again.
+    working: bool,
 }
 
 impl Actor {
@@ -137,6 +147,10 @@ impl Actor {
             if !self.appends.is_empty() {
                 continue;
             }
+            if !self.rewinds.is_empty() {
+                self.rewind().await?;
+                continue;
+            }
             self.answer_cancels().await?;
             if let Some(order) = self.chores.pop_front() {
                 self.carry_out(order).await?;
@@ -149,6 +163,7 @@ impl Actor {
                 .next(&self.agent.id, &self.agent.board.limits);
             match next {
                 Next::Run => self.turn().await?,
+                Next::Start { .. } if !self.working => return Ok(()),
                 Next::Start { prompt } => self.start(prompt).await?,
                 Next::Tell(mail) => {
                     let mut batch = Batch::default();
@@ -214,8 +229,9 @@ impl Actor {
                 }
                 self.record(order, batch, Receipt::Resumed);
             }
+            Order::Rewind(rewind) => self.order_rewind(order, rewind),
             // The session keeps these to itself.
-            Order::Open(_) | Order::Promote | Order::Answer(_) => {
+            Order::Open(_) | Order::Fork(_) | Order::Promote | Order::Answer(_) => {
                 self.record(
                     order,
                     Batch::default(),
@@ -262,6 +278,7 @@ impl Actor {
     /// Tells whether a turn may begin with what is sent to the log next.
     fn may_begin(&self) -> bool {
         let idle = self.turn.is_none() && self.chore.is_none() && self.appends.is_empty();
+        let idle = idle && self.rewinds.is_empty();
         idle && self.agent.board.state().may_begin(&self.agent.id)
     }
 
@@ -319,60 +336,6 @@ impl Actor {
                 settlement: settlement.as_ref().clone(),
             });
         }
-    }
-
-    /// Gives the session a name; what a person has said stays.
-    fn rename(&mut self, order: Ordered, rename: Rename) {
-        let named = {
-            let state = self.agent.board.state();
-            let agent = state.tree.agent(&self.agent.id);
-            agent.and_then(|agent| agent.title.clone())
-        };
-        let by_a_person = named.is_some_and(|(_, by)| by.is_human());
-        if by_a_person && !rename.by.is_human() {
-            let why = nothing("a person has named it");
-            return self.record(order, Batch::default(), why);
-        }
-        let event = Event::Titled {
-            title: title(&rename.title),
-            by: rename.by,
-        };
-        self.record(order, Batch::from(vec![event]), Receipt::Renamed);
-    }
-
-    /// Carries out an order that needs the conversation at rest, and the mailbox beside it.
-    async fn carry_out(&mut self, order: Ordered) -> Result<(), StoreError> {
-        self.agent = self.agent.as_it_is_now();
-        let cancel = CancellationToken::new();
-        self.chore = Some(cancel.clone());
-        let mut transcript = std::mem::take(&mut self.transcript);
-        let agent = self.agent.clone();
-        let arrived = Arrived::default();
-        let done = {
-            let mut chore = Box::pin(chore(
-                &agent,
-                &order.command.order,
-                &mut transcript,
-                &cancel,
-            ));
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(order) = self.inputs.recv() => self.take(order),
-                    Some(entries) = self.appends.next() => arrived.add(entries?),
-                    done = &mut chore => break done?,
-                }
-            }
-        };
-        self.chore = None;
-        if self.agent.open_run().is_none() {
-            self.agent.set_activity(Activity::Resting);
-        }
-        self.transcript = transcript;
-        turn::follow(&mut self.transcript, arrived.take())?;
-        let (batch, receipt) = done;
-        self.record(order, batch, receipt);
-        Ok(())
     }
 
     /// Drives the open turn, and the mailbox beside it.
@@ -477,42 +440,6 @@ impl Actor {
             () = token.cancelled(), if !stopped => {}
             () = wake.notified() => {}
         }
-    }
-}
-
-/// Does what an order wants of a conversation at rest; returns what is left to write, and the answer.
-async fn chore(
-    agent: &Agent,
-    order: &Order,
-    transcript: &mut Transcript,
-    cancel: &CancellationToken,
-) -> Result<(Batch, Receipt), StoreError> {
-    let failed = |why: &str| Ok((Batch::default(), nothing(why)));
-    if matches!(order, Order::Summarise) {
-        let helped = agent.sum_up(transcript, cancel).await?;
-        return match helped.text() {
-            Err(why) => failed(&why),
-            Ok(text) => {
-                let summary = text.to_owned();
-                let event = Event::Summarised {
-                    summary: summary.clone(),
-                };
-                Ok((Batch::from(vec![event]), Receipt::Summarised { summary }))
-            }
-        };
-    }
-    let prefix = match agent.prefix() {
-        Ok(prefix) => prefix,
-        Err(error) => return failed(&error.message),
-    };
-    let shortened = agent.shorten(&prefix, transcript, Wanted::OnRequest, cancel);
-    match shortened.await? {
-        Shortened::Done(summary_tokens) => {
-            Ok((Batch::default(), Receipt::Compacted { summary_tokens }))
-        }
-        Shortened::Nothing => failed("there is nothing to shorten"),
-        Shortened::Left(why) | Shortened::Hopeless(why) => failed(&why),
-        Shortened::Cancelled => failed("it was stopped"),
     }
 }
 

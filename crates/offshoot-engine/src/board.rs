@@ -6,11 +6,13 @@
 //! of entries. It is locked for moments and never across an await, and it starts
 //! nothing: the session does.
 
+mod live;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offshoot_types::event::{Entry, Event, Origin};
-use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, TreeId};
+use offshoot_types::id::{AgentId, CallId, RunId, TreeId};
 use offshoot_types::manifest::Context;
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
@@ -20,6 +22,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::live::{Partial, Spoken};
 use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::helper;
@@ -32,13 +35,10 @@ use crate::sabotage::{Bug, planted};
 use crate::scratch::Scratch;
 use crate::settle;
 use crate::slots::Slots;
-use crate::update::{Activity, Delta, DeltaKind, Output, SessionState, Update};
+use crate::update::{Activity, SessionState, Update};
 
 /// How many updates a subscriber may lag behind before it has to read the log again.
 const LIVE_BACKLOG: usize = if cfg!(test) { 16 } else { 1024 };
-
-/// How much of what a call says is kept for who joins later.
-const OUTPUT_KEPT: usize = 32 * 1024;
 
 /// The board of one tree.
 pub(crate) struct Board {
@@ -89,35 +89,6 @@ pub(crate) struct State {
     errands: Vec<Ordered>,
     /// The children that open calls wait for, by parent and call.
     children_of_calls: BTreeMap<(AgentId, CallId), AgentId>,
-}
-
-/// A message that is being streamed.
-#[derive(Clone, Debug)]
-struct Partial {
-    message: MessageId,
-    text: String,
-    reasoning: String,
-}
-
-/// What a call has said while it runs: the end of it, and how much came before.
-#[derive(Clone, Debug, Default)]
-struct Spoken {
-    before: usize,
-    text: String,
-}
-
-impl Spoken {
-    /// Takes a piece and returns where it begins.
-    fn take(&mut self, piece: &str) -> usize {
-        let offset = self.before + self.text.len();
-        self.text.push_str(piece);
-        if self.text.len() > 2 * OUTPUT_KEPT {
-            let cut = self.text.ceil_char_boundary(self.text.len() - OUTPUT_KEPT);
-            self.text.drain(..cut);
-            self.before += cut;
-        }
-        offset
-    }
 }
 
 impl Board {
@@ -229,103 +200,9 @@ impl Board {
         drop(self.live.send(update));
     }
 
-    /// Joins the live updates; what they lack up to now is in the snapshot.
-    pub(crate) fn join(&self) -> (Snapshot, broadcast::Receiver<Update>) {
-        let state = self.state();
-        let receiver = self.live.subscribe();
-        let busy = state
-            .nodes
-            .iter()
-            .filter(|(_, node)| node.activity != Activity::Resting);
-        let activities = busy
-            .map(|(id, node)| (id.clone(), node.activity.clone()))
-            .collect();
-        let mut open = Vec::new();
-        for (agent, partial) in &state.partials {
-            for (kind, text) in [
-                (DeltaKind::Reasoning, &partial.reasoning),
-                (DeltaKind::Text, &partial.text),
-            ] {
-                if !text.is_empty() {
-                    open.push(Delta {
-                        agent: agent.clone(),
-                        message: partial.message.clone(),
-                        kind,
-                        offset: 0,
-                        text: text.clone(),
-                    });
-                }
-            }
-        }
-        let outputs = state.outputs.iter().map(|((agent, call), spoken)| Output {
-            agent: agent.clone(),
-            call: call.clone(),
-            offset: spoken.before,
-            text: spoken.text.clone(),
-        });
-        (
-            Snapshot {
-                pos: state.tree.pos(),
-                outputs: outputs.collect(),
-                open,
-                activities,
-                idle: state.is_idle(),
-            },
-            receiver,
-        )
-    }
-
     /// Returns how many subscribers there are.
     pub(crate) fn listeners(&self) -> usize {
         self.live.receiver_count()
-    }
-
-    /// Publishes a piece of a message and keeps it for who joins later.
-    pub(crate) fn delta(
-        &self,
-        agent: &AgentId,
-        message: &MessageId,
-        kind: DeltaKind,
-        text: String,
-    ) {
-        let mut state = self.state();
-        let partial = state
-            .partials
-            .entry(agent.clone())
-            .or_insert_with(|| Partial {
-                message: message.clone(),
-                text: String::new(),
-                reasoning: String::new(),
-            });
-        let so_far = match kind {
-            DeltaKind::Text => &mut partial.text,
-            DeltaKind::Reasoning => &mut partial.reasoning,
-        };
-        let offset = so_far.len();
-        so_far.push_str(&text);
-        self.publish(Update::Delta(Delta {
-            agent: agent.clone(),
-            message: message.clone(),
-            kind,
-            offset,
-            text,
-        }));
-    }
-
-    /// Publishes what a call says while it runs, and keeps the end of it for who joins later.
-    pub(crate) fn output(&self, agent: &AgentId, call: &CallId, text: &str) {
-        let mut state = self.state();
-        if let Some(node) = state.nodes.get_mut(agent) {
-            node.progress = Instant::now();
-        }
-        let key = (agent.clone(), call.clone());
-        let offset = state.outputs.entry(key).or_default().take(text);
-        self.publish(Update::Output(Output {
-            agent: agent.clone(),
-            call: call.clone(),
-            offset,
-            text: text.to_owned(),
-        }));
     }
 
     /// Notes what an agent does now.
@@ -416,17 +293,6 @@ pub(crate) struct Kin {
     pub(crate) is_root: bool,
     /// What it sees of whoever is next.
     pub(crate) context: Context,
-}
-
-/// What a new subscriber lacks.
-pub(crate) struct Snapshot {
-    pub(crate) pos: Pos,
-    pub(crate) open: Vec<Delta>,
-    /// What running calls have said lately.
-    pub(crate) outputs: Vec<Output>,
-    /// What agents do that do anything.
-    pub(crate) activities: Vec<(AgentId, Activity)>,
-    pub(crate) idle: bool,
 }
 
 impl State {
@@ -535,14 +401,18 @@ impl State {
 
     /// Reserves places for up to `wanted` children and returns how many there are.
     pub(crate) fn plan_children(&mut self, wanted: usize, limits: &Limits) -> usize {
+        let granted = wanted.min(limits.descendants.saturating_sub(self.live()));
+        self.planned += granted;
+        granted
+    }
+
+    /// Returns how many descendants of the root live, or are about to.
+    pub(crate) fn live(&self) -> usize {
         let root_runs = self
             .tree
             .root()
             .and_then(|root| self.tree.agent(root)?.open_run());
-        let live = self.tree.open_runs() - usize::from(root_runs.is_some()) + self.planned;
-        let granted = wanted.min(limits.descendants.saturating_sub(live));
-        self.planned += granted;
-        granted
+        self.tree.open_runs() - usize::from(root_runs.is_some()) + self.planned
     }
 
     /// Returns how many children are about to exist.

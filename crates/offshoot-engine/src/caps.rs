@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use offshoot_types::caps::{Caps, Money, Price};
 use offshoot_types::id::AgentId;
-use offshoot_types::message::{AssistantPart, Usage};
+use offshoot_types::message::{Arguments, AssistantPart, Usage};
 use offshoot_types::model::{RequestMessage, ToolChoice};
 use offshoot_types::settlement::Cap;
 use offshoot_types::tree::Spent;
@@ -380,22 +380,29 @@ pub(crate) fn bytes(prefix: &Prefix, messages: &[RequestMessage]) -> u64 {
     let tool = |tool: &offshoot_types::tool::ToolSpec| {
         tool.description.len() + tool.parameters.as_str().len()
     };
-    let part = |part: &AssistantPart| match part {
+    let message = |message: &RequestMessage| match message {
+        RequestMessage::User(text) => text.len() as u64,
+        RequestMessage::Assistant(parts) => parts.iter().map(part_bytes).sum(),
+        RequestMessage::Outcomes(outcomes) => {
+            outcomes.iter().map(|one| one.text.len() as u64).sum()
+        }
+    };
+    let fixed = prefix.system.len() + prefix.tools.iter().map(tool).sum::<usize>();
+    fixed as u64 + messages.iter().map(message).sum::<u64>()
+}
+
+/// Returns how many bytes a part of a message has, roughly.
+pub(crate) fn part_bytes(part: &AssistantPart) -> u64 {
+    let bytes = match part {
         AssistantPart::Text(text) => text.len(),
         AssistantPart::Reasoning(reasoning) => reasoning.text.len(),
         AssistantPart::Call(call) => match &call.arguments {
-            offshoot_types::message::Arguments::Json(json) => json.as_str().len(),
-            offshoot_types::message::Arguments::Malformed(text) => text.len(),
+            Arguments::Json(json) => json.as_str().len(),
+            Arguments::Malformed(text) => text.len(),
         },
         AssistantPart::Raw(raw) => raw.as_str().len(),
     };
-    let message = |message: &RequestMessage| match message {
-        RequestMessage::User(text) => text.len(),
-        RequestMessage::Assistant(parts) => parts.iter().map(part).sum(),
-        RequestMessage::Outcomes(outcomes) => outcomes.iter().map(|one| one.text.len()).sum(),
-    };
-    let fixed = prefix.system.len() + prefix.tools.iter().map(tool).sum::<usize>();
-    (fixed + messages.iter().map(message).sum::<usize>()) as u64
+    bytes as u64
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Faces may check as well, to tell their users sooner; nothing rests on it. What
 //! depends on the state of a tree is judged by its session.
 
-use offshoot_types::command::{Command, Opening, Order, Prompt};
+use offshoot_types::command::{Command, Fork, Opening, Order, Prompt};
 use offshoot_types::id::AgentId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::names;
@@ -16,6 +16,7 @@ use crate::scope;
 pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError> {
     match &command.order {
         Order::Open(opening) => check_opening(parts, command, opening),
+        Order::Fork(fork) => check_fork(command, fork),
         Order::Prompt(prompt) => check_prompt(parts, prompt),
         Order::Rename(rename) if !rename.by.is_human() => {
             let text = "only the runtime names a session for the runtime";
@@ -28,6 +29,7 @@ pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError
         Order::Cancel(_)
         | Order::Promote
         | Order::Answer(_)
+        | Order::Rewind(_)
         | Order::Resume
         | Order::Rename(_)
         | Order::Summarise
@@ -35,8 +37,17 @@ pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError
     }
 }
 
-fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<(), CommandError> {
-    check_agent(parts, &opening.definition)?;
+fn check_fork(command: &Command, fork: &Fork) -> Result<(), CommandError> {
+    check_new(command)?;
+    if fork.of == command.agent {
+        let text = "a copy has an id of its own".to_owned();
+        return Err(CommandError::Invalid(text));
+    }
+    check_metadata(fork.metadata.as_ref())
+}
+
+/// Refuses what a new session could not be called.
+fn check_new(command: &Command) -> Result<(), CommandError> {
     if command.tree.root() != &command.agent {
         return Err(CommandError::Invalid(
             "a session is opened by its root".to_owned(),
@@ -44,6 +55,12 @@ fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<
     }
     AgentId::from_client(command.agent.as_str())
         .map_err(|error| CommandError::Invalid(error.to_string()))?;
+    Ok(())
+}
+
+fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<(), CommandError> {
+    check_agent(parts, &opening.definition)?;
+    check_new(command)?;
     check_metadata(opening.metadata.as_ref())?;
     if let Some(prompt) = &opening.prompt {
         check_prompt(parts, prompt)?;

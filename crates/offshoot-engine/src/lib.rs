@@ -15,6 +15,7 @@ mod context;
 mod desk;
 mod door;
 mod finish;
+mod fork;
 mod helper;
 mod inherit;
 mod journal;

@@ -6,6 +6,7 @@
 use offshoot_types::message::{Arguments, AssistantPart};
 use offshoot_types::transcript::{Item, Step};
 
+use crate::sabotage::{Bug, planted};
 use crate::task::TASK;
 use crate::todo::TODO;
 
@@ -22,6 +23,7 @@ pub(crate) enum Detail {
 pub(crate) fn push_item(text: &mut String, item: &Item, detail: Detail) {
     match item {
         Item::User(message) => push(text, "asked", &message.text),
+        Item::Completion(_) if planted(Bug::SummaryWithoutMail) => {}
         Item::Completion(completion) => {
             let said = completion.settlement.output.as_deref().unwrap_or_default();
             let who = format!("{} {}", completion.definition, completion.run.agent);

@@ -21,6 +21,7 @@ use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::caps::{self, BYTES_PER_TOKEN};
 use crate::context::Prefix;
 use crate::sabotage::{Bug, planted};
 use crate::slots::Rank;
@@ -155,6 +156,8 @@ struct Step<'a> {
     parts: Vec<AssistantPart>,
     model: String,
     usage: Usage,
+    /// The size of the request, in bytes.
+    asked_bytes: u64,
     /// The ids of the calls so far.
     calls: BTreeSet<CallId>,
     shown: bool,
@@ -172,6 +175,7 @@ impl<'a> Step<'a> {
             parts: Vec::new(),
             model: prefix.model_name.clone(),
             usage: Usage::default(),
+            asked_bytes: 0,
             calls: BTreeSet::new(),
             shown: false,
             asked: None,
@@ -186,6 +190,7 @@ impl<'a> Step<'a> {
         cancel: &CancellationToken,
     ) -> Ended {
         self.asked = Some(self.agent.parts.env.now());
+        self.asked_bytes = caps::bytes(self.prefix, &request.messages);
         let model = self.prefix.model.clone();
         let token = Cancel::new(Token(cancel.clone()));
         // A model that panics has failed, and nothing else has.
@@ -296,6 +301,7 @@ impl<'a> Step<'a> {
             self.parts
                 .retain(|part| !matches!(part, AssistantPart::Call(_)));
         }
+        let estimated = self.estimate_usage();
         let price = self.prefix.model.price();
         let timing = self.timing();
         AssistantMessage {
@@ -303,10 +309,26 @@ impl<'a> Step<'a> {
             parts: self.parts,
             model: self.model,
             usage: self.usage,
+            estimated,
             cost: price.map(|price| price.of(&self.usage)),
             stop,
             timing,
         }
+    }
+
+    /// Guesses what was used where the provider did not say, and tells whether it did: what is not
+    /// counted would be free, and a cap no cap.
+    fn estimate_usage(&mut self) -> bool {
+        let unknown = self.usage == Usage::default() && self.first.is_some();
+        if unknown {
+            let said: u64 = self.parts.iter().map(caps::part_bytes).sum();
+            self.usage = Usage {
+                input: self.asked_bytes.div_ceil(BYTES_PER_TOKEN),
+                output: said.div_ceil(BYTES_PER_TOKEN),
+                ..Usage::default()
+            };
+        }
+        unknown
     }
 
     /// Returns how long it took; `None` if the model was never asked.

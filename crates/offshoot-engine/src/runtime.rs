@@ -29,6 +29,7 @@ use crate::agent;
 use crate::ask::Asks;
 use crate::board::Board;
 use crate::door;
+use crate::fork;
 use crate::helper::Helpers;
 use crate::limits::Limits;
 use crate::node::Ordered;
@@ -226,7 +227,7 @@ impl Runtime {
                     }
                 }
                 Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
-                    if matches!(command.order, Order::Open(_)) {
+                    if is_opening(&command.order) {
                         return Err(error.into());
                     }
                     let now = tokio::time::Instant::now();
@@ -328,16 +329,31 @@ impl Runtime {
         if let Some(receipt) = self.inner.parts.store.receipt(&command.id).await? {
             return Ok(Reached::Done(Box::new(receipt)));
         }
-        let (board, nudged) = match &command.order {
-            Order::Open(opening) => self.inner.create(command, opening).await?,
+        let opened = match &command.order {
+            Order::Open(opening) => {
+                let events = self.inner.opening(command, opening)?;
+                self.inner.create(command, events).await?
+            }
+            Order::Fork(fork) => {
+                let events = fork::entries(&self.inner.parts, fork).await?;
+                self.inner.create(command, events).await?
+            }
             Order::Prompt(_)
             | Order::Cancel(_)
             | Order::Promote
             | Order::Answer(_)
+            | Order::Rewind(_)
             | Order::Resume
             | Order::Rename(_)
             | Order::Summarise
-            | Order::Compact => self.inner.open(&command.tree).await?,
+            | Order::Compact => Some(self.inner.open(&command.tree).await?),
+        };
+        let Some((board, nudged)) = opened else {
+            // Whoever was first may have carried out this very command.
+            return match self.inner.parts.store.receipt(&command.id).await? {
+                Some(receipt) => Ok(Reached::Done(Box::new(receipt))),
+                None => Err(exists_already(&command.tree)),
+            };
         };
         let (orders, inputs) = mpsc::channel(INBOX);
         let parked = Parked::default();
@@ -352,10 +368,12 @@ impl Runtime {
         let session = match &command.order {
             Order::Open(opening) if opening.prompt.is_some() => session.at_work(),
             Order::Open(_)
+            | Order::Fork(_)
             | Order::Prompt(_)
             | Order::Cancel(_)
             | Order::Promote
             | Order::Answer(_)
+            | Order::Rewind(_)
             | Order::Resume
             | Order::Rename(_)
             | Order::Summarise
@@ -366,16 +384,10 @@ impl Runtime {
         sessions.spawn(session.run());
         let handle = Handle { orders, parked };
         *held = Some(handle.clone());
-        Ok(match &command.order {
-            Order::Open(_) => Reached::Done(Box::new(Receipt::Opened)),
-            Order::Prompt(_)
-            | Order::Cancel(_)
-            | Order::Promote
-            | Order::Answer(_)
-            | Order::Resume
-            | Order::Rename(_)
-            | Order::Summarise
-            | Order::Compact => Reached::Session(handle),
+        Ok(if is_opening(&command.order) {
+            Reached::Done(Box::new(Receipt::Opened))
+        } else {
+            Reached::Session(handle)
         })
     }
 }
@@ -391,15 +403,33 @@ fn is_in_use(slot: &Slot) -> bool {
     lives || Arc::strong_count(slot) > 1
 }
 
+/// Tells whether an order makes the session that it is about.
+fn is_opening(order: &Order) -> bool {
+    match order {
+        Order::Open(_) | Order::Fork(_) => true,
+        Order::Prompt(_)
+        | Order::Cancel(_)
+        | Order::Promote
+        | Order::Answer(_)
+        | Order::Rewind(_)
+        | Order::Resume
+        | Order::Rename(_)
+        | Order::Summarise
+        | Order::Compact => false,
+    }
+}
+
 /// Makes an error of an answer that says that the session was there before.
 fn refuse_second_opening(command: &Command, receipt: Receipt) -> Result<Receipt, CommandError> {
-    match (&command.order, receipt) {
-        (Order::Open(_), Receipt::NoEffect { .. }) => {
-            let text = format!("session {} exists already", command.tree);
-            Err(CommandError::Invalid(text))
-        }
-        (_, receipt) => Ok(receipt),
+    let was_there = matches!(receipt, Receipt::NoEffect { .. });
+    if was_there && is_opening(&command.order) {
+        return Err(exists_already(&command.tree));
     }
+    Ok(receipt)
+}
+
+fn exists_already(tree: &TreeId) -> CommandError {
+    CommandError::Invalid(format!("session {tree} exists already"))
 }
 
 /// Gives an order to a session; `None` when the session ended before it answered.
@@ -458,13 +488,8 @@ impl Inner {
         Ok((board, nudged))
     }
 
-    /// Creates a session: its root's birth, its first prompt and the command, in one transaction.
-    async fn create(
-        &self,
-        command: &Command,
-        opening: &Opening,
-    ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
-        let tree = &command.tree;
+    /// Returns the first entries of a session: its root's birth and its first prompt.
+    fn opening(&self, command: &Command, opening: &Opening) -> Result<Vec<Event>, CommandError> {
         let about = About {
             session: &command.agent,
             agent: &command.agent,
@@ -486,6 +511,17 @@ impl Inner {
                 Some(_) | None => events.extend(agent::first_turn(message)),
             }
         }
+        Ok(events)
+    }
+
+    /// Creates a session: its root's first entries and the command, in one transaction. `None` if
+    /// it is there already.
+    async fn create(
+        &self,
+        command: &Command,
+        events: Vec<Event>,
+    ) -> Result<Option<(Arc<Board>, Arc<Notify>)>, CommandError> {
+        let tree = &command.tree;
         let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
             agent: command.agent.clone(),
             seq: Seq::new(seq),
@@ -497,14 +533,12 @@ impl Inner {
             applied: vec![(command.clone(), Receipt::Opened)],
         };
         let Some((lease, entries)) = self.parts.store.create(tree, append).await? else {
-            return Err(CommandError::Invalid(format!(
-                "session {tree} exists already"
-            )));
+            return Ok(None);
         };
         let (board, nudged) = self.boards.add(lease, &self.parts, Tree::default());
         // The board could not be there before its lease was, so it has not heard of them.
         board.committed(&entries);
-        Ok((board, nudged))
+        Ok(Some((board, nudged)))
     }
 
     fn root(&self, opening: &Opening) -> Spawned {
@@ -532,7 +566,7 @@ impl Inner {
 
     /// Fails unless the command's agent is in the command's tree.
     async fn known(&self, command: &Command) -> Result<(), CommandError> {
-        if matches!(command.order, Order::Open(_)) {
+        if is_opening(&command.order) {
             return Ok(());
         }
         let board = self.boards.find(&command.tree);

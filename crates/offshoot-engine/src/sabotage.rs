@@ -38,6 +38,10 @@ pub(crate) enum Bug {
     DeniedAndRun,
     /// An answer is taken and does not reach the call that waits.
     AnswerNotHeard,
+    /// A rewind hides a call and keeps the child that it made.
+    RewindLeavesChildren,
+    /// Whoever writes a summary is not given what children came to.
+    SummaryWithoutMail,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

@@ -243,9 +243,11 @@ impl Session {
             let why = match order.command.order {
                 Order::Answer(_) => "the call was over by then",
                 Order::Open(_)
+                | Order::Fork(_)
                 | Order::Prompt(_)
                 | Order::Cancel(_)
                 | Order::Promote
+                | Order::Rewind(_)
                 | Order::Resume
                 | Order::Rename(_)
                 | Order::Summarise
@@ -300,8 +302,12 @@ impl Session {
         turn::follow(&mut transcript, entries)?;
         let (mailbox, inputs) = mpsc::channel(MAILBOX);
         self.mailboxes.insert(id.clone(), mailbox);
-        self.actors
-            .spawn(agent::act(Arc::new(agent), transcript, inputs));
+        self.actors.spawn(agent::act(
+            Arc::new(agent),
+            transcript,
+            inputs,
+            self.working,
+        ));
         Ok(())
     }
 
@@ -426,7 +432,11 @@ impl Session {
 
     async fn dispatch(&mut self, order: Ordered) -> Result<(), StoreError> {
         match &order.command.order {
-            Order::Open(_) => self.note(order, nothing("the session is open")).await,
+            Order::Open(_) | Order::Fork(_) => {
+                self.note(order, nothing("the session is open")).await
+            }
+            // Starts nothing that waits: whoever takes something back has asked for nothing.
+            Order::Rewind(_) => self.hand_to_actor(order).await,
             Order::Resume => {
                 self.work();
                 if self.is_held_back(&order.command.agent) {

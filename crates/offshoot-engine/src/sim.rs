@@ -8,8 +8,10 @@
 //! subscriber saw. Planted bugs prove that it can fail.
 
 mod chance;
+mod copies;
 mod disk;
 mod fakes;
+mod hidden;
 mod oracle;
 mod person;
 mod world;
@@ -61,6 +63,13 @@ const SHARE: u64 = 5_000;
 fn no_death_loses_or_doubles_a_result_first_share() {
     let report = check(0..SHARE, memory);
     assert!(report.deaths > SHARE, "{report}");
+    let meets = [
+        report.rewinds,
+        report.dropped,
+        report.copies,
+        report.summaries,
+    ];
+    assert!(meets.into_iter().all(|some| some > SHARE / 50), "{report}");
 }
 
 #[test]
@@ -113,8 +122,8 @@ fn every_planted_bug_of_the_engine_is_found() {
     use Bug::{
         AnswerNotHeard, CancelStopsShort, DanglingCalls, DeniedAndRun, EntryNotPublished, LostWake,
         MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst,
-        ReplayAfterShown, SettleBeforeChildren, SlotLeak, StaleIdle, ToldButNotMarked,
-        WakeWithoutMail,
+        ReplayAfterShown, RewindLeavesChildren, SettleBeforeChildren, SlotLeak, StaleIdle,
+        SummaryWithoutMail, ToldButNotMarked, WakeWithoutMail,
     };
     let bugs = [
         ToldButNotMarked,
@@ -133,6 +142,8 @@ fn every_planted_bug_of_the_engine_is_found() {
         StaleIdle,
         DeniedAndRun,
         AnswerNotHeard,
+        RewindLeavesChildren,
+        SummaryWithoutMail,
     ];
     for bug in bugs {
         let seeds = found(Some(bug), None);

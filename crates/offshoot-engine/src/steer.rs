@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::board::State;
+use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::scheduler::Finished;
 use crate::{settle, turn};
@@ -295,13 +296,16 @@ impl Agent {
         let listed: Vec<Value> = own
             .children
             .iter()
+            .filter(|id| !state.is_hidden(id))
             .rev()
             .take(MOST_LISTED)
             .filter_map(|id| state.brief(id))
             .collect();
         let mut data = json!({ "children": listed });
-        if own.children.len() > MOST_LISTED {
-            data["more"] = (own.children.len() - MOST_LISTED).into();
+        let seen = own.children.iter().filter(|id| !state.is_hidden(id));
+        let seen = seen.count();
+        if seen > MOST_LISTED {
+            data["more"] = (seen - MOST_LISTED).into();
         }
         Outcome::output(RawJson::of(&data))
     }
@@ -400,6 +404,12 @@ impl Agent {
     }
 
     async fn say_to(&self, target: AgentId, text: String, cancel: &CancellationToken) -> Outcome {
+        let limits = &self.board.limits;
+        if !self.board.state().may_wake(&target, limits) {
+            let text =
+                format!("cannot wake {target}: as many agents live as may; wait for some to end");
+            return Outcome::error(ErrorKind::Caps, text);
+        }
         let prompt = Prompt {
             message: MessageId::new(self.parts.env.new_id()),
             text,
@@ -517,10 +527,29 @@ impl Agent {
 }
 
 impl State {
+    /// Tells whether an agent works already, or there is room for one more that does.
+    fn may_wake(&self, id: &AgentId, limits: &Limits) -> bool {
+        let Some(agent) = self
+            .tree
+            .agent(id)
+            .filter(|agent| agent.open_run().is_none())
+        else {
+            return true;
+        };
+        let above = agent.spawned.above();
+        let full = above.is_some_and(|above| self.is_full(above, limits).is_some());
+        !full && self.live() < limits.descendants
+    }
+
     /// Tells whether an agent is above another.
     fn is_above(&self, agent: &AgentId, target: &AgentId) -> bool {
         let mut above = self.tree.path(target).into_iter().skip(1);
         above.any(|id| id == agent)
+    }
+
+    /// Tells whether a rewind has hidden the call that made an agent.
+    fn is_hidden(&self, id: &AgentId) -> bool {
+        self.tree.agent(id).is_some_and(|agent| agent.hidden)
     }
 
     /// Returns the children whose last run is open, or settled and not told.
@@ -532,6 +561,7 @@ impl State {
         let mut ids: Vec<AgentId> = own.open_children.iter().chain(untold).cloned().collect();
         ids.sort();
         ids.dedup();
+        ids.retain(|id| !self.is_hidden(id));
         // One that a call waits for is told by that call.
         ids.retain(|id| {
             let run = self.tree.agent(id).map(|agent| RunId {

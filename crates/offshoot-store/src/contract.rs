@@ -11,6 +11,7 @@ mod command;
 mod journal;
 mod ownership;
 mod reading;
+mod rewinding;
 pub mod scene;
 
 use std::sync::Arc;
@@ -86,6 +87,11 @@ checks! {
         lists_tell_of_inspectable_children,
         a_session_is_exported_as_its_rows,
         only_who_has_rows_is_exported;
+    rewinding:
+        a_child_that_is_alive_is_not_dropped,
+        what_a_rewind_consumes_is_told_nobody,
+        what_is_hidden_keeps_its_rows_and_does_not_count,
+        a_copy_may_tell_of_children_that_are_not_its_own;
     journal:
         changes_come_back_in_order,
         a_change_of_any_bytes_comes_back,

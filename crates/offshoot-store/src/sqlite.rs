@@ -16,6 +16,7 @@ mod delete;
 mod failure;
 mod journal;
 mod list;
+mod mark;
 mod open;
 mod read;
 mod schema;
@@ -40,7 +41,8 @@ use crate::chat::Rows;
 use counters::Counters;
 pub(crate) use damage::Damage;
 use failure::Failure;
-pub(crate) use open::{Company, checkpointer};
+pub(crate) use mark::Mark;
+pub(crate) use open::{Company, checkpointer, has_log};
 
 /// All trees, in one SQLite file.
 #[derive(Debug)]

@@ -48,6 +48,10 @@ pub enum Order {
     Summarise,
     /// Put a summary in the place of what was said so far.
     Compact,
+    /// Take back what was said last. Refused while the agent works.
+    Rewind(Rewind),
+    /// Create the session as a copy of another. The command's agent is its root, as with `Open`.
+    Fork(Fork),
 }
 
 impl Order {
@@ -77,6 +81,32 @@ pub struct Opening {
     /// The first question, asked in the commit that makes the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Prompt>,
+}
+
+/// How much of a conversation is taken back (SES-06).
+///
+/// It stays in the log, and what was done by it stays done. Children that go with it are stopped
+/// first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewind {
+    /// The last message that stays; none to take everything back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<MessageId>,
+}
+
+/// A session that begins as a copy of another (SES-08).
+///
+/// The other one is only read, by whoever carries this out; it has to be at rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The session to copy.
+    pub of: AgentId,
+    /// Its last message that is copied; without it the last there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<MessageId>,
+    /// What the host attaches, over what is attached to the other one; together at most 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
 }
 
 /// A question to an agent.
@@ -183,6 +213,11 @@ pub enum Receipt {
     Compacted {
         /// How many tokens it has.
         summary_tokens: u64,
+    },
+    /// What was said last is not part of the conversation any more.
+    Rewound {
+        /// How many messages are hidden, those among them that nobody had taken up yet.
+        hidden: u32,
     },
     /// There was nothing to do.
     NoEffect {

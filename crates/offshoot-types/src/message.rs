@@ -88,6 +88,9 @@ pub struct AssistantMessage {
     /// Tokens of this step.
     #[serde(default)]
     pub usage: Usage,
+    /// Whether that is a guess, because the provider did not say: it broke off, or never does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// What they cost, where the price was known then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,

@@ -67,8 +67,8 @@ pub enum Broken {
     /// A run settles twice, or within a turn, or was never opened.
     #[error("a run settles once, between turns")]
     Settle,
-    /// A run settles before a child run.
-    #[error("a run cannot settle while a child run is unsettled")]
+    /// A run settles before a child run, or a rewind drops a child that has not ended.
+    #[error("a run cannot settle, nor a child be dropped, while a child run is unsettled")]
     Children,
 }
 
@@ -215,21 +215,33 @@ impl Tree {
                 self.check_delivery(entry, run)?;
             }
         }
-        if let Event::Rewound { drops, .. } = &entry.event {
-            self.check_dropped(&entry.agent, drops)?;
+        if let Event::Rewound {
+            drops, consumes, ..
+        } = &entry.event
+        {
+            self.check_dropped(&entry.agent, drops, consumes)?;
         }
         agent.check(&entry.event)
     }
 
-    /// Only its own children go with what is hidden, and only those that have ended (R8).
-    fn check_dropped(&self, of: &AgentId, drops: &[AgentId]) -> Result<(), Broken> {
+    /// Only its own children go with what is hidden, and only those that have ended and of whose
+    /// runs none is left to be told (R8).
+    fn check_dropped(
+        &self,
+        of: &AgentId,
+        drops: &[AgentId],
+        consumes: &[RunId],
+    ) -> Result<(), Broken> {
         let gone = |id: &AgentId| {
             self.agents.get(id).is_some_and(|child| {
                 let own = child.parent().is_some_and(|parent| parent.agent == *of);
                 own && child.open_run().is_none()
             })
         };
-        if drops.iter().all(gone) {
+        let mail = self.agents.get(of).into_iter();
+        let mut mail = mail.flat_map(|agent| agent.mail.values());
+        let told = |run: &RunId| !drops.contains(&run.agent) || consumes.contains(run);
+        if drops.iter().all(gone) && mail.all(|mail| told(&mail.run)) {
             Ok(())
         } else {
             Err(Broken::Children)

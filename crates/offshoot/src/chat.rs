@@ -6,7 +6,6 @@
 
 use offshoot_agents::Catalogue;
 use offshoot_types::env::Env;
-use offshoot_types::event::Event;
 use offshoot_types::id::AgentId;
 
 use crate::answers::Answers;
@@ -82,11 +81,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
 
 /// Says which session goes on: what it began with, how much there is, how old it is.
 fn goes_on_with(session: &Session) -> String {
-    let root = session.id.root();
-    let prompts = session
-        .log
-        .iter()
-        .filter(|entry| entry.agent == *root && matches!(entry.event, Event::Prompted(_)));
+    let prompts = session.prompts(session.id.root());
     let messages = match prompts.count() {
         1 => "1 message".to_owned(),
         many => format!("{many} messages"),

@@ -295,7 +295,8 @@ pub(crate) enum SessionsCommand {
     Show {
         /// The id of a session or of an agent
         id: String,
-        /// Cuts nothing; by default long texts and long lists of calls are cut
+        /// Cuts nothing and names every message; by default long texts and long lists of calls are
+        /// cut
         #[arg(long)]
         full: bool,
         /// Prints events, one JSON object a line
@@ -378,6 +379,44 @@ pub(crate) enum SessionsCommand {
         /// Says what would be done, and does nothing
         #[arg(long)]
         dry_run: bool,
+    },
+    /// Takes back the last prompt of a session, or of one of its agents, and all that followed
+    ///
+    /// Prints how many messages are hidden from here on, and the prompt. What agents did to files
+    /// stays (see `sessions revert`); agents that were started by what is taken back are stopped.
+    /// An agent that is working is refused: cancel it first.
+    #[command(after_help = "\
+Examples:
+  offshoot sessions rewind 1f2e3d4c                    the last prompt and its answer
+  offshoot sessions rewind 1f2e3d4c --prompts 3        the last three
+  offshoot sessions rewind 1f2e3d4c --to 9a8b7c6d      all after this message; `show --full` names them")]
+    Rewind {
+        /// The id of a session or of an agent
+        id: String,
+        /// The last message that stays
+        #[arg(long, value_name = "MESSAGE")]
+        to: Option<String>,
+        /// How many prompts are taken back
+        #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "to")]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        prompts: u32,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copies a session, to go on from there in another direction, and prints the id of the copy
+    ///
+    /// The session has to be at rest, and stays as it is. The copy has what is visible of it, up to a
+    /// message or to its end; files, processes and what was allowed for the session are not copied.
+    Fork {
+        /// The id of a session
+        id: String,
+        /// The last message that is copied; `show --full` names them [default: the last there is]
+        #[arg(long, value_name = "MESSAGE")]
+        at: Option<String>,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
     },
     /// Removes sessions for good
     ///
@@ -467,6 +506,8 @@ impl Sessions {
             SessionsCommand::Message { .. }
             | SessionsCommand::Cancel { .. }
             | SessionsCommand::Revert { .. }
+            | SessionsCommand::Rewind { .. }
+            | SessionsCommand::Fork { .. }
             | SessionsCommand::Rm { .. }
             | SessionsCommand::Rename { .. }
             | SessionsCommand::Summary { .. }

@@ -45,6 +45,8 @@ pub(crate) struct Fold {
     live: Live,
     /// Runs that will start a turn of the root and have not yet.
     mail: HashSet<RunId>,
+    /// Children of what was taken back: what they still do wakes nobody.
+    dropped: HashSet<AgentId>,
     /// How the root's last run ended.
     ended: Option<Status>,
 }
@@ -60,6 +62,7 @@ impl Fold {
             agents: HashMap::new(),
             live: Live::default(),
             mail: HashSet::new(),
+            dropped: HashSet::new(),
             ended: None,
         }
     }
@@ -171,10 +174,15 @@ impl Fold {
                 message: summary.clone(),
             })],
             Event::Compacted(compaction) => compacted(compaction),
-            Event::Rewound { hides, .. } => vec![Body::Info(session::Info {
-                info_type: "rewind",
-                message: format!("{} messages are hidden", hides.len()),
-            })],
+            Event::Rewound { hides, drops, .. } => {
+                self.dropped.extend(drops.iter().cloned());
+                let mut bodies = agent.rewound(hides);
+                bodies.push(Body::Info(session::Info {
+                    info_type: "rewind",
+                    message: format!("{} messages are hidden", hides.len()),
+                }));
+                bodies
+            }
             Event::Replied(message) => {
                 self.live.said(&entry.agent);
                 agent.replied(message)
@@ -240,7 +248,8 @@ impl Fold {
             return Vec::new();
         };
         let ended = ending::subagent(&agent.spawned, call, totals, settlement);
-        if parent == *self.tree.root() && settlement.status.wakes() {
+        let tells = parent == *self.tree.root() && !self.dropped.contains(id);
+        if tells && settlement.status.wakes() {
             let agent = id.clone();
             self.mail.insert(RunId { agent, run });
         }

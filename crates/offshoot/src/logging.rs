@@ -81,6 +81,8 @@ pub(crate) fn sent(command: &Command) {
         Order::Rename(_) => "rename",
         Order::Summarise => "summarise",
         Order::Compact => "compact",
+        Order::Rewind(_) => "rewind",
+        Order::Fork(_) => "fork",
     };
     let Command {
         id, tree, agent, ..

@@ -3,9 +3,13 @@
 //! Reads only: nothing here claims a tree or starts a turn. A tree has to be
 //! read before a runtime can be made for it, because its log names its model.
 
+use std::collections::HashSet;
+
 use offshoot_types::event::{Entry, Event, Origin};
-use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
+use offshoot_types::message::UserMessage;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
+use offshoot_types::transcript::{Item, Transcript};
 use offshoot_types::tree::Tree;
 
 use crate::exit::Stop;
@@ -106,6 +110,31 @@ pub(crate) async fn search(
     }
 }
 
+/// Finds a message of a conversation by its id, or by a part that no other id begins or ends with.
+pub(crate) fn message(talk: &Transcript, part: &str) -> Result<MessageId, Stop> {
+    let ids: Vec<&MessageId> = talk.items().iter().map(Item::id).collect();
+    if let Some(id) = ids.iter().find(|id| id.as_str() == part) {
+        return Ok((*id).clone());
+    }
+    let is_meant = |id: &&&MessageId| id.as_str().starts_with(part) || id.as_str().ends_with(part);
+    let meant: Vec<&&MessageId> = match is_too_short(part) {
+        true => Vec::new(),
+        false => ids.iter().filter(is_meant).collect(),
+    };
+    match meant.as_slice() {
+        [id] => Ok((**id).clone()),
+        [] => Err(Stop::usage(format!(
+            "there is no message {} in the conversation; see \"offshoot sessions show --full\"",
+            shown(part)
+        ))),
+        several => Err(Stop::usage(format!(
+            "{} could be any of {} messages; give more of the id",
+            shown(part),
+            several.len()
+        ))),
+    }
+}
+
 /// Finds the session that changed last of those that work in a folder.
 pub(crate) async fn newest_in(store: &dyn Store, workspace: &str) -> Result<Session, Stop> {
     let sessions = store.sessions().await?;
@@ -183,6 +212,35 @@ fn shown(id: &str) -> String {
     id.escape_debug().to_string()
 }
 
+/// The messages of a session that were taken back.
+pub(crate) struct Hidden<'a>(HashSet<(&'a AgentId, &'a MessageId)>);
+
+impl Hidden<'_> {
+    /// Tells whether an entry is a message that was taken back.
+    pub(crate) fn has(&self, entry: &Entry) -> bool {
+        let id = match &entry.event {
+            Event::Prompted(message) => &message.id,
+            Event::Replied(message) => &message.id,
+            Event::Completion { message, .. } => message,
+            Event::Compacted(compaction) => &compaction.message,
+            Event::Spawned(_)
+            | Event::TurnStarted { .. }
+            | Event::Became(_)
+            | Event::Steered { .. }
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::TurnEnded { .. }
+            | Event::Settled { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Rewound { .. } => return false,
+        };
+        self.0.contains(&(&entry.agent, id))
+    }
+}
+
 impl Session {
     /// A session of which nothing is known yet.
     pub(crate) fn unborn(id: TreeId) -> Self {
@@ -205,16 +263,67 @@ impl Session {
         Some(root.definition())
     }
 
+    /// Returns what an agent was asked, in the order it came, without what was taken back.
+    pub(crate) fn prompts(&self, agent: &AgentId) -> impl Iterator<Item = &UserMessage> {
+        let hidden = self.hidden();
+        let own = self.log.iter().filter(move |entry| entry.agent == *agent);
+        own.filter(move |entry| !hidden.has(entry))
+            .filter_map(|entry| match &entry.event {
+                Event::Prompted(message) => Some(message),
+                Event::Spawned(_)
+                | Event::Completion { .. }
+                | Event::TurnStarted { .. }
+                | Event::Became(_)
+                | Event::Steered { .. }
+                | Event::Replied(_)
+                | Event::Asked { .. }
+                | Event::Decided { .. }
+                | Event::CallStarted { .. }
+                | Event::CallFinished { .. }
+                | Event::TurnEnded { .. }
+                | Event::Settled { .. }
+                | Event::Titled { .. }
+                | Event::Summarised { .. }
+                | Event::Compacted(_)
+                | Event::Rewound { .. } => None,
+            })
+    }
+
     /// Returns the beginning of what its root was asked first; empty if nobody has asked yet.
     pub(crate) fn first_words(&self, most: usize) -> String {
+        let first = self.prompts(self.id.root()).next();
+        first.map_or_else(String::new, |message| {
+            render::first_words(&message.text, most)
+        })
+    }
+
+    /// Returns what was taken back in it.
+    pub(crate) fn hidden(&self) -> Hidden<'_> {
+        let mut hidden = HashSet::new();
         for entry in &self.log {
-            if let Event::Prompted(message) = &entry.event
-                && entry.agent == *self.id.root()
-            {
-                return render::first_words(&message.text, most);
+            if let Event::Rewound { hides, .. } = &entry.event {
+                hidden.extend(hides.iter().map(|message| (&entry.agent, message)));
             }
         }
-        String::new()
+        Hidden(hidden)
+    }
+
+    /// Returns the conversation of an agent, without what was taken back.
+    pub(crate) fn conversation(&self, agent: &AgentId) -> Result<Transcript, StoreError> {
+        let own = self.log.iter().filter(|entry| entry.agent == *agent);
+        Transcript::fold(own.map(|entry| &entry.event)).map_err(|misfit| {
+            let text = format!("load session {}: {misfit}", self.id);
+            StoreError::new(StoreErrorKind::Unusable, text)
+        })
+    }
+
+    /// Returns the prompts of an agent that no turn has taken yet.
+    pub(crate) fn waiting(&self, agent: &AgentId) -> Vec<&UserMessage> {
+        let Some(queue) = self.tree.agent(agent).map(|agent| &agent.queue) else {
+            return Vec::new();
+        };
+        let waits = |message: &&UserMessage| queue.contains(&message.id);
+        self.prompts(agent).filter(waits).collect()
     }
 
     /// Returns the folder it works in.

@@ -10,6 +10,7 @@ mod files;
 mod list;
 mod order;
 mod remove;
+mod rewind;
 mod wait;
 
 use std::collections::HashSet;
@@ -69,6 +70,19 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
         SessionsCommand::Revert { id, dry_run } => {
             return files::revert(settings, &id, dry_run).await;
         }
+        SessionsCommand::Rewind {
+            id,
+            to,
+            prompts,
+            json,
+        } => {
+            let back = match to {
+                Some(to) => rewind::Back::To(to),
+                None => rewind::Back::Prompts(prompts as usize),
+            };
+            rewind::rewind(settings, &id, back, json).await?;
+        }
+        SessionsCommand::Fork { id, at, json } => rewind::fork(settings, &id, at, json).await?,
         SessionsCommand::Rm { ids, consent } => {
             return remove::remove(settings, &ids, consent).await;
         }
@@ -113,6 +127,7 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
         let theirs = helpers.filter(|id| is_for(&session.tree, id, &shown));
         shown.extend(theirs.collect::<Vec<_>>());
     }
+    let hidden = session.hidden();
     let mut stdout = Stdout::default();
     let mut fold = Fold::new(session.id.clone());
     let mut day = String::new();
@@ -124,7 +139,11 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
                 stored.map(|event| serde_json::to_string(&event)).collect();
             lines.map_err(std::io::Error::from)?
         } else {
-            render::lines(entry, length)
+            let mut lines = render::lines(entry, length);
+            if let (Some(first), true) = (lines.first_mut(), hidden.has(entry)) {
+                first.push_str(" [taken back]");
+            }
+            lines
         };
         if shown.contains(&entry.agent) {
             let date = clock::date(entry.at);

@@ -161,7 +161,8 @@ fn cost(agent: &Agent) -> Option<Money> {
 /// Returns what each agent was asked first.
 fn prompts(session: &Session) -> HashMap<&AgentId, &str> {
     let mut prompts = HashMap::new();
-    for entry in &session.log {
+    let hidden = session.hidden();
+    for entry in session.log.iter().filter(|entry| !hidden.has(entry)) {
         if let Event::Prompted(message) = &entry.event {
             prompts.entry(&entry.agent).or_insert(message.text.as_str());
         }

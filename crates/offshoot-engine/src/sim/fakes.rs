@@ -26,6 +26,7 @@ use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
 use super::chance::Chance;
+use super::disk::Disk;
 use super::oracle::Witness;
 
 /// The prompt that ends a history: it is answered without calls.
@@ -44,26 +45,36 @@ impl Env for SimEnv {
     }
 }
 
+/// How many tokens the model takes where it says so. Requests are small against it: only what it
+/// reports fills it.
+pub(crate) const WINDOW: u64 = 100_000;
+
 pub(crate) struct SimModels {
+    pub(crate) window: Option<u64>,
     pub(crate) process: u32,
     pub(crate) chance: Chance,
     pub(crate) witness: Arc<Witness>,
+    pub(crate) disk: Arc<Disk>,
 }
 
 impl Models for SimModels {
     fn find(&self, _name: &str) -> Result<Arc<dyn Model>, ModelError> {
         Ok(Arc::new(SimModel {
+            window: self.window,
             process: self.process,
             chance: self.chance.clone(),
             witness: self.witness.clone(),
+            disk: self.disk.clone(),
         }))
     }
 }
 
 struct SimModel {
+    window: Option<u64>,
     process: u32,
     chance: Chance,
     witness: Arc<Witness>,
+    disk: Arc<Disk>,
 }
 
 /// What a stream does next.
@@ -79,7 +90,7 @@ impl Model for SimModel {
         request: Request,
         cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
-        self.witness.asked(&request, self.process);
+        self.witness.asked(&request, self.process, &self.disk);
         let acts = self.acts(&request);
         let shows = acts
             .iter()
@@ -87,8 +98,10 @@ impl Model for SimModel {
         let fails = acts
             .iter()
             .any(|act| matches!(act, Act::Fail(_) | Act::Hang));
-        if shows && fails {
-            self.witness.will_cut(&request);
+        // Nobody is shown what a helper says.
+        let helps = request.tools.is_empty();
+        if shows && fails && !helps {
+            self.witness.will_cut(&request, &self.disk);
         }
         let (chance, witness) = (self.chance.clone(), self.witness.clone());
         let stream = futures_util::stream::iter(acts).then(move |act| {
@@ -107,6 +120,10 @@ impl Model for SimModel {
             }
         });
         stream.boxed()
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.window
     }
 }
 
@@ -133,8 +150,9 @@ impl SimModel {
                     ModelErrorKind::RateLimited { retry_after },
                     ModelErrorKind::Unavailable,
                     ModelErrorKind::Invalid,
+                    ModelErrorKind::TooLong,
                 ];
-                return vec![Act::Fail(kinds[chance.below(3)])];
+                return vec![Act::Fail(kinds[chance.below(4)])];
             }
             if chance.one_in(25) {
                 let mut acts = self.say();
@@ -151,7 +169,9 @@ impl SimModel {
                 return vec![Act::Hang];
             }
         }
-        let may_call = request.choice == ToolChoice::Auto && request.from.step <= 3;
+        let may_call = request.choice == ToolChoice::Auto
+            && request.from.step <= 3
+            && !request.tools.is_empty();
         if may_call && chance.below(10) < if request.from.step == 1 { 7 } else { 3 } {
             return self.call(request);
         }
@@ -244,8 +264,12 @@ impl SimModel {
     }
 
     fn end(&self, stop: StopReason) -> Act {
+        let full = self.window.is_some() && self.chance.one_in(6);
         let usage = Usage {
-            input: 1 + self.chance.below(300) as u64,
+            input: match full {
+                true => WINDOW - 500,
+                false => 1 + self.chance.below(300) as u64,
+            },
             output: 1 + self.chance.below(50) as u64,
             ..Usage::default()
         };

@@ -20,6 +20,7 @@ use offshoot_types::tree::Tree;
 use tokio::sync::watch;
 
 use super::disk::Disk;
+use super::hidden::{self, Hidden};
 use crate::limits::Limits;
 use crate::next;
 use crate::update::{Delta, DeltaKind};
@@ -50,12 +51,23 @@ pub(crate) struct Witness {
     spawnable: AtomicUsize,
     calm: AtomicBool,
     let_go: watch::Sender<bool>,
-    requests: Mutex<BTreeMap<AgentId, BTreeMap<u32, Vec<String>>>>,
+    /// The last one of each agent from each process.
+    requests: Mutex<BTreeMap<AgentId, BTreeMap<u32, Asked>>>,
     /// Whether a process has lost a tree without knowing: until it writes it may ask on.
     pub(crate) stolen: AtomicBool,
-    cut: Mutex<BTreeSet<(AgentId, usize)>>,
+    cut: Mutex<BTreeSet<(AgentId, usize, usize)>>,
+    /// Every word that an agent's model, or a helper's for it, was ever sent.
+    heard: Mutex<BTreeMap<AgentId, BTreeSet<String>>>,
     acknowledged: Mutex<Vec<(Command, Receipt)>>,
+    /// Trees that somebody removed, and all that was acknowledged there with them.
+    pub(crate) removed: Mutex<BTreeSet<TreeId>>,
     pub(crate) published: Mutex<Vec<Arc<Entry>>>,
+}
+
+/// A request as it was sent, and how often something had been taken back or summed up by then.
+struct Asked {
+    cuts: usize,
+    lines: Vec<String>,
 }
 
 impl Witness {
@@ -71,7 +83,9 @@ impl Witness {
             requests: Mutex::default(),
             stolen: AtomicBool::new(false),
             cut: Mutex::default(),
+            heard: Mutex::default(),
             acknowledged: Mutex::default(),
+            removed: Mutex::default(),
             published: Mutex::default(),
         }
     }
@@ -109,39 +123,63 @@ impl Witness {
             .is_ok()
     }
 
-    /// Holds a request against the ones before of its agent: only ever extended.
+    /// Holds a request against the ones before of its agent: only ever extended, unless something
+    /// was taken back or summed up since. Then it is what is left, and what came after.
     ///
     /// A process whose lock was stolen may repeat itself until it finds out; from then on each
     /// process is held against itself.
-    pub(crate) fn asked(&self, request: &Request, process: u32) {
+    pub(crate) fn asked(&self, request: &Request, process: u32, disk: &Disk) {
         let lines = lines(request);
         let agent = &request.from.agent;
+        let (cuts, left) = hidden::so_far(disk, agent);
+        self.hear(agent, &lines, disk);
         let mut requests = self.requests.lock().unwrap();
         let before = requests.entry(agent.clone()).or_default();
         let stolen = self.stolen.load(Ordering::Relaxed);
         for (_, old) in before.iter().filter(|(by, _)| !stolen || **by == process) {
-            if !lines.starts_with(old) {
-                let at = lines.iter().zip(old).position(|(new, old)| new != old);
+            if old.cuts == cuts && !lines.starts_with(&old.lines) {
+                let at = lines
+                    .iter()
+                    .zip(&old.lines)
+                    .position(|(new, old)| new != old);
                 self.verdict.fail(&format!(
                     "the request of {agent} does not extend the one before (item {at:?})"
                 ));
             }
         }
-        let cut = self
-            .cut
-            .lock()
-            .unwrap()
-            .contains(&(agent.clone(), lines.len()));
-        if cut && !stolen {
+        if cuts > 0 && !stolen && lines[1..] != left {
+            self.verdict.fail(&format!(
+                "{agent} is not sent what rewinds and summaries have left"
+            ));
+        }
+        let key = (agent.clone(), cuts, lines.len());
+        if self.cut.lock().unwrap().contains(&key) && !stolen {
             self.verdict
                 .fail("a step was tried again after some of it was shown");
         }
-        before.insert(process, lines);
+        before.insert(process, Asked { cuts, lines });
+    }
+
+    /// Notes the words of a request, for its agent and for whom it works.
+    fn hear(&self, agent: &AgentId, lines: &[String], disk: &Disk) {
+        let log = disk.read(|backend| backend.agent_log(agent));
+        let of = log.first().and_then(|entry| match &entry.event {
+            Event::Spawned(spawned) => Some(spawned.helper()?.of.clone()),
+            _ => None,
+        });
+        let text = lines.join("\n");
+        let mut heard = self.heard.lock().unwrap();
+        let own = heard
+            .entry(of.unwrap_or_else(|| agent.clone()))
+            .or_default();
+        own.extend(words(&text).map(str::to_owned));
     }
 
     /// Notes that this request will be answered in part and then fail.
-    pub(crate) fn will_cut(&self, request: &Request) {
-        let key = (request.from.agent.clone(), lines(request).len());
+    pub(crate) fn will_cut(&self, request: &Request, disk: &Disk) {
+        let agent = request.from.agent.clone();
+        let (cuts, _) = hidden::so_far(disk, &agent);
+        let key = (agent, cuts, lines(request).len());
         self.cut.lock().unwrap().insert(key);
     }
 
@@ -185,14 +223,17 @@ impl Witness {
 fn lines(request: &Request) -> Vec<String> {
     let tools: Vec<&str> = request.tools.iter().map(|tool| tool.id.as_str()).collect();
     let mut lines = vec![format!("{} {tools:?}", request.system)];
-    for message in &request.messages {
-        lines.push(match message {
-            RequestMessage::User(text) => format!("user {text}"),
-            RequestMessage::Assistant(parts) => format!("assistant {parts:?}"),
-            RequestMessage::Outcomes(outcomes) => format!("outcomes {outcomes:?}"),
-        });
-    }
+    lines.extend(request.messages.iter().map(line));
     lines
+}
+
+/// An item of a request.
+pub(super) fn line(message: &RequestMessage) -> String {
+    match message {
+        RequestMessage::User(text) => format!("user {text}"),
+        RequestMessage::Assistant(parts) => format!("assistant {parts:?}"),
+        RequestMessage::Outcomes(outcomes) => format!("outcomes {outcomes:?}"),
+    }
 }
 
 /// Tells whether nothing is left to do, by the log alone and without asking the engine.
@@ -227,11 +268,25 @@ impl Texts {
     }
 }
 
-/// Judges a history that has come to rest.
+/// Judges a history that has come to rest: its tree, the copies of it, and what was seen.
 pub(crate) fn judge(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree, String> {
     if let Some(broken) = witness.verdict.get() {
         return Err(broken);
     }
+    let tree = judge_tree(disk, witness, id)?;
+    if witness.published.lock().unwrap().len() as u64 != tree.pos().get() {
+        return Err("a subscriber did not see the whole log".to_owned());
+    }
+    for session in disk.read(|backend| backend.sessions()) {
+        judge_tree(disk, witness, &session.tree)
+            .map_err(|broken| format!("session {}: {broken}", session.tree))?;
+    }
+    survived(disk, witness)?;
+    Ok(tree)
+}
+
+/// Judges a tree that has come to rest.
+fn judge_tree(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree, String> {
     let entries =
         disk.read(|backend| backend.entries(id, offshoot_types::id::Pos::ZERO, usize::MAX));
     let tree = Tree::fold(&entries).map_err(|violation| violation.to_string())?;
@@ -244,11 +299,9 @@ pub(crate) fn judge(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree,
     }
     woken_by_mail(&entries)?;
     allowed_first(&entries)?;
-    survived(disk, witness, &entries)?;
-    if witness.published.lock().unwrap().len() != entries.len() {
-        return Err("a subscriber did not see the whole log".to_owned());
-    }
-    read_once(witness, &tree, &entries)?;
+    asked_once(&entries)?;
+    let hidden = Hidden::read(&entries)?;
+    read_once(witness, &tree, &entries, &hidden)?;
     Ok(tree)
 }
 
@@ -317,27 +370,37 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
-/// What was acknowledged is there, once.
-fn survived(disk: &Disk, witness: &Witness, entries: &[Entry]) -> Result<(), String> {
-    let mut prompts = BTreeMap::new();
+/// What somebody asked is there once.
+fn asked_once(entries: &[Entry]) -> Result<(), String> {
+    let mut prompts = BTreeSet::new();
     for entry in entries {
-        if let Event::Prompted(message) = &entry.event {
-            *prompts.entry(message.id.clone()).or_insert(0) += 1;
+        if let Event::Prompted(message) = &entry.event
+            && !prompts.insert(&message.id)
+        {
+            return Err(format!("prompt {} is in the log twice", message.id));
         }
     }
-    if let Some((id, times)) = prompts.iter().find(|(_, times)| **times > 1) {
-        return Err(format!("prompt {id} is in the log {times} times"));
-    }
-    for (command, receipt) in witness.acknowledged.lock().unwrap().iter() {
+    Ok(())
+}
+
+/// What was acknowledged is there, unless its whole tree was removed.
+fn survived(disk: &Disk, witness: &Witness) -> Result<(), String> {
+    let removed = witness.removed.lock().unwrap();
+    let acknowledged = witness.acknowledged.lock().unwrap();
+    let there = |(command, _): &&(Command, Receipt)| !removed.contains(&command.tree);
+    for (command, receipt) in acknowledged.iter().filter(there) {
         let stored = disk.read(|backend| backend.receipt(&command.id));
         if stored.is_none() || (stored.as_ref() != Some(receipt) && *receipt != Receipt::Queued) {
             return Err(format!(
                 "{command:?} was answered {receipt:?} and the disk has {stored:?}"
             ));
         }
-        if let Order::Prompt(prompt) = &command.order
-            && !prompts.contains_key(&prompt.message)
-        {
+        let Order::Prompt(prompt) = &command.order else {
+            continue;
+        };
+        let log = disk.read(|backend| backend.agent_log(&command.agent));
+        let is_it = |entry: &Entry| matches!(&entry.event, Event::Prompted(message) if message.id == prompt.message);
+        if !log.iter().any(is_it) {
             return Err(format!(
                 "prompt {} was acknowledged and is not in the log",
                 prompt.message
@@ -348,25 +411,55 @@ fn survived(disk: &Disk, witness: &Witness, entries: &[Entry]) -> Result<(), Str
 }
 
 /// Every model has read each answer of its children exactly once: those that were there when its
-/// agent last began a turn that came to a message.
-fn read_once(witness: &Witness, tree: &Tree, entries: &[Entry]) -> Result<(), String> {
+/// agent last began a turn that came to a message, and were not taken back.
+fn read_once(
+    witness: &Witness,
+    tree: &Tree,
+    entries: &[Entry],
+    hidden: &Hidden<'_>,
+) -> Result<(), String> {
     let requests = witness.requests.lock().unwrap();
-    for (agent, by_process) in requests.iter() {
-        for lines in by_process.values() {
-            let text = lines.join("\n");
+    let heard = witness.heard.lock().unwrap();
+    let own = |(agent, _): &(&AgentId, _)| tree.agent(agent).is_some();
+    for (agent, by_process) in requests.iter().filter(own) {
+        for asked in by_process.values() {
+            let text = asked.lines.join("\n");
             let mut seen = BTreeSet::new();
             if let Some(word) = words(&text).find(|word| !seen.insert(*word)) {
                 return Err(format!("{agent} was sent {word} twice"));
             }
         }
-        let longest = by_process.values().max_by_key(|lines| lines.len());
-        let text = longest.map(|lines| lines.join("\n")).unwrap_or_default();
-        let sent: BTreeSet<&str> = words(&text).collect();
-        let until = last_asked(entries, agent);
-        for entry in entries
-            .iter()
-            .filter(|entry| entry.agent == *agent && entry.pos < until)
+        let last = by_process.values();
+        let last = last.max_by_key(|asked| (asked.cuts, asked.lines.len()));
+        let text = last.map_or_else(String::new, |asked| {
+            asked.lines.join(
+                "
+",
+            )
+        });
+        let mut sent: BTreeSet<&str> = words(&text).collect();
+        let cuts = last.map_or(0, |asked| asked.cuts);
+        let hidden_texts = hidden.texts(agent, cuts).iter();
+        if let Some(word) = hidden_texts
+            .flat_map(|text| words(text))
+            .find(|word| sent.contains(word))
         {
+            return Err(format!("{agent} was sent {word}, which it had taken back"));
+        }
+        // What a summary stands for was read before, or by whoever wrote the summary.
+        let summed_up =
+            |entry: &Entry| entry.agent == *agent && matches!(entry.event, Event::Compacted(_));
+        if entries.iter().any(summed_up) {
+            sent.extend(heard.get(agent).into_iter().flatten().map(String::as_str));
+        }
+        let until = last_asked(entries, agent);
+        // What is copied was told in another tree.
+        let copies = tree.agent(agent).map(|agent| agent.spawned.copies());
+        let told_here = |entry: &&Entry| {
+            let new = copies.is_none_or(|copies| entry.seq > copies);
+            entry.agent == *agent && entry.pos < until && new && hidden.is_told(entry)
+        };
+        for entry in entries.iter().filter(told_here) {
             for run in entry.event.delivers() {
                 told(tree, run, &sent)?;
             }

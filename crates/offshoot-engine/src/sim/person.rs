@@ -9,11 +9,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use offshoot_types::command::{Answer, Command, Order, Prompt, Receipt, Scope, Verdict};
+use offshoot_types::command::{
+    Answer, Command, Order, Prompt, Receipt, Rename, Rewind, Scope, Verdict,
+};
 use offshoot_types::id::{AgentId, CallId, CommandId, MessageId};
 use offshoot_types::store::StoreErrorKind;
 use offshoot_types::tree::{Agent, Tree};
 
+use super::copies::is_no_time_to_copy;
 use super::world::{PATIENCE, World};
 use crate::runtime::CommandError;
 
@@ -52,6 +55,7 @@ impl World {
                 Ok(())
             }
             14 => self.leave(self.chance.below(self.processes.len())).await,
+            15 => self.remove_a_copy().await,
             _ => {
                 let ms = self.chance.draw() % 4_000;
                 tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -63,13 +67,24 @@ impl World {
     /// Returns something a person might want.
     fn wish(&mut self) -> (AgentId, Order) {
         let root = self.tree.root().clone();
-        match self.chance.below(20) {
+        match self.chance.below(30) {
             0..=6 => (root, self.prompt("go")),
             7 => (self.some_agent(), self.prompt("more")),
             8 | 9 => (self.some_agent(), Order::Cancel(Scope::Run)),
             10 => (self.some_agent(), Order::Cancel(Scope::Turn)),
             11 | 12 => (self.some_agent(), Order::Promote),
             13..=18 => self.some_answer(),
+            19..=22 => self.some_rewind(),
+            23 => self.some_copy(),
+            24 => self.some_use_of_a_copy(),
+            25 => (self.some_agent(), Order::Compact),
+            26 => (root, Order::Compact),
+            27 => (root, Order::Summarise),
+            28 => {
+                let title = "a name".to_owned();
+                let by = offshoot_types::message::Author::Human;
+                (root, Order::Rename(Rename { title, by }))
+            }
             _ => (root, Order::Resume),
         }
     }
@@ -89,6 +104,23 @@ impl World {
             agent: None,
             metadata: None,
         }
+    }
+
+    /// Returns a rewind to something that was said, or to nothing, or to what nobody said.
+    fn some_rewind(&self) -> (AgentId, Order) {
+        let agent = match self.chance.one_in(4) {
+            true => self.some_agent(),
+            false => self.some_agent_between_turns(),
+        };
+        let to = match self.chance.below(8) {
+            0 => None,
+            1 => Some(MessageId::new("nobody's")),
+            _ => {
+                let said = self.said_by(&agent);
+                said.get(self.chance.below(said.len())).cloned()
+            }
+        };
+        (agent, Order::Rewind(Rewind { to }))
     }
 
     /// Returns an answer to something that is asked, or that nobody asks.
@@ -131,13 +163,26 @@ impl World {
         some.map_or_else(|| self.tree.root().clone(), |id| (*id).clone())
     }
 
+    /// Returns somebody who has something to take back, with children at work where there is one.
+    fn some_agent_between_turns(&self) -> AgentId {
+        let tree = self.tree_on_disk();
+        let waits = |id: &&&AgentId| {
+            let agent = tree.agent(id);
+            agent.is_some_and(|agent| agent.turn.is_none() && !agent.open_children.is_empty())
+        };
+        let agents = tree.walk();
+        let waiting: Vec<&&AgentId> = agents.iter().filter(waits).collect();
+        let some = waiting.get(self.chance.below(waiting.len()));
+        some.map_or_else(|| self.tree.root().clone(), |id| (**id).clone())
+    }
+
     /// Sends commands until all are answered, to whichever process lives, now and then one twice.
     pub(super) async fn send(&mut self, wishes: Vec<(AgentId, Order)>) -> Result<(), String> {
         let mut open = BTreeMap::new();
         for (agent, order) in wishes {
             self.commands += 1;
             let id = CommandId::new(format!("command-{}", self.commands));
-            let tree = self.tree.clone();
+            let tree = self.home(&agent, &order);
             open.insert(
                 id.clone(),
                 Command {
@@ -159,17 +204,20 @@ impl World {
             }
             for (command, receipt) in self.try_once(&open).await? {
                 open.remove(&command.id);
-                self.witness.acknowledged(command, receipt);
+                if let Some(receipt) = receipt {
+                    self.witness.acknowledged(command, receipt);
+                }
             }
         }
         Ok(())
     }
 
-    /// Sends commands once; returns those that were answered before something died.
+    /// Sends commands once; returns those that were answered, or refused for good, before something
+    /// died.
     async fn try_once(
         &self,
         open: &BTreeMap<CommandId, Command>,
-    ) -> Result<Vec<(Command, Receipt)>, String> {
+    ) -> Result<Vec<(Command, Option<Receipt>)>, String> {
         let mut sent = FuturesUnordered::new();
         for command in open.values() {
             for _ in 0..=usize::from(self.chance.one_in(4)) {
@@ -193,7 +241,12 @@ impl World {
                 biased;
                 _ = &mut died => return Ok(answered),
                 some = sent.next() => match some {
-                    Some((command, Ok(receipt), _)) => answered.push((command.clone(), receipt)),
+                    Some((command, Ok(receipt), _)) => {
+                        answered.push((command.clone(), Some(receipt)));
+                    }
+                    Some((command, Err(error), _)) if is_no_time_to_copy(command, &error) => {
+                        answered.push((command.clone(), None));
+                    }
                     Some((command, Err(error), full)) => {
                         self.forgive(command, &error, full)?;
                         tokio::time::sleep(Duration::from_millis(100)).await;

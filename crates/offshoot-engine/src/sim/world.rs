@@ -14,7 +14,7 @@ use offshoot_store::Backend;
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::command::{Opening, Order, Scope};
 use offshoot_types::id::{AgentId, Pos, TreeId};
-use offshoot_types::manifest::{Manifest, Mode, Registry};
+use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
 use offshoot_types::sidecar::NoSidecars;
 use offshoot_types::tool::Effect;
 use offshoot_types::tree::Tree;
@@ -22,9 +22,10 @@ use tokio::task::JoinHandle;
 
 use super::chance::Chance;
 use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
-use super::fakes::{FINAL, SimEnv, SimModels, SimTool};
+use super::fakes::{FINAL, SimEnv, SimModels, SimTool, WINDOW};
 use super::oracle::{self, Texts, Verdict, Witness};
 use crate::ask::Asks;
+use crate::compact::Compacting;
 use crate::helper::Helpers;
 use crate::limits::Limits;
 use crate::runtime::{Ending, Parts, Runtime};
@@ -62,6 +63,10 @@ pub(crate) struct Report {
     pub(crate) commits: u64,
     pub(crate) agents: u64,
     pub(crate) entries: u64,
+    pub(crate) rewinds: u64,
+    pub(crate) dropped: u64,
+    pub(crate) copies: u64,
+    pub(crate) summaries: u64,
 }
 
 impl AddAssign for Report {
@@ -71,6 +76,10 @@ impl AddAssign for Report {
         self.commits += other.commits;
         self.agents += other.agents;
         self.entries += other.entries;
+        self.rewinds += other.rewinds;
+        self.dropped += other.dropped;
+        self.copies += other.copies;
+        self.summaries += other.summaries;
     }
 }
 
@@ -82,10 +91,16 @@ impl fmt::Display for Report {
             commits,
             agents,
             entries,
+            rewinds,
+            dropped,
+            copies,
+            summaries,
         } = self;
         write!(
             f,
-            "{histories} histories: {deaths} deaths, {commits} commits, {agents} agents, {entries} entries"
+            "{histories} histories: {deaths} deaths, {commits} commits, {agents} agents, \
+             {entries} entries, {rewinds} rewinds that dropped {dropped}, {copies} copies, \
+             {summaries} summaries"
         )
     }
 }
@@ -125,6 +140,9 @@ pub(super) struct World {
     pub(super) processes: Vec<Process>,
     limits: Limits,
     registry: Registry,
+    helpers: Helpers,
+    /// How many tokens the model takes, if anybody says.
+    window: Option<u64>,
     asks: Asks,
     started: u32,
     deaths: u64,
@@ -137,6 +155,7 @@ pub(super) struct World {
 pub(super) struct Process {
     pub(super) runtime: Runtime,
     pub(super) power: Arc<Power>,
+    pub(super) store: Arc<SimStore>,
     number: u32,
     writer: JoinHandle<()>,
     subscriber: JoinHandle<()>,
@@ -162,6 +181,8 @@ impl World {
             ..Limits::default()
         };
         let registry = registry(&chance);
+        let helpers = helpers(&chance);
+        let window = chance.one_in(2).then_some(WINDOW);
         let asks = [Asks::Nobody, Asks::Yes, Asks::Somebody][chance.below(3)];
         Self {
             chance,
@@ -171,6 +192,8 @@ impl World {
             processes: Vec::new(),
             limits,
             registry,
+            helpers,
+            window,
             asks,
             started: 0,
             deaths: 0,
@@ -203,12 +226,17 @@ impl World {
         }
         self.settle_down().await?;
         let tree = oracle::judge(&self.disk, &self.witness, &self.tree)?;
+        let (rewinds, dropped, summaries) = self.cuts();
         Ok(Report {
             histories: 1,
             deaths: self.deaths,
             commits: self.disk.commits() as u64,
             agents: tree.walk().len() as u64,
             entries: tree.pos().get(),
+            rewinds,
+            dropped,
+            copies: self.copies().len() as u64,
+            summaries,
         })
     }
 
@@ -219,6 +247,7 @@ impl World {
         for process in &self.processes {
             process.power.spare();
         }
+        self.stop_copies().await?;
         let root = self.tree.root().clone();
         // A stop has to end what hangs. It would also dissolve what waits for a wake that was lost, so
         // half of the trees come to rest without one.
@@ -238,7 +267,10 @@ impl World {
             }
             let tree = self.tree_on_disk();
             let seen = self.witness.published.lock().unwrap().len() as u64;
-            if oracle::is_quiet(&tree) && seen == tree.pos().get() {
+            // An order may be under way although nothing runs: a summary is no run of anybody's.
+            let pending = self.disk.read(|backend| backend.pending(&self.tree));
+            let quiet = oracle::is_quiet(&tree) && pending.is_empty();
+            if quiet && seen == tree.pos().get() {
                 return Ok(());
             }
             self.answer_all(&tree).await?;
@@ -283,7 +315,9 @@ impl World {
         let left = left && !old.power.is_dead();
         let full = old.power.was_full.load(Ordering::Relaxed);
         let stolen = self.witness.stolen.load(Ordering::Relaxed);
-        if left && owned && !full && !stolen && self.tree_on_disk().open_runs() > 0 {
+        let tree = self.tree_on_disk();
+        let open = tree.open_runs() > 0 || tree.open_helpers().next().is_some();
+        if left && owned && !full && !stolen && open {
             return Err("a process left in good order and a run is open (R20)".to_owned());
         }
         Ok(())
@@ -320,13 +354,15 @@ impl World {
         let store = SimStore::new(self.disk.clone(), self.started, power.clone());
         let chance = self.chance.clone();
         let runtime = Runtime::new(Parts {
-            helpers: Helpers::default(),
+            helpers: self.helpers.clone(),
             hooks: offshoot_types::hook::Hooks::default(),
             store: store.clone(),
             models: Arc::new(SimModels {
                 process: self.started,
                 chance: chance.clone(),
                 witness: self.witness.clone(),
+                disk: self.disk.clone(),
+                window: self.window,
             }),
             tools: vec![
                 SimTool::tool("read", Effect::Read, chance.clone(), self.witness.clone()),
@@ -344,7 +380,7 @@ impl World {
             clippy::disallowed_methods,
             reason = "aborted when the process is buried"
         )]
-        let writer = tokio::spawn(store.write());
+        let writer = tokio::spawn(store.clone().write());
         #[expect(
             clippy::disallowed_methods,
             reason = "aborted when the process is buried"
@@ -353,6 +389,7 @@ impl World {
         Process {
             runtime,
             power,
+            store,
             number: self.started,
             writer,
             subscriber,
@@ -410,5 +447,26 @@ fn registry(chance: &Chance) -> Registry {
         inspectable: true,
         ..Manifest::new("watched", Mode::All, "Be seen.")
     });
+    for name in ["title", "summary", "compaction"] {
+        registry.add(Manifest {
+            tools: Toolset::only([]),
+            ..Manifest::new(name, Mode::Subagent, "Help.")
+        });
+        registry.hide(name);
+    }
     registry
+}
+
+/// Draws how the runtime uses agents for itself.
+fn helpers(chance: &Chance) -> Helpers {
+    Helpers {
+        model: chance.one_in(2).then(|| "sim".to_owned()),
+        compaction: Compacting {
+            reserve_tokens: Some(1_000),
+            tail_turns: chance.below(3),
+            // Next to nothing, so that a part of what was said is always too much to be kept.
+            tail_budget_pct: [0, 1, 25][chance.below(3)],
+            ..Compacting::default()
+        },
+    }
 }

@@ -12,7 +12,7 @@ use offshoot_types::settlement::{Cap, PartialReason, Status};
 use serde_json::json;
 
 use crate::stage::{
-    Gate, Line, Script, Stage, call, data, kind, opening, say, task, task_arguments,
+    Gate, Line, Script, Stage, call, cut, data, kind, opening, say, task, task_arguments,
     task_in_background,
 };
 
@@ -381,4 +381,46 @@ fn r26_spawned_runs_have_limits_and_a_root_has_none() {
     assert_eq!(limits.spawned.steps, Some(16));
     assert_eq!(limits.spawned.time.unwrap().to_string(), "1h");
     assert_eq!(limits.spawned.stall.unwrap().to_string(), "5m");
+}
+
+/// Returns what the messages of the root have used, and whether that is a guess.
+async fn counted(stage: &Stage) -> Vec<(u64, bool)> {
+    let log = stage.log().await.into_iter();
+    log.filter_map(|entry| match entry.event {
+        Event::Replied(message) => Some((message.usage.output, message.estimated)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn r25_what_a_provider_does_not_count_is_estimated() {
+    let script = Script::default().part(
+        "lead",
+        [
+            say(&"word ".repeat(80)).using(0, 0),
+            say("counted").using(100, 7),
+        ],
+    );
+    let stage = Stage::new(script).await;
+    stage.ask("first").await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert!(
+        settlement.usage.input > 50,
+        "the prompt and the tools: {:?}",
+        settlement.usage
+    );
+    stage.ask("second").await;
+    assert_eq!(counted(&stage).await, [(100, true), (7, false)]);
+}
+
+#[tokio::test]
+async fn r25_what_a_stream_said_before_it_broke_off_is_not_free() {
+    let script = Script::default().part("lead", [cut(&"word ".repeat(80))]);
+    let stage = Stage::new(script.priced(1.0, 1_000.0)).await;
+    stage.ask("first").await;
+    assert_eq!(counted(&stage).await, [(100, true)]);
+    let tree = stage.tree().await;
+    let spent = tree.agent(&stage.root()).unwrap().spent;
+    assert!(spent.cost >= Money::micros(100_000), "{:?}", spent.cost);
 }

@@ -18,7 +18,7 @@ use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hook, Hooks};
-use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Timestamp, TreeId};
+use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::journal::Recorded;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
@@ -27,13 +27,13 @@ use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::sidecar::Sidecars;
-use offshoot_types::store::Store;
+use offshoot_types::store::{Append, NewEntry, Store};
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
 
 pub(crate) use self::probe::Probe;
 pub(crate) use self::script::{
-    Gate, Line, Script, call, fail, say, task, task_arguments, task_in_background,
+    Gate, Line, Script, call, cut, fail, say, task, task_arguments, task_in_background,
 };
 
 /// A clock that stands still, or goes with that of the test, and ids that count.
@@ -308,6 +308,25 @@ impl Stage {
         self.runtime.command(command).await.unwrap();
     }
 
+    /// Writes another session as if somebody else had.
+    pub(crate) async fn write_another(&self, name: &str, events: Vec<Event>) {
+        let agent = AgentId::new(name);
+        let entry = |(seq, event)| NewEntry {
+            agent: agent.clone(),
+            seq: Seq::new(seq),
+            event,
+        };
+        let append = Append {
+            at: self.env.now(),
+            entries: (1..).zip(events).map(entry).collect(),
+            applied: Vec::new(),
+        };
+        let tree = TreeId::of(agent.clone());
+        let created = self.store.create(&tree, append).await.unwrap();
+        let (lease, _) = created.unwrap();
+        self.store.release(lease).await.unwrap();
+    }
+
     /// Returns a prompt of some words.
     pub(crate) fn words(&self, text: &str) -> Prompt {
         Prompt {
@@ -343,8 +362,10 @@ impl Stage {
     pub(crate) async fn pass(&self, secs: u64) {
         for _ in 0..secs {
             tokio::time::advance(std::time::Duration::from_secs(1)).await;
-            for _ in 0..8 {
-                self.store.sessions().await.unwrap();
+            for _ in 0..12 {
+                // Waits its turn behind whatever was sent to the log before, however slow that is.
+                let nobody = TreeId::of(AgentId::new("nobody's"));
+                drop(self.store.claim(&nobody).await.unwrap());
                 tokio::task::yield_now().await;
             }
         }

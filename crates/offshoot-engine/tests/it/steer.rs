@@ -1,6 +1,6 @@
 //! Looking after children: list, wait, talk, stop.
 
-use offshoot_engine::CommandError;
+use offshoot_engine::{CommandError, Limits};
 use offshoot_types::command::{Command, Order};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CommandId};
@@ -344,4 +344,37 @@ async fn the_clock_of_an_ancestor_that_has_settled_does_not_stop_a_new_run_below
     let settlement = stage.settlement(&leaf).await;
     assert_eq!(settlement.status, Status::Completed);
     assert_eq!(settlement.output.as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn r26_a_message_does_not_wake_more_agents_than_may_live() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                task("worker", "first"),
+                task_in_background("helper", "for long"),
+                steer(
+                    "message",
+                    json!({ "session_id": "FIRST", "text": "once more" }),
+                ),
+                say("done"),
+            ],
+        )
+        .part("worker", [say("worked")])
+        .part("helper", [say("helped").behind(&gate)]);
+    script.name_first_child("FIRST");
+    let limits = Limits {
+        descendants: 1,
+        ..Limits::default()
+    };
+    let stage = Stage::with(script, limits).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.asked("lead", 4).await;
+    let outcomes = stage.outcomes("lead").await;
+    assert_eq!(kind(&outcomes[2]), ErrorKind::Caps);
+    gate.open();
+    stage.quiet().await;
+    assert_eq!(stage.script.sent("worker").len(), 1);
 }

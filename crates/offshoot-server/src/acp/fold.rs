@@ -102,7 +102,14 @@ impl Fold {
             Event::Became(_) => Vec::new(),
             Event::Titled { title, .. } => self.titled(agent, title),
             // Clients that take these have to say so, and none has been asked yet.
-            Event::Summarised { .. } | Event::Compacted(_) | Event::Rewound { .. } => Vec::new(),
+            Event::Summarised { .. } | Event::Compacted(_) => Vec::new(),
+            Event::Rewound { hides, .. } => {
+                // What waited waits no longer; there is no update that takes words back.
+                if let Some(agent) = self.agents.get_mut(agent) {
+                    agent.queued.retain(|id, _| !hides.contains(id));
+                }
+                Vec::new()
+            }
             Event::Replied(message) => self.replied(agent, message),
             Event::Asked { call, .. } => self.asked(agent, call),
             Event::Decided { call, .. } => self.answered(agent, call),

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::event::{Event, Origin, Parent, Profile, Spawned, TurnEnd};
+use offshoot_types::event::{Copied, Event, Origin, Parent, Profile, Spawned, TurnEnd};
 use offshoot_types::id::{
     AgentId, CallId, MessageId, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo,
 };
@@ -97,11 +97,20 @@ impl Scene {
 
     /// Spawns the root.
     pub fn root(&mut self) -> &mut Self {
+        self.born(None)
+    }
+
+    /// Spawns the root of a copy.
+    pub fn root_copying(&mut self, copied: Copied) -> &mut Self {
+        self.born(Some(Box::new(copied)))
+    }
+
+    fn born(&mut self, copy: Option<Box<Copied>>) -> &mut Self {
         let root = self.tree.as_str().to_owned();
         let origin = Origin::Session {
             workspace: "/home/me/project".to_owned(),
             date: "2026-11-15".to_owned(),
-            copy: None,
+            copy,
         };
         self.event(&root, spawned(origin, "build", 0, Child::Opaque))
     }
@@ -285,6 +294,7 @@ fn replied(message: &str, parts: Vec<AssistantPart>, stop: StopReason) -> Event 
         parts,
         model: "echo-1".to_owned(),
         usage: usage(),
+        estimated: false,
         cost: None,
         stop,
         timing: None,

@@ -8,9 +8,9 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use offshoot_types::id::TreeId;
 use offshoot_types::store::{StoreError, StoreErrorKind};
@@ -19,7 +19,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::nudge::{Ears, Sockets};
 use super::place::{Hold, Listeners, Place};
-use crate::sqlite::{Company, Sqlite};
+use crate::sqlite::{Company, Damage, Mark, Sqlite, has_log};
 
 /// How often a lock that only others' glances keep us from is tried again.
 const TRIES: usize = 1000;
@@ -31,6 +31,8 @@ pub(super) struct Folder {
     listeners: Listeners,
     /// Says to others that the database is open.
     presence: File,
+    /// What is known of damage, from when the database was opened.
+    damage: OnceLock<Damage>,
     /// Where this handle hears nudges, from its first claim on.
     ears: Mutex<Option<Ears>>,
 }
@@ -44,7 +46,7 @@ impl Folder {
             builder.create(path.join("locks"))?;
             builder.create(path.join("nudge"))?;
             let sockets = Sockets::open(&path.join("nudge"))?;
-            Ok((sockets, lock_file(&path.join("open.lock"))?))
+            Ok((sockets, lock_file(&presence(path))?))
         };
         let (sockets, presence) =
             open().map_err(|error| failed("open the data folder", path, &error))?;
@@ -53,6 +55,7 @@ impl Folder {
             sockets: Arc::new(sockets),
             listeners,
             presence,
+            damage: OnceLock::new(),
             ears: Mutex::new(None),
         })
     }
@@ -66,6 +69,7 @@ impl Folder {
         let company = self.company().map_err(failed)?;
         let opened = Sqlite::open_in(company, &database(&self.path))?;
         share(&self.presence).map_err(failed)?;
+        self.damage.get_or_init(|| opened.damage().clone());
         Ok(opened)
     }
 
@@ -73,7 +77,7 @@ impl Folder {
     fn company(&self) -> io::Result<Company> {
         loop {
             if try_lock(&self.presence, FlockOperation::NonBlockingLockExclusive)? {
-                return Ok(Company::Nobody);
+                return Ok(Company::Nobody(self.closed()));
             }
             if try_lock(&self.presence, FlockOperation::NonBlockingLockShared)? {
                 return Ok(Company::Others);
@@ -82,6 +86,22 @@ impl Folder {
             // look.
             share(&self.presence)?;
         }
+    }
+
+    /// Returns what the database looked like when it was closed last, if anybody has said.
+    fn closed(&self) -> Option<Mark> {
+        let text = fs::read_to_string(presence(&self.path)).ok()?;
+        Mark::read(&text)
+    }
+
+    /// Says what the database looks like now that it is closed.
+    fn mark(&self) -> io::Result<()> {
+        let database = database(&self.path);
+        // Whoever has it open yet will say so themselves.
+        let mark = Mark::of(&database).filter(|_| !has_log(&database));
+        let line = mark.map_or_else(String::new, |mark| mark.line());
+        self.presence.set_len(0)?;
+        self.presence.write_all_at(line.as_bytes(), 0)
     }
 
     /// Returns the name of this handle's socket; `None` if it could not have one.
@@ -107,6 +127,20 @@ impl Folder {
     }
 }
 
+impl Drop for Folder {
+    /// By now every connection of the handle is closed.
+    fn drop(&mut self) {
+        let sound = self
+            .damage
+            .get()
+            .is_some_and(|damage| damage.met().is_none());
+        if sound {
+            // Without a mark the file is looked through when it is opened next: that is all.
+            drop(self.mark());
+        }
+    }
+}
+
 impl Place for Folder {
     fn hold(&self, tree: &TreeId) -> Result<Option<Arc<Hold>>, StoreError> {
         let path = lock_path(&self.path, tree);
@@ -124,6 +158,11 @@ impl Place for Folder {
             self.sockets.send(&name, tree);
         }
     }
+}
+
+/// Returns the lock that all share who have the database open.
+fn presence(folder: &Path) -> PathBuf {
+    folder.join("open.lock")
 }
 
 /// Returns where the database of a data folder is.

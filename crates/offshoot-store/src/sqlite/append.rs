@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, Origin, Spawned};
-use offshoot_types::id::{Epoch, Pos, RunId, RunNo, Seq, Timestamp, TreeId};
+use offshoot_types::id::{AgentId, Epoch, Pos, RunId, RunNo, Seq, Timestamp, TreeId};
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Append, NewEntry, StoreErrorKind};
 use offshoot_types::stored;
@@ -153,6 +153,8 @@ const SETTLE: &str = "UPDATE runs SET settled_pos = ?3, status = ?4
 const DELIVER: &str = "UPDATE runs SET delivered_pos = ?3
     WHERE agent = ?1 AND run = ?2 AND parent = ?4
         AND settled_pos IS NOT NULL AND delivered_pos IS NULL";
+
+const HAS_UNTOLD_RUN: &str = "SELECT 1 FROM runs WHERE agent = ?1 AND delivered_pos IS NULL";
 
 /// What every child needs and the birth of a session does not.
 pub(super) const SOON: [&str; 4] = [ADVANCE, HAS_OPEN_CHILD, SETTLE, DELIVER];
@@ -305,6 +307,11 @@ impl Place<'_> {
                 self.deliver(entry, agent, run)?;
             }
         }
+        if let Event::Rewound { drops, .. } = &entry.event {
+            for child in drops {
+                self.drop_child(entry, agent, child)?;
+            }
+        }
         if let Event::TurnStarted { run, .. } = &entry.event
             && !agent.open
         {
@@ -355,6 +362,31 @@ impl Place<'_> {
         } else {
             Err(wrong_run(entry, run))
         }
+    }
+
+    /// Refuses to drop a child that is not the agent's own, that has not ended, or of which
+    /// somebody would still be told (R8).
+    fn drop_child(
+        &mut self,
+        entry: &Entry,
+        agent: &AgentCounters,
+        child: &AgentId,
+    ) -> Result<(), Failure> {
+        let found = self.tree.agent(self.connection, child)?;
+        let own = found.filter(|found| found.parent == Some(agent.key));
+        let mut statement = self.connection.prepare_cached(HAS_UNTOLD_RUN)?;
+        let gone = match own {
+            Some(own) => !statement.exists([own.key])?,
+            None => false,
+        };
+        if gone {
+            return Ok(());
+        }
+        let message = format!(
+            "agent {} cannot drop {child} while a run of it is unsettled or untold",
+            entry.agent
+        );
+        Err(Failure::Rule(StoreErrorKind::Refused, message))
     }
 
     fn deliver(

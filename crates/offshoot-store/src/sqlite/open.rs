@@ -3,8 +3,8 @@
 //! What is there is looked at through a connection that cannot write before one
 //! is opened that can, so that a file which is damaged, newer or not ours stays
 //! as it is, byte for byte. A small file is looked through, and so is a larger one
-//! that nobody has closed; other damage in the depths of a large file is met later
-//! (`damage.rs`). A new file is readable to its owner only; SQLite gives its two
+//! that nobody has closed or that somebody has changed since (`mark.rs`); other
+//! damage in the depths of a large file is met later (`damage.rs`). A new file is readable to its owner only; SQLite gives its two
 //! companions (`-wal`, `-shm`) the same mode.
 
 use std::fs::OpenOptions;
@@ -21,6 +21,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::failure::Failure;
+use super::mark::Mark;
 use super::schema;
 
 /// Held while a file is made and opened.
@@ -45,15 +46,16 @@ const WRITER_TRIES: i32 = 2_400;
 /// Largest file that is looked through before it is written to, in bytes: some 4 ms.
 const LOOKED_THROUGH: u64 = 2 * 1024 * 1024;
 
-/// The same for a file that nobody has closed, which is when a disk that did not keep its promises
-/// has spoilt something: some 0.4 s, once after a crash.
+/// The same for a file that nobody has closed, or nobody has said so, which is when a disk that did
+/// not keep its promises has spoilt something: some 0.4 s, once after a crash.
 const LOOKED_THROUGH_AFTER_A_CRASH: u64 = 256 * 1024 * 1024;
 
 /// Who else has the file open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Company {
-    /// Nobody: a log beside it was left by somebody who died, or who had met damage.
-    Nobody,
+    /// Nobody: a log beside it was left by somebody who died, or who had met damage. What the file
+    /// looked like when it was closed last, if whoever did that has said.
+    Nobody(Option<Mark>),
     /// Perhaps somebody: a log beside it may be theirs.
     Others,
 }
@@ -140,7 +142,7 @@ pub(super) fn untouched(path: &Path) -> Result<Option<(Connection, i64)>, StoreE
 }
 
 /// Tells whether there is a log beside the file. Whoever closes it last removes that.
-fn has_log(path: &Path) -> bool {
+pub(crate) fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     Path::new(&log).exists()
@@ -255,12 +257,17 @@ enum Found {
 /// Looks at a file without being able to change it.
 ///
 /// Looking through costs 1.7 ms a MB, which is too much for every start and little for one after a
-/// crash. A look at some of the pages would cost less and say next to nothing of the others.
+/// crash, or after somebody else has changed the file. A look at some of the pages would cost less and
+/// say next to nothing of the others.
 fn look(path: &Path, company: Company) -> Result<(), Failure> {
-    // Before SQLite makes one.
+    // Before SQLite makes a log.
     let most = match company {
-        Company::Nobody if has_log(path) => LOOKED_THROUGH_AFTER_A_CRASH,
-        Company::Nobody | Company::Others => LOOKED_THROUGH,
+        Company::Others => LOOKED_THROUGH,
+        Company::Nobody(_) if has_log(path) => LOOKED_THROUGH_AFTER_A_CRASH,
+        Company::Nobody(None) => LOOKED_THROUGH_AFTER_A_CRASH,
+        Company::Nobody(closed) if closed == Mark::of(path) => LOOKED_THROUGH,
+        // Somebody else was at it.
+        Company::Nobody(Some(_)) => u64::MAX,
     };
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     judge(&connection, path)?;

@@ -134,6 +134,7 @@ fn a_reply_has_a_part_for_every_block() {
             output: 2,
             ..Usage::default()
         },
+        estimated: false,
         cost: None,
         stop: StopReason::Calls,
         timing: None,
@@ -191,6 +192,7 @@ fn a_session_that_spent_more_than_can_be_counted_goes_on() {
                 reasoning: 3,
                 ..Usage::default()
             },
+            estimated: false,
             cost: None,
             stop: StopReason::End,
             timing: None,

@@ -32,10 +32,20 @@ fn sound() -> (TempDir, PathBuf) {
     (data, path)
 }
 
-/// The same, damaged in the middle.
+/// The same, closed in good order and damaged in the middle, without a trace of when.
 fn damaged() -> (TempDir, PathBuf) {
     let (data, path) = sound();
-    let mut bytes = fs::read(&path).unwrap();
+    drop(Handle::open(data.path()).unwrap());
+    let closed = fs::metadata(&path).unwrap().modified().unwrap();
+    spoil(&path);
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(closed).unwrap();
+    (data, path)
+}
+
+/// Damages a file in the middle.
+fn spoil(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
     let found = |bytes: &[u8]| {
         bytes
             .windows(NEEDLE.len())
@@ -46,8 +56,7 @@ fn damaged() -> (TempDir, PathBuf) {
         bytes[at / 4096 * 4096..][..64].fill(0xee);
         bytes[at] = b'M';
     }
-    fs::write(&path, &bytes).unwrap();
-    (data, path)
+    fs::write(path, &bytes).unwrap();
 }
 
 fn commit(sqlite: &mut Sqlite, write: Write) -> Written {
@@ -88,6 +97,34 @@ fn a_large_file_that_nobody_has_closed_is_looked_through_before_it_is_written_to
         assert!(error.message.starts_with(&expected), "{error}");
     }
     assert!(bytes(&path) == before, "it was changed");
+}
+
+#[test]
+fn a_large_file_that_was_changed_since_it_was_closed_is_looked_through_and_left_untouched() {
+    let (data, path) = sound();
+    drop(Handle::open(data.path()).unwrap());
+    spoil(&path);
+    let before = fs::read(&path).unwrap();
+    // However often somebody comes: whoever is refused leaves no word that all was well.
+    for _ in 0..2 {
+        let error = Handle::open(data.path()).unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Unusable, "{error}");
+        let expected = format!("open the database: {} is damaged: ", path.display());
+        assert!(error.message.starts_with(&expected), "{error}");
+    }
+    assert!(fs::read(&path).unwrap() == before, "it was changed");
+}
+
+#[test]
+fn a_file_that_was_put_in_the_place_of_another_is_looked_through_once() {
+    let (data, path) = sound();
+    drop(Handle::open(data.path()).unwrap());
+    let copy = data.path().join("backup");
+    fs::copy(&path, &copy).unwrap();
+    fs::rename(&copy, &path).unwrap();
+    drop(Handle::open(data.path()).unwrap());
+    spoil(&path);
+    Handle::open(data.path()).unwrap_err();
 }
 
 #[tokio::test]

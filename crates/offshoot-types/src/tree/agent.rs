@@ -128,6 +128,8 @@ pub struct Tally {
     pub cost: Option<Money>,
     /// Its last text.
     pub text: Option<String>,
+    /// The message it is of.
+    pub said: Option<MessageId>,
     /// Whether its last message had text.
     pub spoke: bool,
     /// Why its last message stopped.
@@ -153,7 +155,19 @@ impl Tally {
                 self.stop = Some(message.stop);
                 let text = message.text();
                 self.spoke = text.is_some();
-                self.text = text.or(self.text.take());
+                if text.is_some() {
+                    self.text = text;
+                    self.said = Some(message.id.clone());
+                }
+            }
+            // What was taken back is nobody's answer.
+            Event::Rewound { hides, .. } => {
+                if self.said.as_ref().is_some_and(|said| hides.contains(said)) {
+                    self.text = None;
+                    self.said = None;
+                    self.spoke = false;
+                    self.stop = None;
+                }
             }
             Event::TurnEnded { end, .. } => self.end = Some(end.clone()),
             Event::Spawned(_)
@@ -167,8 +181,7 @@ impl Tally {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
-            | Event::Compacted(_)
-            | Event::Rewound { .. } => {}
+            | Event::Compacted(_) => {}
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The conversation of one agent.
 
-use offshoot_types::id::CallId;
+use offshoot_types::id::{CallId, MessageId};
+use offshoot_types::message::Usage;
 use offshoot_types::transcript::{Item, Transcript};
 
 use crate::write::{completion, finished, prompted, replied, started};
-use offshoot_types::event::Event;
+use offshoot_types::event::{Compaction, Event};
 
 fn fold(events: &[Event]) -> Transcript {
     Transcript::fold(events).unwrap()
@@ -74,4 +75,57 @@ fn call_ids_of_the_whole_conversation_are_known() {
     let transcript = fold(&[replied(&["a"]), finished("a", &[])]);
     assert!(transcript.knows_call(&CallId::new("a")));
     assert!(!transcript.knows_call(&CallId::new("b")));
+}
+
+fn rewound(hides: &[&str]) -> Event {
+    Event::Rewound {
+        to: None,
+        hides: hides.iter().map(|id| MessageId::new(*id)).collect(),
+        drops: Vec::new(),
+        consumes: Vec::new(),
+        counts: Usage::default(),
+    }
+}
+
+#[test]
+fn ses_06_what_is_hidden_is_gone_and_its_call_ids_stay_used() {
+    let mut events = vec![
+        prompted("p"),
+        started(1, 1, Some("p")),
+        replied(&["a"]),
+        finished("a", &[]),
+        prompted("waits"),
+        prompted("stays"),
+    ];
+    events.push(rewound(&["m", "waits"]));
+    let transcript = fold(&events);
+    assert!(matches!(transcript.items(), [Item::User(message)] if message.id.as_str() == "p"));
+    assert!(transcript.knows_call(&CallId::new("a")));
+    assert!(!transcript.has_queued(&MessageId::new("waits")));
+    assert!(transcript.has_queued(&MessageId::new("stays")));
+    let open = [prompted("p"), started(1, 1, Some("p")), replied(&["a"])];
+    assert!(fold(&open).apply(&rewound(&["m"])).is_err());
+}
+
+#[test]
+fn ses_12_a_rewind_over_a_summary_brings_back_what_it_stood_for() {
+    let summary = Event::Compacted(Box::new(Compaction {
+        message: MessageId::new("summary"),
+        summary: "what was said".to_owned(),
+        tail_start: None,
+        auto: false,
+        summary_tokens: 3,
+        live: Vec::new(),
+        counts: Usage::default(),
+        warning: None,
+    }));
+    let said = [prompted("p"), started(1, 1, Some("p")), summary];
+    let mut transcript = fold(&said);
+    let view = |transcript: &Transcript| -> Vec<String> {
+        let ids = transcript.view().into_iter().map(Item::id);
+        ids.map(ToString::to_string).collect()
+    };
+    assert_eq!(view(&transcript), ["summary"]);
+    transcript.apply(&rewound(&["summary"])).unwrap();
+    assert_eq!(view(&transcript), ["p"]);
 }

@@ -211,3 +211,56 @@ fn the_walk_has_every_parent_before_its_children() {
         2
     );
 }
+
+/// What a rewind of the root to its prompt writes, with these of its children and their runs.
+fn rewound(drops: &[&str], consumes: &[&str]) -> Event {
+    let first = |id: &&str| offshoot_types::id::RunId::first(AgentId::new(*id));
+    Event::Rewound {
+        to: None,
+        hides: Vec::new(),
+        drops: drops.iter().map(|id| AgentId::new(*id)).collect(),
+        consumes: consumes.iter().map(first).collect(),
+        counts: offshoot_types::message::Usage::default(),
+    }
+}
+
+#[test]
+fn r8_a_child_that_is_alive_is_not_dropped() {
+    let alive = one_settled().with([
+        ("root", finished("a", &["kid-a"])),
+        ("root", replied(&[])),
+        ("root", ended(1)),
+    ]);
+    check(&alive, "root", rewound(&["kid-b"], &[]), Broken::Children);
+    check(
+        &alive,
+        "root",
+        rewound(&["stranger"], &[]),
+        Broken::Children,
+    );
+    check(&alive, "root", rewound(&[], &["kid-b"]), Broken::Mail);
+    let alive = alive.with([("root", rewound(&["kid-a"], &[]))]);
+    assert!(alive.tree.agent(&AgentId::new("kid-a")).unwrap().hidden);
+    check(&family(), "root", rewound(&[], &[]), Broken::Turn);
+}
+
+#[test]
+fn r8_mail_of_a_dropped_child_is_consumed_once_and_never_told() {
+    let over = all_settled();
+    check(&over, "root", rewound(&["kid-b"], &[]), Broken::Children);
+    let mut log = over.with([("root", rewound(&["kid-b"], &["kid-b"]))]);
+    let root = log.tree.agent(&AgentId::new("root")).unwrap();
+    assert!(root.mail.is_empty() && root.waking_mail == 0);
+    check(&log, "root", completion("kid-b", 1), Broken::Mail);
+    check(&log, "root", rewound(&["kid-b"], &["kid-b"]), Broken::Mail);
+    // What it does later is nobody's mail either.
+    log = log.with([
+        ("kid-b", prompted("more")),
+        ("kid-b", started(2, 2, Some("more"))),
+        ("kid-b", replied(&[])),
+        ("kid-b", ended(2)),
+        ("kid-b", settled(2, Status::Completed)),
+    ]);
+    let root = log.tree.agent(&AgentId::new("root")).unwrap();
+    assert!(root.mail.is_empty() && root.waking_mail == 0);
+}

@@ -136,6 +136,7 @@ pub(crate) fn replied(calls: &[&str]) -> Event {
             output: 1,
             ..Usage::default()
         },
+        estimated: false,
         cost: None,
         stop: StopReason::Calls,
         timing: None,

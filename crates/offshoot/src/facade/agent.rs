@@ -6,10 +6,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use offshoot_types::command::{Answer, Order, Prompt, Receipt, Scope, Verdict};
+use offshoot_types::command::{Answer, Order, Prompt, Receipt, Rewind, Scope, Verdict};
 use offshoot_types::id::{AgentId, CallId, MessageId, TreeId};
 use offshoot_types::message::Author;
 use offshoot_types::settlement::{Settlement, Status};
+use offshoot_types::store::{StoreError, StoreErrorKind};
+use offshoot_types::transcript::Transcript;
 use serde::de::DeserializeOwned;
 
 use super::error::Error;
@@ -99,6 +101,44 @@ impl Agent {
         cancelled.await.map(drop)
     }
 
+    /// Takes back what was said after a message of its conversation, or all of it, and returns how
+    /// many messages that hides.
+    ///
+    /// They stay in the log, and what was done stays done. Children that were started by what is taken
+    /// back are stopped first, and nobody is told of them. While it works this is refused, with
+    /// `Error::Invalid`; what is asked meanwhile waits. If another process runs the session and has
+    /// not answered in time, it is 0: that process will do it.
+    pub async fn rewind(&self, to: Option<&MessageId>) -> Result<u32, Error> {
+        let to = to.cloned();
+        match self.order(Order::Rewind(Rewind { to })).await? {
+            Receipt::Rewound { hidden } => Ok(hidden),
+            Receipt::NoEffect { why } => Err(Error::Invalid(why)),
+            Receipt::Queued
+            | Receipt::Opened
+            | Receipt::Prompted
+            | Receipt::Settled(_)
+            | Receipt::TurnCancelled
+            | Receipt::Promoted
+            | Receipt::Answered
+            | Receipt::Resumed
+            | Receipt::Renamed
+            | Receipt::Summarised { .. }
+            | Receipt::Compacted { .. } => Ok(0),
+        }
+    }
+
+    /// Returns its conversation so far, without what was taken back.
+    pub async fn conversation(&self) -> Result<Transcript, Error> {
+        let log = self.shared.store.agent_log(&self.id).await?;
+        if log.is_empty() {
+            return Err(Error::Unknown(format!("there is no agent {}", self.id)));
+        }
+        Transcript::fold(log.iter().map(|entry| &entry.event)).map_err(|misfit| {
+            let text = format!("read the log of {}: {misfit}", self.id);
+            StoreError::new(StoreErrorKind::Unusable, text).into()
+        })
+    }
+
     /// Answers what a call of it asks, where the runtime was built with `Asks::Somebody`.
     pub async fn answer(&self, call: &CallId, verdict: Verdict) -> Result<(), Error> {
         let call = call.clone();
@@ -181,6 +221,7 @@ fn missing(receipt: Receipt) -> Error {
         | Receipt::TurnCancelled
         | Receipt::Promoted
         | Receipt::Answered
+        | Receipt::Rewound { .. }
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::Summarised { .. }

@@ -4,6 +4,7 @@
 //! work or another, and also when that other one dies: then this process takes the tree up. What is
 //! waited for is a small fold of the agent's own entries, each of which is seen once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use offshoot_engine::{Subscription, Update};
 use offshoot_types::command::Order;
 use offshoot_types::event::{Entry, Event, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
-use offshoot_types::settlement::Settlement;
+use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 
 use super::error::Error;
 use super::runtime::{Attended, Shared};
@@ -159,6 +160,10 @@ impl Asked {
                 Progress::HeldBack | Progress::Taken => return Some(settlement.clone()),
                 Progress::Sent | Progress::Queued => {}
             },
+            // Somebody took it back before a turn had taken it: nothing will ever answer it.
+            Event::Rewound { hides, .. } if !self.is_taken() && hides.contains(&self.message) => {
+                return Some(Settlement::new(Status::Cancelled(CancelledBy::User)));
+            }
             Event::Spawned(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
@@ -185,7 +190,7 @@ impl Asked {
 /// Whether an agent rests, as its own log has it.
 #[derive(Default)]
 pub(super) struct Rest {
-    queued: usize,
+    queued: BTreeSet<MessageId>,
     open: bool,
     held_back: bool,
     last: Option<Settlement>,
@@ -195,15 +200,18 @@ impl Rest {
     /// Takes the agent's next event.
     pub(super) fn take(&mut self, event: &Event) {
         match event {
-            Event::Prompted(_) => {
-                self.queued += 1;
+            Event::Prompted(message) => {
+                self.queued.insert(message.id.clone());
                 self.held_back = false;
             }
             Event::TurnStarted { prompt, .. } => {
                 self.open = true;
-                self.queued = self.queued.saturating_sub(usize::from(prompt.is_some()));
+                self.queued.retain(|queued| Some(queued) != prompt.as_ref());
             }
-            Event::Steered { .. } => self.queued = self.queued.saturating_sub(1),
+            Event::Steered { prompt } => {
+                self.queued.remove(prompt);
+            }
+            Event::Rewound { hides, .. } => self.queued.retain(|queued| !hides.contains(queued)),
             Event::TurnEnded { end, .. } => self.held_back = matches!(end, TurnEnd::Failed { .. }),
             Event::Settled { settlement, .. } => {
                 self.open = false;
@@ -213,7 +221,6 @@ impl Rest {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::Compacted(_)
-            | Event::Rewound { .. }
             | Event::Became(_)
             | Event::Completion { .. }
             | Event::Replied(_)
@@ -238,6 +245,6 @@ impl Rest {
     }
 
     fn is_busy(&self) -> bool {
-        self.open || (self.queued > 0 && !self.held_back)
+        self.open || (!self.queued.is_empty() && !self.held_back)
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
-use offshoot_types::command::{Opening, Order, Rename};
-use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::command::{Fork, Opening, Order, Rename};
+use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::message::Author;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::tree::Tree;
@@ -193,6 +193,34 @@ impl Session {
     /// Puts a summary in the place of what was said to its root; see [`Agent::compact`].
     pub async fn compact(&self) -> Result<u64, Error> {
         self.0.compact().await
+    }
+
+    /// Takes back what was said after a message of its root, or all of it; see [`Agent::rewind`].
+    pub async fn rewind(&self, to: Option<&MessageId>) -> Result<u32, Error> {
+        self.0.rewind(to).await
+    }
+
+    /// Opens a session that begins as a copy of this one, up to a message or to the last.
+    ///
+    /// This one stays as it is, and has to be at rest: else it is `Error::Invalid`. Messages get new
+    /// ids. What its children still have to say comes to this one only, and what was allowed for this
+    /// session is not allowed in the copy.
+    pub async fn fork(&self, at: Option<&MessageId>) -> Result<Session, Error> {
+        let Agent { shared, id: of, .. } = &self.0;
+        let of_host = |root: &offshoot_types::tree::Agent| root.definition() == HOST;
+        if self.tree().await?.agent(of).is_some_and(of_host) {
+            let why = "a session with this program as its root cannot be copied";
+            return Err(Error::Invalid(why.to_owned()));
+        }
+        let fork = Fork {
+            of: of.clone(),
+            at: at.cloned(),
+            metadata: None,
+        };
+        let id = AgentId::new(shared.env.new_id());
+        let tree = TreeId::of(id.clone());
+        shared.order(&tree, &id, Order::Fork(fork)).await?;
+        Ok(Self::new(shared.clone(), tree))
     }
 
     /// Follows everything that its agents do, from its beginning on.

@@ -79,6 +79,7 @@ impl Follower<'_> {
             | Receipt::TurnCancelled
             | Receipt::Promoted
             | Receipt::Answered
+            | Receipt::Rewound { .. }
             | Receipt::Resumed => {}
             Receipt::Renamed => self.view.remark("the session has that name now")?,
             Receipt::Summarised { summary } => self.view.told(&summary)?,

@@ -176,6 +176,16 @@ impl Agent {
         bodies
     }
 
+    /// Messages were taken back: those that waited wait no longer.
+    pub(super) fn rewound(&mut self, hides: &[MessageId]) -> Vec<Body> {
+        let before = self.queued.len();
+        self.queued.retain(|id, _| !hides.contains(id));
+        match self.queued.len() == before {
+            true => Vec::new(),
+            false => self.queue_changed(),
+        }
+    }
+
     fn user_message(&mut self, message: UserMessage, delivery: Delivery) -> Body {
         let source = match message.from {
             Author::Human => {

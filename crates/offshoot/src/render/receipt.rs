@@ -5,6 +5,7 @@
 
 use offshoot_types::caps::Caps;
 use offshoot_types::event::{Event, Origin, Spawned};
+use offshoot_types::id::MessageId;
 use offshoot_types::permission::Action;
 use offshoot_types::report::Report;
 use offshoot_types::settlement::Settlement;
@@ -16,16 +17,16 @@ pub(super) fn details(event: &Event, length: Length) -> Vec<(&'static str, Strin
     let details = match event {
         Event::Spawned(spawned) => birth(spawned),
         Event::Settled { settlement, .. } => end(settlement),
-        Event::Prompted(_)
-        | Event::Titled { .. }
+        Event::Prompted(message) => name(&message.id, length),
+        Event::Replied(message) => name(&message.id, length),
+        Event::Completion { message, .. } => name(message, length),
+        Event::Compacted(compaction) => name(&compaction.message, length),
+        Event::Titled { .. }
         | Event::Summarised { .. }
-        | Event::Compacted(_)
         | Event::Rewound { .. }
         | Event::Became(_)
-        | Event::Completion { .. }
         | Event::TurnStarted { .. }
         | Event::Steered { .. }
-        | Event::Replied(_)
         | Event::Asked { .. }
         | Event::Decided { .. }
         | Event::CallStarted { .. }
@@ -35,6 +36,14 @@ pub(super) fn details(event: &Event, length: Length) -> Vec<(&'static str, Strin
     let said = details.into_iter().filter(|(_, text)| !text.is_empty());
     said.map(|(name, text)| (name, harmless(&length.cut(text.trim(), MOST))))
         .collect()
+}
+
+/// The id of a message, by which it can be gone back to; where all is wanted.
+fn name(message: &MessageId, length: Length) -> Vec<(&'static str, String)> {
+    match length {
+        Length::Cut => Vec::new(),
+        Length::Full => vec![("message", message.to_string())],
+    }
 }
 
 /// The receipt of a spawn: what the agent really got.

@@ -38,6 +38,7 @@ fn replied(parts: Vec<AssistantPart>) -> Event {
         parts,
         model: "x".to_owned(),
         usage: Usage::default(),
+        estimated: false,
         cost: None,
         stop: StopReason::Calls,
         timing: None,

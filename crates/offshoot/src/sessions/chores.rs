@@ -85,6 +85,7 @@ pub(super) async fn summary(
         | Receipt::TurnCancelled
         | Receipt::Promoted
         | Receipt::Answered
+        | Receipt::Rewound { .. }
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::Compacted { .. }
@@ -114,6 +115,7 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
         | Receipt::TurnCancelled
         | Receipt::Promoted
         | Receipt::Answered
+        | Receipt::Rewound { .. }
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::Summarised { .. }
@@ -145,6 +147,7 @@ fn told(receipt: &Receipt) -> Result<Code, Stop> {
         | Receipt::TurnCancelled
         | Receipt::Promoted
         | Receipt::Answered
+        | Receipt::Rewound { .. }
         | Receipt::Resumed
         | Receipt::Summarised { .. }
         | Receipt::Compacted { .. } => {}

@@ -57,6 +57,7 @@ pub(super) async fn cancel(
             | Receipt::Prompted
             | Receipt::Promoted
             | Receipt::Answered
+            | Receipt::Rewound { .. }
             | Receipt::Resumed
             | Receipt::Renamed
             | Receipt::Summarised { .. }
@@ -88,6 +89,7 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
         | Receipt::Settled(_)
         | Receipt::TurnCancelled
         | Receipt::Answered
+        | Receipt::Rewound { .. }
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::Summarised { .. }
@@ -159,6 +161,7 @@ fn word(receipt: &Receipt) -> &'static str {
         | Receipt::Prompted
         | Receipt::Promoted
         | Receipt::Answered
+        | Receipt::Rewound { .. }
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::Summarised { .. }

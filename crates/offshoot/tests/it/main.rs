@@ -27,6 +27,7 @@ mod library;
 mod own_data;
 mod processes;
 mod refused;
+mod rewinding;
 mod running;
 mod screens;
 mod sessions;

@@ -54,6 +54,12 @@ pub(crate) fn fail(kind: ModelErrorKind) -> Line {
     Line::of(vec![Err(ModelError::new(kind, "the model is unwell"))])
 }
 
+/// Says a text and breaks off.
+pub(crate) fn cut(text: &str) -> Line {
+    let error = ModelError::new(ModelErrorKind::Unavailable, "the line went dead");
+    Line::of(vec![Ok(Chunk::Text(text.to_owned())), Err(error)])
+}
+
 /// Calls tools.
 pub(crate) fn call(calls: &[(&str, serde_json::Value)]) -> Line {
     let mut acts: Vec<_> = calls

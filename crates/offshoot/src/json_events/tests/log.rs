@@ -183,6 +183,7 @@ pub(super) fn message(id: &str, texts: &[&str], calls: &[(&str, &str)]) -> Assis
             output: 5,
             ..Usage::default()
         },
+        estimated: false,
         cost: None,
         stop: StopReason::End,
         timing: None,

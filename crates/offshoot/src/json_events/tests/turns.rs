@@ -1,7 +1,8 @@
 //! Prompts, steps, messages and births.
 
 use offshoot_types::event::{Event, TurnEnd};
-use offshoot_types::message::{AssistantPart, Author, Reasoning, StopReason, Timing};
+use offshoot_types::id::{AgentId, RunId};
+use offshoot_types::message::{AssistantPart, Author, Reasoning, StopReason, Timing, Usage};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::{CancelledBy, Status};
 use serde_json::{Value, json};
@@ -296,4 +297,35 @@ fn what_a_command_ended_with_is_told() {
     );
     let done = &log.data("tool.execution_complete")[0];
     assert_eq!(done["shellExecution"], json!({ "exitCode": 2 }));
+}
+
+#[test]
+fn ses_06_what_was_taken_back_keeps_nobody_from_resting() {
+    let mut log = Log::with_task(true);
+    log.add("root", says("m2", &["started"], &[]));
+    let waits = log.queues("root", "more", Author::Human);
+    log.add("root", ends(TurnEnd::Aborted(CancelledBy::User)))
+        .add("kid", ends(TurnEnd::Aborted(CancelledBy::User)))
+        .add("kid", settles(Status::Cancelled(CancelledBy::User)));
+    log.add(
+        "root",
+        Event::Rewound {
+            to: None,
+            hides: vec![waits],
+            drops: vec![AgentId::new("kid")],
+            consumes: vec![RunId::first(AgentId::new("kid"))],
+            counts: Usage::default(),
+        },
+    );
+    // The child is asked something by somebody else, and ends; nobody is told.
+    log.asks("kid", "again", Author::Human)
+        .add("kid", says("m3", &["well"], &[]))
+        .add("kid", ends(TurnEnd::Finished))
+        .add("kid", settles(Status::Completed));
+    log.asks("root", "next", Author::Human)
+        .add("root", says("m4", &["here"], &[]))
+        .add("root", ends(TurnEnd::Finished));
+    let names = log.names();
+    assert_eq!(names.last().map(String::as_str), Some("assistant.idle"));
+    assert_eq!(log.data("session.info")[0]["infoType"], "rewind");
 }

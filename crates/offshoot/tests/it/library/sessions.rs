@@ -260,3 +260,58 @@ async fn a_model_for_chores_has_to_be_there_and_names_sessions() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn ses_06_a_prompt_that_is_taken_back_before_its_turn_is_not_waited_for() {
+    let gate = Gate::shut();
+    let at_gate = gate.clone();
+    let model = FnModel::new(move |_| {
+        let gate = at_gate.clone();
+        async move {
+            gate.passed().await;
+            Err(unwell())
+        }
+    });
+    let runtime = Runtime::builder()
+        .model("demo/unwell", model)
+        .agent(worker());
+    let session = runtime.build().unwrap().open("worker").await.unwrap();
+    session.message("first").await.unwrap();
+    assert!(matches!(session.rewind(None).await, Err(Error::Invalid(_))));
+    session.message("second").await.unwrap();
+    gate.open();
+    let settled = session.root().settled().await.unwrap();
+    assert_eq!(settled.status.word(), "failed");
+    assert_eq!(session.rewind(None).await.unwrap(), 2);
+    let settled = session.root().settled().await.unwrap();
+    assert_eq!(settled.status.word(), "failed");
+    assert!(
+        session
+            .root()
+            .conversation()
+            .await
+            .unwrap()
+            .items()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn ses_08_a_copy_is_a_session_of_its_own_and_a_hosts_cannot_be_copied() {
+    let runtime = stage(|request| Reply::text(format!("of {}", request.messages.len())));
+    let runtime = runtime.build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    assert!(matches!(session.fork(None).await, Err(Error::Invalid(_))));
+    session.prompt("one").await.unwrap();
+    let copy = session.fork(None).await.unwrap();
+    assert_ne!(copy.id(), session.id());
+    let answer = copy.prompt("two").await.unwrap();
+    assert_eq!(answer.output.as_deref(), Some("of 3"));
+    let items = session.root().conversation().await.unwrap().into_items();
+    assert_eq!(items.len(), 2);
+    let host = runtime.host().await.unwrap();
+    assert!(matches!(
+        host.session().fork(None).await,
+        Err(Error::Invalid(_))
+    ));
+}

@@ -1,0 +1,113 @@
+//! Orders about a conversation as a whole: a name, a summary, a shorter form of it.
+//!
+//! A name is written down at once. The others need the conversation at rest: they
+//! are carried out between turns, one after the other, by agents of the runtime's
+//! own; the mailbox is looked after meanwhile, and no turn begins.
+
+use futures_util::StreamExt;
+use offshoot_types::command::{Order, Receipt, Rename};
+use offshoot_types::event::Event;
+use offshoot_types::message::title;
+use offshoot_types::store::StoreError;
+use offshoot_types::transcript::Transcript;
+use tokio_util::sync::CancellationToken;
+
+use super::{Actor, Agent, nothing};
+use crate::compact::{Shortened, Wanted};
+use crate::log::Batch;
+use crate::node::Ordered;
+use crate::steer::Arrived;
+use crate::turn;
+use crate::update::Activity;
+
+impl Actor {
+    /// Gives the session a name; what a person has said stays.
+    pub(super) fn rename(&mut self, order: Ordered, rename: Rename) {
+        let named = {
+            let state = self.agent.board.state();
+            let agent = state.tree.agent(&self.agent.id);
+            agent.and_then(|agent| agent.title.clone())
+        };
+        let by_a_person = named.is_some_and(|(_, by)| by.is_human());
+        if by_a_person && !rename.by.is_human() {
+            let why = nothing("a person has named it");
+            return self.record(order, Batch::default(), why);
+        }
+        let event = Event::Titled {
+            title: title(&rename.title),
+            by: rename.by,
+        };
+        self.record(order, Batch::from(vec![event]), Receipt::Renamed);
+    }
+
+    /// Carries out an order that needs the conversation at rest, and the mailbox beside it.
+    pub(super) async fn carry_out(&mut self, order: Ordered) -> Result<(), StoreError> {
+        self.agent = self.agent.as_it_is_now();
+        let cancel = CancellationToken::new();
+        self.chore = Some(cancel.clone());
+        let mut transcript = std::mem::take(&mut self.transcript);
+        let agent = self.agent.clone();
+        let arrived = Arrived::default();
+        let done = {
+            let mut chore = Box::pin(chore(
+                &agent,
+                &order.command.order,
+                &mut transcript,
+                &cancel,
+            ));
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(order) = self.inputs.recv() => self.take(order),
+                    Some(entries) = self.appends.next() => arrived.add(entries?),
+                    done = &mut chore => break done?,
+                }
+            }
+        };
+        self.chore = None;
+        if self.agent.open_run().is_none() {
+            self.agent.set_activity(Activity::Resting);
+        }
+        self.transcript = transcript;
+        turn::follow(&mut self.transcript, arrived.take())?;
+        let (batch, receipt) = done;
+        self.record(order, batch, receipt);
+        Ok(())
+    }
+}
+
+/// Does what an order wants of a conversation at rest; returns what is left to write, and the answer.
+async fn chore(
+    agent: &Agent,
+    order: &Order,
+    transcript: &mut Transcript,
+    cancel: &CancellationToken,
+) -> Result<(Batch, Receipt), StoreError> {
+    let failed = |why: &str| Ok((Batch::default(), nothing(why)));
+    if matches!(order, Order::Summarise) {
+        let helped = agent.sum_up(transcript, cancel).await?;
+        return match helped.text() {
+            Err(why) => failed(&why),
+            Ok(text) => {
+                let summary = text.to_owned();
+                let event = Event::Summarised {
+                    summary: summary.clone(),
+                };
+                Ok((Batch::from(vec![event]), Receipt::Summarised { summary }))
+            }
+        };
+    }
+    let prefix = match agent.prefix() {
+        Ok(prefix) => prefix,
+        Err(error) => return failed(&error.message),
+    };
+    let shortened = agent.shorten(&prefix, transcript, Wanted::OnRequest, cancel);
+    match shortened.await? {
+        Shortened::Done(summary_tokens) => {
+            Ok((Batch::default(), Receipt::Compacted { summary_tokens }))
+        }
+        Shortened::Nothing => failed("there is nothing to shorten"),
+        Shortened::Left(why) | Shortened::Hopeless(why) => failed(&why),
+        Shortened::Cancelled => failed("it was stopped"),
+    }
+}

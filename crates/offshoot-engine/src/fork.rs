@@ -1,0 +1,306 @@
+//! Forking: a session that begins as a copy of another (SES-08, SES-09, X-28).
+//!
+//! The other one is read and never touched: somebody else may own it. What is
+//! copied is what is visible, said anew in the order it was said: other message
+//! ids, the same words, calls and outcomes. Not copied are answers to what was
+//! asked, what is hidden, and the children: what they still have to say goes to
+//! the original only.
+
+use std::collections::BTreeMap;
+
+use offshoot_types::command::Fork;
+use offshoot_types::env::Env;
+use offshoot_types::event::{Compaction, Copied, Event, Origin, Profile, Spawned, TurnEnd};
+use offshoot_types::id::{AgentId, MessageId, Pos, RunNo, Seq, TurnNo};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{
+    AssistantMessage, Author, MAX_METADATA_BYTES, MAX_TITLE_CHARS, UserMessage,
+};
+use offshoot_types::settlement::Status;
+use offshoot_types::transcript::{Item, Step, Transcript};
+use offshoot_types::tree::{Agent, Tally, Tree};
+use serde_json::{Map, Value};
+
+use crate::runtime::{CommandError, Parts};
+use crate::settle;
+
+/// What the title of a copy ends with.
+const COPY: &str = " (copy)";
+
+/// Returns the first entries of a copy: all there is of it when it is created.
+pub(crate) async fn entries(parts: &Parts, fork: &Fork) -> Result<Vec<Event>, CommandError> {
+    let (root, transcript) = source(parts, &fork.of).await?;
+    check_idle(&fork.of, &root)?;
+    let items = visible(&fork.of, &transcript, fork.at.as_ref())?;
+    let Some(last) = items.last() else {
+        let text = format!("session {} has no message that could be copied", fork.of);
+        return Err(CommandError::Invalid(text));
+    };
+    let mut copy = Copy::new(parts.env.as_ref());
+    if let Some((title, by)) = &root.title {
+        copy.title(title, by);
+    }
+    for item in items {
+        copy.say(item);
+    }
+    let events = copy.end();
+    let copied = Copied {
+        session: fork.of.clone(),
+        message: last.id().clone(),
+        // One more, for its birth.
+        until: Seq::new(events.len() as u64 + 1),
+    };
+    let metadata = merged(root.spawned.metadata.as_ref(), fork.metadata.as_ref())?;
+    let birth = birth(parts, &root, copied, metadata)?;
+    let mut all = vec![Event::Spawned(Box::new(birth))];
+    all.extend(events);
+    Ok(all)
+}
+
+/// Reads the root of a session and its conversation.
+async fn source(parts: &Parts, of: &AgentId) -> Result<(Agent, Transcript), CommandError> {
+    let store = &parts.store;
+    let Some(tree) = store.tree_of(of).await? else {
+        let text = format!("there is no session {of} to copy");
+        return Err(CommandError::Invalid(text));
+    };
+    if tree.root() != of {
+        let text = format!("{of} is an agent of session {tree}; only whole sessions are copied");
+        return Err(CommandError::Invalid(text));
+    }
+    // At once: what is read in pieces may be of two moments.
+    let log = store.entries(&tree, Pos::ZERO, usize::MAX).await?;
+    let unreadable = |why: String| CommandError::Invalid(format!("copy session {of}: {why}"));
+    let folded = Tree::fold(&log).map_err(|violation| unreadable(violation.to_string()))?;
+    let own = log.iter().filter(|entry| entry.agent == *of);
+    let transcript = Transcript::fold(own.map(|entry| &entry.event));
+    let transcript = transcript.map_err(|misfit| unreadable(misfit.to_string()))?;
+    match folded.agent(of) {
+        Some(root) => Ok((root.clone(), transcript)),
+        None => Err(unreadable("it has no root".to_owned())),
+    }
+}
+
+fn check_idle(of: &AgentId, root: &Agent) -> Result<(), CommandError> {
+    let idle = root.open_run().is_none() && root.open_calls().is_empty();
+    let why = match (idle, root.queue.is_empty()) {
+        (true, true) => return Ok(()),
+        (false, _) => "is at work; wait until it is done or cancel it",
+        (true, false) => "has prompts that wait; go on with them or take them back",
+    };
+    let text = format!("session {of} {why}, and copy it then");
+    Err(CommandError::Invalid(text))
+}
+
+/// Returns what of a conversation is copied.
+fn visible<'a>(
+    of: &AgentId,
+    transcript: &'a Transcript,
+    at: Option<&MessageId>,
+) -> Result<&'a [Item], CommandError> {
+    let items = transcript.items();
+    let Some(at) = at else {
+        return Ok(items);
+    };
+    match items.iter().position(|item| item.id() == at) {
+        Some(last) => Ok(&items[..=last]),
+        None => {
+            let text = format!("message {at} is not in the conversation of session {of}");
+            Err(CommandError::Invalid(text))
+        }
+    }
+}
+
+/// Returns the birth of a copy: it is what the other root is by now.
+fn birth(
+    parts: &Parts,
+    root: &Agent,
+    copied: Copied,
+    metadata: Option<RawJson>,
+) -> Result<Spawned, CommandError> {
+    let Origin::Session {
+        workspace, date, ..
+    } = &root.spawned.origin
+    else {
+        let text = format!("{} is not the root of a session", copied.session);
+        return Err(CommandError::Invalid(text));
+    };
+    let now = parts.registry.get(root.definition());
+    let profile = match now.filter(|_| root.has_changed()) {
+        Some(manifest) => Profile::of(manifest),
+        None => root.spawned.profile.clone(),
+    };
+    Ok(Spawned {
+        definition: root.definition().to_owned(),
+        origin: Origin::Session {
+            workspace: workspace.clone(),
+            date: date.clone(),
+            copy: Some(Box::new(copied)),
+        },
+        depth: 0,
+        model: root.model().to_owned(),
+        layer: root.layer().clone(),
+        inspectable: root.spawned.inspectable,
+        terms: root.terms().clone(),
+        profile,
+        metadata,
+    })
+}
+
+/// Returns what is attached to a copy: what is attached to the other one, and over it what is given.
+fn merged(old: Option<&RawJson>, new: Option<&RawJson>) -> Result<Option<RawJson>, CommandError> {
+    let merged = match (old, new) {
+        (None, one) | (one, None) => one.cloned(),
+        (Some(old), Some(new)) => {
+            let keys = |json: &RawJson| json.read::<Map<String, Value>>();
+            match (keys(old), keys(new)) {
+                (Ok(mut all), Ok(over)) => {
+                    all.extend(over);
+                    Some(RawJson::of(&all))
+                }
+                // What has no keys cannot be merged: the one that was meant counts.
+                (Ok(_) | Err(_), Ok(_) | Err(_)) => Some(new.clone()),
+            }
+        }
+    };
+    let size = merged.as_ref().map_or(0, |merged| merged.as_str().len());
+    if size > MAX_METADATA_BYTES {
+        let text = format!(
+            "the copy would have {size} bytes of metadata; at most {MAX_METADATA_BYTES} are taken"
+        );
+        return Err(CommandError::Invalid(text));
+    }
+    Ok(merged)
+}
+
+/// A conversation that is said anew, in one run.
+struct Copy<'a> {
+    env: &'a dyn Env,
+    events: Vec<Event>,
+    tally: Tally,
+    /// The new ids of the messages so far.
+    ids: BTreeMap<MessageId, MessageId>,
+    turns: TurnNo,
+    /// Whether the last turn has not ended.
+    turn: bool,
+}
+
+impl<'a> Copy<'a> {
+    fn new(env: &'a dyn Env) -> Self {
+        let tally = Tally {
+            started: env.now(),
+            ..Tally::default()
+        };
+        Self {
+            env,
+            events: Vec::new(),
+            tally,
+            ids: BTreeMap::new(),
+            turns: TurnNo::ZERO,
+            turn: false,
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        self.tally.take(&event);
+        self.events.push(event);
+    }
+
+    fn title(&mut self, title: &str, by: &Author) {
+        let room = MAX_TITLE_CHARS - COPY.len();
+        let mut title: String = title.chars().take(room).collect();
+        title.push_str(COPY);
+        let by = by.clone();
+        self.push(Event::Titled { title, by });
+    }
+
+    fn say(&mut self, item: &Item) {
+        let id = self.renamed(item.id());
+        match item {
+            Item::User(message) => {
+                let message = UserMessage {
+                    id: id.clone(),
+                    ..message.clone()
+                };
+                self.end_turn();
+                self.push(Event::Prompted(message));
+                self.start_turn(Some(id));
+            }
+            Item::Completion(completion) => {
+                self.end_turn();
+                self.push(Event::Completion {
+                    message: id,
+                    run: completion.run.clone(),
+                    definition: completion.definition.clone(),
+                    settlement: completion.settlement.clone(),
+                });
+            }
+            Item::Assistant(step) => self.reply(id, step),
+            Item::Compacted(compaction) => {
+                let tail_start = compaction.tail_start.as_ref();
+                let tail_start = tail_start.and_then(|tail| self.ids.get(tail).cloned());
+                self.push(Event::Compacted(Box::new(Compaction {
+                    message: id,
+                    tail_start,
+                    ..compaction.as_ref().clone()
+                })));
+            }
+        }
+    }
+
+    fn reply(&mut self, id: MessageId, step: &Step) {
+        if !self.turn {
+            self.start_turn(None);
+        }
+        self.push(Event::Replied(AssistantMessage {
+            id,
+            ..step.message().clone()
+        }));
+        for (call, outcome) in step.outcomes() {
+            self.push(Event::CallStarted {
+                call: call.id.clone(),
+                child: None,
+            });
+            self.push(Event::CallFinished {
+                call: call.id.clone(),
+                outcome: outcome.clone(),
+                delivers: Vec::new(),
+            });
+        }
+    }
+
+    /// Ends the run, if there was anything to do for one.
+    fn end(mut self) -> Vec<Event> {
+        self.end_turn();
+        if self.turns != TurnNo::ZERO {
+            let settlement = settle::settlement(&self.tally, Status::Completed, self.env.now());
+            let run = RunNo::new(1);
+            self.push(Event::Settled { run, settlement });
+        }
+        self.events
+    }
+
+    fn start_turn(&mut self, prompt: Option<MessageId>) {
+        self.turns = self.turns.next();
+        self.turn = true;
+        self.push(Event::TurnStarted {
+            run: RunNo::new(1),
+            turn: self.turns,
+            prompt,
+        });
+    }
+
+    fn end_turn(&mut self) {
+        if std::mem::take(&mut self.turn) {
+            let (turn, end) = (self.turns, TurnEnd::Finished);
+            self.push(Event::TurnEnded { turn, end });
+        }
+    }
+
+    /// Returns the new id of a message.
+    fn renamed(&mut self, old: &MessageId) -> MessageId {
+        let new = MessageId::new(self.env.new_id());
+        self.ids.insert(old.clone(), new.clone());
+        new
+    }
+}

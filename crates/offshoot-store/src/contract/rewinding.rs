@@ -1,0 +1,146 @@
+//! Rewinds and copies: what they may say of children, and the rows they leave.
+
+use offshoot_types::event::{Copied, Event};
+use offshoot_types::id::{AgentId, MessageId, Pos, RunId, Seq};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{Author, Usage};
+use offshoot_types::store::StoreErrorKind;
+use serde_json::Value;
+
+use super::scene::{Child, Scene, run};
+use super::{Handle, append, write};
+use crate::chat;
+
+const REFUSED: Result<(), StoreErrorKind> = Err(StoreErrorKind::Refused);
+const CONFLICT: Result<(), StoreErrorKind> = Err(StoreErrorKind::Conflict);
+
+fn rewound(hides: &[&str], drops: &[&str], consumes: &[(&str, u32)]) -> Event {
+    let runs = consumes.iter().map(|(id, no)| run(id, *no));
+    Event::Rewound {
+        to: Some(MessageId::new("ask")),
+        hides: hides.iter().map(|id| MessageId::new(*id)).collect(),
+        drops: drops.iter().map(|id| AgentId::new(*id)).collect(),
+        consumes: runs.collect::<Vec<RunId>>(),
+        counts: Usage::default(),
+    }
+}
+
+/// A root between turns whose child in the background has not ended.
+fn with_a_child() -> Scene {
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c"]);
+    scene.spawn("s", "c", "child", Child::Opaque);
+    scene.turn("child", Some("child-ask"));
+    scene.finish("s", "c", &[]).say("s", "m2", "started");
+    scene.end("s");
+    scene
+}
+
+/// What a store gives out is what the log says, whoever asks.
+async fn check_rows(store: &Handle, scene: &Scene) -> Value {
+    let log = store.entries(scene.tree(), Pos::ZERO, usize::MAX).await;
+    let log = log.expect("it can be read");
+    let root = scene.tree().root();
+    let export = store.chat(root).await.expect("it can be read");
+    assert_eq!(export, chat::export(&chat::fold(&log), root));
+    let export = RawJson::of(&export.expect("a root has rows"));
+    export.read().expect("rows are JSON")
+}
+
+/// R8.
+pub(super) async fn a_child_that_is_alive_is_not_dropped(a: Handle, b: Handle) {
+    let mut scene = with_a_child();
+    let lease = write(&a, &mut scene).await;
+    let mut early = scene.clone();
+    early.event("s", rewound(&["m", "m2"], &["child"], &[]));
+    assert_eq!(append(&a, &lease, &mut early).await, REFUSED);
+    let mut stranger = scene.clone();
+    stranger.event("s", rewound(&["m", "m2"], &["nobody"], &[]));
+    assert_eq!(append(&a, &lease, &mut stranger).await, REFUSED);
+
+    scene.say("child", "m3", "3 files").end("child");
+    scene.settle("child");
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    let mut untold = scene.clone();
+    untold.event("s", rewound(&["m", "m2"], &["child"], &[]));
+    assert_eq!(append(&a, &lease, &mut untold).await, REFUSED, "its mail");
+    let hides = ["m", "m2"];
+    scene.event("s", rewound(&hides, &["child"], &[("child", 1)]));
+    scene.settle("s");
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    check_rows(&b, &scene).await;
+}
+
+/// R8.
+pub(super) async fn what_a_rewind_consumes_is_told_nobody(a: Handle, _: Handle) {
+    let mut scene = with_a_child();
+    scene.say("child", "m3", "3 files").end("child");
+    scene.settle("child");
+    scene.event("s", rewound(&["m", "m2"], &["child"], &[("child", 1)]));
+    let lease = write(&a, &mut scene).await;
+    let mut told = scene.clone();
+    told.complete("s", "told", ("child", 1));
+    assert_eq!(append(&a, &lease, &mut told).await, CONFLICT);
+    let mut again = scene.clone();
+    again.event("s", rewound(&[], &[], &[("child", 1)]));
+    assert_eq!(append(&a, &lease, &mut again).await, CONFLICT);
+}
+
+/// SES-06, PER-05.
+pub(super) async fn what_is_hidden_keeps_its_rows_and_does_not_count(a: Handle, b: Handle) {
+    let mut scene = Scene::opened("s");
+    scene.say("s", "m", "well").end("s").settle("s");
+    let lease = write(&a, &mut scene).await;
+    scene.prompt("s", "waits", "and then?");
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    scene.event("s", rewound(&["m", "waits"], &[], &[]));
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    let rows = check_rows(&b, &scene).await;
+    assert_eq!(rows["session"]["prompt_tokens"], 0);
+    let messages = rows["messages"].as_array().map(Vec::as_slice);
+    let hidden: Vec<bool> = (messages.unwrap_or_default().iter())
+        .map(|message| {
+            let metadata = message["message"]["metadata_json"].as_str();
+            metadata.is_some_and(|metadata| metadata.contains("hidden_at"))
+        })
+        .collect();
+    assert_eq!(hidden, [false, true, true]);
+}
+
+/// SES-08: what a copy says of children is about another tree's.
+pub(super) async fn a_copy_may_tell_of_children_that_are_not_its_own(a: Handle, b: Handle) {
+    let mut other = with_a_child();
+    other.say("child", "m3", "3 files").end("child");
+    other.settle("child");
+    other.complete("s", "told", ("child", 1)).settle("s");
+    drop(write(&a, &mut other).await);
+
+    let mut scene = Scene::new("copy");
+    // Its birth, its title, a prompt, a turn, its end, what was told, and that it is over.
+    let copied = Copied {
+        session: AgentId::new("s"),
+        message: MessageId::new("told"),
+        until: Seq::new(7),
+    };
+    scene.root_copying(copied);
+    let title = Event::Titled {
+        title: "go (copy)".to_owned(),
+        by: Author::Human,
+    };
+    scene.event("copy", title).prompt("copy", "ask", "go");
+    scene.turn("copy", Some("ask")).end("copy");
+    scene.complete("copy", "told", ("child", 1)).settle("copy");
+    let first = scene.take();
+    let created = a.create(scene.tree(), first).await;
+    let Ok(Some((lease, entries))) = created else {
+        panic!("the copy is a good log");
+    };
+    assert_eq!(entries.len(), 7);
+    let rows = check_rows(&b, &scene).await;
+    assert_eq!(rows["session"]["kind"], "fork");
+    assert_eq!(rows["session"]["parent_id"], "s");
+    assert_eq!(rows["session"]["title"], "go (copy)");
+    // From there on it is like any other.
+    scene.complete("copy", "told again", ("child", 1));
+    assert_eq!(append(&a, &lease, &mut scene).await, CONFLICT);
+}
