@@ -50,6 +50,9 @@ const MOST_LINES: usize = 40;
 /// Where the sections of a shorter conversation begin, in the order that is demanded.
 const SECTIONS: [&str; 5] = ["Goal:", "Decisions:", "Files:", "Tasks:", "Running:"];
 
+/// How a task begins, in a shorter conversation, that nothing has to be done about.
+const DONE: &str = "- completed";
+
 /// What the engine puts behind a summary when it stands in the middle of a turn.
 const AT_HAND: &str = "What is being worked on, word for word:";
 
@@ -105,24 +108,25 @@ fn without_openers(text: &str) -> &str {
 /// Says what happened in a conversation, under the headings that its prompt demands.
 fn summary(text: &str) -> String {
     let notes = Notes::of(text);
-    let mut asked: Vec<String> = notes.earlier().flat_map(lines).map(own_line).collect();
+    let (mut asked, mut done, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    for earlier in notes.earlier() {
+        let [goal, decisions, files, tasks, running] = parts(earlier);
+        asked.extend(goal);
+        done.extend(decisions.into_iter().chain(files));
+        let unfinished = tasks.into_iter().filter(|task| !task.starts_with(DONE));
+        open.extend(unfinished.chain(running));
+    }
+    open.retain(|line| !notes.told().any(|id| line.contains(id)));
     asked.extend(notes.asked().filter_map(first_line).map(item));
-    let mut done = counted_calls(&notes);
+    done.extend(counted_calls(&notes));
     if let Some(said) = notes.said().last() {
         done.extend(lines(said).take(MOST_SAID).map(quoted));
     }
-    let mut open: Vec<String> = notes.failures().map(item).collect();
-    open.extend(
-        notes
-            .todo()
-            .filter(|todo| !todo.is_done())
-            .map(|todo| item(&todo.content)),
-    );
-    open.extend(
-        notes
-            .running()
-            .map(|(agent, id)| format!("- {agent} {id} has not ended")),
-    );
+    open.extend(notes.failures().map(item));
+    let todo = notes.todo().filter(|todo| !todo.is_done());
+    open.extend(todo.map(|todo| item(&todo.content)));
+    let running = notes.running();
+    open.extend(running.map(|(agent, id)| format!("- {agent} {id} has not ended")));
     let mut text = String::new();
     push(&mut text, "## What was asked", &asked, "nothing");
     push(&mut text, "## What was done", &done, "nothing");

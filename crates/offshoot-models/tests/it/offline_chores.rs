@@ -177,6 +177,26 @@ fn what_an_earlier_summary_said_stays_under_its_heading() {
     );
     assert!(second.contains("Running:\nnone\n"), "{second}");
     assert_eq!(second.matches("Written by rules").count(), 1, "{second}");
+    let summary = ask("summary", &talk);
+    let expected = "\
+## What was asked
+- Fix the parser of dates.
+Do not touch the tests.
+- And now?
+And now?
+- Go on.
+
+## What was done
+- Not yet
+- edit: error: nobody allowed it, which failed
+- /w/src/date.rs (read, edit)
+
+## What is open
+- pending: say so
+
+Written by rules, without a language model.
+";
+    assert_eq!(summary, expected);
 }
 
 #[test]
