@@ -34,7 +34,7 @@ const MOST_OF_FIRST: usize = 8 * 1024;
 const MOST_OF_SESSION: usize = 400 * 1024;
 
 /// What a helper may use where its manifest says nothing: one step, and not for long.
-const CAPS: Caps = Caps {
+pub const HELPER_CAPS: Caps = Caps {
     steps: Some(1),
     tokens: None,
     cost: None,
@@ -117,7 +117,7 @@ impl Agent {
             // It costs none.
             depth: self.depth,
             model,
-            caps: CAPS,
+            caps: HELPER_CAPS,
             metadata: None,
             asked: UserMessage {
                 id: MessageId::new(self.parts.env.new_id()),

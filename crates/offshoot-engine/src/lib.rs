@@ -51,7 +51,7 @@ mod sim;
 
 pub use ask::Asks;
 pub use compact::{Compacting, SmartRecovery};
-pub use helper::Helpers;
+pub use helper::{HELPER_CAPS, Helpers};
 pub use limits::Limits;
 pub use next::is_quiet;
 pub use runtime::{Answer, CommandError, Ending, Parts, Query, Runtime};

@@ -319,7 +319,9 @@ impl<'a> Step<'a> {
     /// Guesses what was used where the provider did not say, and tells whether it did: what is not
     /// counted would be free, and a cap no cap.
     fn estimate_usage(&mut self) -> bool {
-        let unknown = self.usage == Usage::default() && self.first.is_some();
+        let unknown = self.usage == Usage::default()
+            && self.first.is_some()
+            && self.prefix.model.is_metered(&self.agent.definition);
         if unknown {
             let said: u64 = self.parts.iter().map(caps::part_bytes).sum();
             self.usage = Usage {

@@ -9,6 +9,7 @@
 //! docs/offline.md.
 
 mod capabilities;
+mod chore;
 mod command;
 mod conversation;
 mod find;
@@ -49,6 +50,9 @@ impl Model for Offline {
 }
 
 fn answer(request: &Request) -> Reply {
+    if let Some(reply) = chore::answer(request) {
+        return reply;
+    }
     let talk = Conversation::of(request);
     if let Some(late) = talk.late() {
         return capabilities::late(late);

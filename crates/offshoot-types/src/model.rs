@@ -34,6 +34,12 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// Tells whether it uses tokens for an agent of a definition, also where it does not say how
+    /// many. A program that stands in for a model uses none.
+    fn is_metered(&self, _definition: &str) -> bool {
+        true
+    }
+
     /// Returns how many tokens a conversation with it may have, its answer included; `None` when
     /// nobody has said.
     fn window(&self) -> Option<u64> {

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_engine::{Asks, Helpers, Limits, Parts, Runtime};
+use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
@@ -26,6 +26,9 @@ use crate::exit::Stop;
 
 /// The provider whose models are files.
 const SCRIPTED: &str = "scripted/";
+
+/// The model that needs nobody.
+const OFFLINE: &str = "offline";
 
 /// The hidden argument by which this program keeps the processes of a command.
 pub(crate) const KEEP: &str = "__keep";
@@ -48,6 +51,8 @@ pub(crate) struct Host {
     /// Where sessions are kept.
     data_dir: PathBuf,
     openai_chat: OpenAiChatSettings,
+    /// How conversations are shortened.
+    compaction: Compacting,
     /// The variable that holds a key.
     key_variable: String,
 }
@@ -60,10 +65,14 @@ impl Host {
             api_key_env,
             key,
         } = &settings.openai_chat;
-        let prices = settings.prices.iter().filter_map(|(model, price)| {
+        let named = |model: &str| {
             let (provider, name) = model.split_once('/')?;
-            (provider == OpenAiChat::PROVIDER).then(|| (name.to_owned(), price.value))
-        });
+            (provider == OpenAiChat::PROVIDER).then(|| name.to_owned())
+        };
+        let prices = settings.prices.iter();
+        let prices = prices.filter_map(|(model, price)| Some((named(model)?, price.value)));
+        let windows = settings.windows.iter();
+        let windows = windows.filter_map(|(model, window)| Some((named(model)?, window.value)));
         Self {
             limits: settings.limits(),
             asks: Asks::Nobody,
@@ -74,8 +83,10 @@ impl Host {
                 api_key: key.as_ref().map(|key| Secret::new(key.expose().to_owned())),
                 key_variable: api_key_env.value.clone(),
                 prices: prices.collect(),
+                windows: windows.collect(),
                 ..OpenAiChatSettings::default()
             },
+            compaction: settings.compacting(),
             key_variable: api_key_env.value.clone(),
         }
     }
@@ -97,12 +108,19 @@ pub(crate) struct Models {
     models: Vec<(String, Arc<dyn Model>)>,
     /// The file of the script that is the session's model, and its agents.
     script: Option<(String, Vec<Manifest>)>,
+    /// Whether the session's model is the one that needs nobody.
+    offline: bool,
+    /// The one that names sessions and sums them up.
+    small: Option<String>,
 }
 
 impl Models {
     /// Loads a model by the name that `model_name` gave it, and what its agents name.
     pub(crate) fn load(name: &str) -> Result<Self, Stop> {
-        let mut loaded = Self::default();
+        let mut loaded = Self {
+            offline: is_offline(name),
+            ..Self::default()
+        };
         if !name.starts_with(SCRIPTED) {
             return Ok(loaded);
         }
@@ -122,6 +140,26 @@ impl Models {
         loaded.script = Some((path.to_owned(), agents));
         loaded.models.push((name.to_owned(), Arc::new(script)));
         Ok(loaded)
+    }
+
+    /// Loads the model that names sessions and sums them up: the one that was chosen, else `offline`
+    /// where that is the session's, because it is free. Otherwise there is none: nobody is asked, and
+    /// paid, that nobody has named.
+    pub(crate) fn with_small(mut self, settings: &Settings, host: &Host) -> Result<Self, Stop> {
+        let Some(asked) = &settings.small_model else {
+            self.small = self.offline.then(|| OFFLINE.to_owned());
+            return Ok(self);
+        };
+        let name = chosen(asked)?;
+        let usable = self.add(&name).and_then(|()| check(&name, host));
+        usable.map_err(|stop| stop.coming_from(&asked.source))?;
+        self.small = Some(name);
+        Ok(self)
+    }
+
+    /// Returns the model that names sessions and sums them up; `None` if nobody chose one.
+    pub(crate) fn small(&self) -> Option<&str> {
+        self.small.as_deref()
     }
 
     /// Loads one more model, for an agent that does not use its parent's.
@@ -193,11 +231,19 @@ pub(crate) fn model_name(asked: &str, folder: &Path) -> Result<String, Stop> {
     }
 }
 
+/// Tells whether a name is that of the model that needs nobody.
+fn is_offline(name: &str) -> bool {
+    matches!(
+        name.split_once('/').unwrap_or((name, "")),
+        (OFFLINE, "" | "survey")
+    )
+}
+
 /// Refuses a name that nothing here could be asked under.
 fn known(asked: &str) -> Result<&str, Stop> {
     let (provider, name) = asked.split_once('/').unwrap_or((asked, ""));
     match (provider, name) {
-        ("offline", "" | "survey") => Ok(asked),
+        _ if is_offline(asked) => Ok(asked),
         (OpenAiChat::PROVIDER, name) if !name.is_empty() => Ok(asked),
         _ => Err(Stop::usage(format!(
             "there is no model {asked}; there are: offline, {}/NAME, scripted/FILE",
@@ -219,6 +265,10 @@ pub(crate) fn runtime(
     host: Host,
 ) -> Runtime {
     tracing::debug!(limits = ?host.limits, asks = ?host.asks, "runtime");
+    let helpers = Helpers {
+        model: models.small.clone(),
+        compaction: host.compaction.clone(),
+    };
     let set = models.into_set(&host);
     let mut tools = offshoot_tools::builtin();
     tools.push(Arc::new(bash(&host.key_variable)));
@@ -227,7 +277,7 @@ pub(crate) fn runtime(
     let data = host.data_dir.canonicalize().unwrap_or(host.data_dir);
     let data = data.into_os_string().into_string().ok();
     Runtime::new(Parts {
-        helpers: Helpers::default(),
+        helpers,
         hooks: offshoot_types::hook::Hooks::default(),
         store,
         models: Arc::new(set),

@@ -1,10 +1,8 @@
 //! `offshoot chat`: a conversation at a terminal.
 //!
-//! Opens a session, or continues one, and stays until the person leaves. Going on
-//! with another agent is another session, with the model and the folder of the one
-//! that is left: a session keeps its agent.
-
-use std::path::PathBuf;
+//! Opens a session, or continues one, and stays until the person leaves. Another
+//! agent may take over with any message; the session stays the one it is. What was
+//! talked about is written down at the end, where a model for chores is there.
 
 use offshoot_agents::Catalogue;
 use offshoot_types::env::Env;
@@ -12,10 +10,10 @@ use offshoot_types::id::AgentId;
 
 use crate::answers::Answers;
 use crate::assemble::Host;
-use crate::cli::{Chat, Choice};
-use crate::config::{Settings, Source, Sourced};
-use crate::console::{Console, Talk};
-use crate::drive::{self, Elsewhere, Errand, Outcome};
+use crate::cli::Chat;
+use crate::config::Settings;
+use crate::console::{Console, Offered, Talk};
+use crate::drive::{self, Elsewhere, Errand};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::lookup::Session;
@@ -41,71 +39,44 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         ));
     }
     let mut signals = Signals::listen()?;
-    let mut settings = settings.clone();
-    let mut warned = false;
-    let Chat {
-        mut choice,
-        consent,
-        mut session,
-        mut goes_on,
-        mut cwd,
-        most,
-    } = args;
-    loop {
-        let ask = Ask {
-            choice: &choice,
-            session: session.as_deref(),
-            goes_on,
-            cwd: cwd.as_deref(),
-            most,
-        };
-        let host = Host::of(&settings).asking(consent, true);
-        let Opened {
-            runtime,
-            session: opened,
-            known,
-            model,
-            agents,
-        } = run::open(&ask, &settings, host, false).await?;
-        let agent = opened.id.root().clone();
-        if !warned {
-            definitions::warn(&agents);
-            warned = true;
-        }
-        if known {
-            output::note(&goes_on_with(&opened));
-        }
-        output::note("type a message; /help says what else; Ctrl-D leaves");
-        let id = opened.id.clone();
-        let view = console(&settings, agent.clone(), &agents)?;
-        let workspace = opened.workspace().map(PathBuf::from);
-        let errand = Errand {
-            session: opened,
-            agent,
-            prompt: None,
-            elsewhere: Elsewhere::Follow,
-            chat: true,
-        };
-        match drive::drive(runtime, errand, view, &mut signals).await? {
-            Outcome::Over(code) => {
-                let shown = render::short(id.root());
-                output::note(&format!(
-                    "session {shown} is kept; go on with: offshoot chat --session {shown}"
-                ));
-                return Ok(code);
-            }
-            Outcome::Switched(name) => {
-                output::note(&format!("agent {name}, in a session of its own"));
-                // What was talked about stays: the same model, in the same folder.
-                let source = Source::Flag("/agent");
-                settings.agent = Sourced::new(name, source.clone());
-                settings.model = Sourced::new(model, source);
-                choice = Choice::default();
-                cwd = workspace.or(cwd);
-                (session, goes_on) = (None, false);
-            }
-        }
+    let ask = Ask {
+        choice: &args.choice,
+        session: args.session.as_deref(),
+        goes_on: args.goes_on,
+        cwd: args.cwd.as_deref(),
+        most: args.most,
+    };
+    let host = Host::of(settings).asking(args.consent, true);
+    let Opened {
+        runtime,
+        session,
+        known,
+        helped,
+        agents,
+    } = run::open(&ask, settings, host, false).await?;
+    definitions::warn(&agents);
+    if known {
+        output::note(&goes_on_with(&session));
     }
+    output::note("type a message; /help says what else; Ctrl-D leaves");
+    let shown = render::short(session.id.root());
+    let agent = session.id.root().clone();
+    let view = console(settings, agent.clone(), &agents)?;
+    let errand = Errand {
+        session,
+        agent,
+        prompt: None,
+        elsewhere: Elsewhere::Follow,
+        talk: match helped {
+            true => drive::Talk::SummedUp,
+            false => drive::Talk::Chat,
+        },
+    };
+    let code = drive::drive(runtime, errand, view, &mut signals).await?;
+    output::note(&format!(
+        "session {shown} is kept; go on with: offshoot chat --session {shown}"
+    ));
+    Ok(code)
 }
 
 /// Says which session goes on: what it began with, how much there is, how old it is.
@@ -133,6 +104,14 @@ fn goes_on_with(session: &Session) -> String {
 fn console(settings: &Settings, agent: AgentId, agents: &Catalogue) -> Result<View, Stop> {
     let console = Console::open(Answers::of(agent), Talk::Chat, settings.style)?;
     let registry = agents.registry();
-    let names = registry.for_users().map(|manifest| manifest.name.clone());
-    Ok(View::console(console.offering(names.collect())))
+    let all = agents.all().map(|agent| &agent.manifest);
+    let others = all.filter(|manifest| !manifest.mode.user_may_start());
+    let offered = Offered {
+        startable: registry
+            .for_users()
+            .map(|manifest| manifest.name.clone())
+            .collect(),
+        others: others.map(|manifest| manifest.name.clone()).collect(),
+    };
+    Ok(View::console(console.offering(offered)))
 }

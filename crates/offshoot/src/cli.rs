@@ -446,6 +446,39 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Gives a session a name
+    Rename {
+        /// The id of a session
+        id: String,
+        /// The name; its first line counts
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        title: String,
+    },
+    /// Says what was asked in a session, what was done and what is open
+    ///
+    /// Prints the summary that is there if nothing has happened since it was written, and has one
+    /// written otherwise, by `small_model` or else the session's model.
+    Summary {
+        /// The id of a session or of an agent
+        id: String,
+        /// Has one written in any case
+        #[arg(long)]
+        fresh: bool,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Puts a summary in the place of what was said, so that a long conversation can go on
+    ///
+    /// Nothing is lost: `sessions show` has all of it. Models are sent the summary from then on. The
+    /// exit code is 0 also where there was nothing to shorten.
+    Compact {
+        /// The id of a session or of an agent
+        id: String,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Sends an agent that is waited for to the background
     ///
     /// Its parent goes on at once and is told of the result when there is one. The exit code is 0
@@ -476,6 +509,9 @@ impl Sessions {
             | SessionsCommand::Rewind { .. }
             | SessionsCommand::Fork { .. }
             | SessionsCommand::Rm { .. }
+            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Summary { .. }
+            | SessionsCommand::Compact { .. }
             | SessionsCommand::Promote { .. } => false,
         }
     }

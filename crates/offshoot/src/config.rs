@@ -4,6 +4,7 @@
 //! here. Who may set what is judged in `config/file.rs`; whether a model or an
 //! agent of that name exists is judged where it is used.
 
+mod compaction;
 mod file;
 mod find;
 mod layer;
@@ -18,13 +19,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use offshoot_engine::Limits;
+use offshoot_engine::{Compacting, Limits};
 use offshoot_types::caps::Price;
 
 use crate::console::Style;
 use crate::env::Surroundings;
 use crate::exit::Stop;
 use crate::terminal;
+use compaction::Rule;
 use file::Owner;
 use limit::Limit;
 
@@ -46,6 +48,8 @@ const OPENAI_KEY: &str = "OPENAI_API_KEY";
 pub(crate) struct Settings {
     /// As it was asked for; a file in it is seen from its source.
     pub(crate) model: Sourced<String>,
+    /// Names sessions and sums them up; as it was asked for, too.
+    pub(crate) small_model: Option<Sourced<String>>,
     pub(crate) agent: Sourced<String>,
     /// Where sessions are kept; absolute.
     pub(crate) data_dir: Sourced<PathBuf>,
@@ -63,6 +67,9 @@ pub(crate) struct Settings {
     pub(crate) dumb: bool,
     /// What models cost, by `PROVIDER/NAME`.
     pub(crate) prices: BTreeMap<String, Sourced<Price>>,
+    /// How many tokens conversations with them may have.
+    pub(crate) windows: BTreeMap<String, Sourced<u64>>,
+    compaction: BTreeMap<Rule, Sourced<u64>>,
     /// Each in the unit of its limit.
     limits: BTreeMap<Limit, Sourced<u64>>,
 }
@@ -122,6 +129,7 @@ impl Settings {
         };
         Ok(Self {
             model: or(layer.model, default_model()),
+            small_model: layer.small_model,
             agent: or(layer.agent, AGENT),
             data_dir,
             color,
@@ -137,6 +145,8 @@ impl Settings {
             files,
             agents_dir: find::user_agents(surroundings),
             prices: layer.prices,
+            windows: layer.windows,
+            compaction: layer.compaction,
             limits: layer.limits,
         })
     }
@@ -155,6 +165,15 @@ impl Settings {
         limits
     }
 
+    /// Returns how conversations are shortened.
+    pub(crate) fn compacting(&self) -> Compacting {
+        let mut rules = Compacting::default();
+        for (rule, Sourced { value, .. }) in &self.compaction {
+            rule.set(&mut rules, *value);
+        }
+        rules
+    }
+
     /// Lists every setting that somebody made: its name, its value and where it comes from.
     pub(crate) fn made(&self) -> Vec<(String, String, Source)> {
         let mut made = Vec::new();
@@ -164,6 +183,9 @@ impl Settings {
             }
         };
         add("model", self.model.value.clone(), &self.model.source);
+        if let Some(small) = &self.small_model {
+            add("small_model", small.value.clone(), &small.source);
+        }
         add("agent", self.agent.value.clone(), &self.agent.source);
         let path = |path: &Path| path.display().to_string();
         add(
@@ -197,6 +219,13 @@ impl Settings {
             let name = format!("prices.\"{model}\"");
             let price = format!("${input} in, ${output} out, a million tokens");
             add(&name, price, source);
+        }
+        for (model, Sourced { value, source }) in &self.windows {
+            add(&format!("windows.\"{model}\""), value.to_string(), source);
+        }
+        for (rule, Sourced { value, source }) in &self.compaction {
+            let name = format!("compaction.{}", rule.name());
+            add(&name, rule.shown(*value), source);
         }
         made
     }

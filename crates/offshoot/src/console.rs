@@ -6,6 +6,7 @@
 
 mod about;
 mod ask;
+mod commands;
 mod editor;
 mod keys;
 mod line;
@@ -22,7 +23,6 @@ use offshoot_types::command::Verdict;
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId};
-use offshoot_types::message::MAX_PROMPT_BYTES;
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
 use tokio::time::Instant;
@@ -63,12 +63,16 @@ pub(crate) enum Talk {
 /// What a person does at the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// Says something to the agent.
-    Say(String),
+    /// Says something to the agent, or to another that takes over.
+    Say { text: String, agent: Option<String> },
     /// Answers what an agent asked.
     Answer(AgentId, CallId, Verdict),
-    /// Goes on with another agent.
-    Agent(String),
+    /// Gives the session a name.
+    Title(String),
+    /// Wants to know what happened.
+    Summary,
+    /// Wants the conversation to be shorter.
+    Compact,
     /// Ctrl-C.
     Interrupt,
     /// Wants to leave.
@@ -77,12 +81,23 @@ pub(crate) enum Input {
     Tick,
 }
 
+/// The agents there are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Offered {
+    /// Those that a person may start.
+    pub(crate) startable: Vec<String>,
+    /// Those that only agents start.
+    pub(crate) others: Vec<String>,
+}
+
 /// The console.
 pub(crate) struct Console {
     screen: Screen<io::Stdout>,
     talk: Talk,
-    /// The agents that the person may go on with.
-    agents: Vec<String>,
+    /// The agents that the person may go on with, and those that only agents start.
+    agents: Offered,
+    /// The agent that takes the next message.
+    next: Option<String>,
     keys: Option<Keys>,
     answers: Answers,
     live: Live,
@@ -107,7 +122,8 @@ impl Console {
         Ok(Self {
             screen: Screen::new(io::stdout(), style, keys::size()),
             talk,
-            agents: Vec::new(),
+            agents: Offered::default(),
+            next: None,
             keys: Keys::open()?,
             answers,
             live: Live::default(),
@@ -123,7 +139,7 @@ impl Console {
     }
 
     /// Lets the person go on with one of these agents.
-    pub(crate) fn offering(self, agents: Vec<String>) -> Self {
+    pub(crate) fn offering(self, agents: Offered) -> Self {
         Self { agents, ..self }
     }
 
@@ -154,6 +170,12 @@ impl Console {
             self.preview.clear();
         }
         self.dirty = true;
+    }
+
+    /// Tells the person what they asked to be told.
+    pub(crate) fn told(&mut self, text: &str) -> io::Result<()> {
+        self.hint = None;
+        self.say(text)
     }
 
     /// Prints an answer.
@@ -238,7 +260,8 @@ impl Console {
         block.extend(asks);
         let waits = front.is_some() && self.reply.line().is_none() && !self.input.is_empty();
         let hint = self.hint.as_deref().or(waits.then_some(BUSY));
-        block.extend(hint.map(|hint| Line::of(Tone::Dim, hint)));
+        let hint = hint.map(|hint| Line::of(Tone::Dim, hint).wrap(width, "  "));
+        block.extend(hint.into_iter().flatten());
         let cursor = self.input_line(&mut block, width);
         self.screen.paint(&block, cursor)?;
         self.reply.painted(front, Instant::now());
@@ -249,18 +272,23 @@ impl Console {
     fn input_line(&self, block: &mut Vec<Line>, width: usize) -> Option<(usize, usize)> {
         self.keys.as_ref()?;
         let (prompt, editor) = match (self.reply.line(), self.talk) {
-            (Some(line), _) => ("allow? ", line),
-            (None, Talk::Chat) => ("> ", &self.input),
+            (Some(line), _) => ("allow? ".to_owned(), line),
+            // Who answers next, where that is not who answered last.
+            (None, Talk::Chat) => {
+                let next = self.next.as_deref().unwrap_or_default();
+                (format!("{next}> "), &self.input)
+            }
             (None, Talk::Once) => return None,
         };
+        let before = prompt.chars().count();
         let (text, column) = (editor.text().replace('\n', " "), editor.column());
-        let room = width.saturating_sub(prompt.len() + 1).max(1);
+        let room = width.saturating_sub(before + 1).max(1);
         // Of a long line the part around the cursor is shown.
         let skip = column.saturating_sub(room.saturating_sub(1));
         let shown: String = text.chars().skip(skip).take(width).collect();
-        let line = Line::of(Tone::Bold, prompt).and(Tone::Plain, &shown);
+        let line = Line::of(Tone::Bold, &prompt).and(Tone::Plain, &shown);
         block.push(line.cut(width, self.screen.style()));
-        Some((block.len() - 1, prompt.len() + column - skip))
+        Some((block.len() - 1, before + column - skip))
     }
 
     /// Returns the end of what is being written, in at most so many rows.
@@ -364,45 +392,6 @@ impl Console {
                 self.hint("y, s or n, please; messages wait until this is answered");
                 None
             }
-        }
-    }
-
-    /// Takes a line of the conversation: a message, or a word to the console.
-    fn said(&mut self, text: &str) -> Option<Input> {
-        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        match (word, rest.trim()) {
-            ("", _) => None,
-            ("/quit" | "/exit", _) => Some(Input::Quit),
-            ("/cancel", _) => Some(Input::Interrupt),
-            ("/agent", "") => {
-                self.hint("/agent NAME goes on with another agent");
-                None
-            }
-            // Leaving stops what runs, so a name that is wrong is told before.
-            ("/agent", name) if !self.agents.iter().any(|known| known == name) => {
-                let known = self.agents.join(", ");
-                self.hint(&format!("there is no agent {name}; there are: {known}"));
-                None
-            }
-            ("/agent", name) => Some(Input::Agent(name.to_owned())),
-            ("/help", _) => {
-                self.hint(
-                    "/agent NAME, /cancel (Ctrl-C), /quit (Ctrl-D); anything else is a message",
-                );
-                None
-            }
-            (word, _) if word.starts_with('/') && !word[1..].contains('/') => {
-                self.hint(&format!("there is no {word}; /help says what there is"));
-                None
-            }
-            _ if text.len() > MAX_PROMPT_BYTES => {
-                let size = text.len();
-                self.hint(&format!(
-                    "the message has {size} bytes, and at most {MAX_PROMPT_BYTES} are taken"
-                ));
-                None
-            }
-            _ => Some(Input::Say(text.to_owned())),
         }
     }
 

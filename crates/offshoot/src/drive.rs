@@ -5,6 +5,7 @@
 //! leaves in good order. Finding the session and its models comes before this.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use offshoot_engine::{Answer, Ending, Query, Runtime};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
@@ -20,6 +21,9 @@ use crate::signals::{Signal, Signals};
 use crate::view::View;
 use crate::{logging, output};
 
+/// How long a summary may take that nobody asked for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What is to be asked, and of whom.
 pub(crate) struct Errand {
     /// The session, as it was before.
@@ -29,17 +33,19 @@ pub(crate) struct Errand {
     pub(crate) prompt: Option<String>,
     /// What to do when another process runs the session.
     pub(crate) elsewhere: Elsewhere,
-    /// Whether it goes on until the person leaves.
-    pub(crate) chat: bool,
+    /// How long it goes on.
+    pub(crate) talk: Talk,
 }
 
-/// How an errand ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It is over.
-    Over(Code),
-    /// The person goes on with another agent.
-    Switched(String),
+/// How long an errand goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Talk {
+    /// Until what was asked is answered.
+    Once,
+    /// Until the person leaves.
+    Chat,
+    /// Until the person leaves; then it is written down what was talked about.
+    SummedUp,
 }
 
 /// What to do when another process runs the session.
@@ -57,27 +63,29 @@ pub(crate) async fn drive(
     errand: Errand,
     mut view: View,
     signals: &mut Signals,
-) -> Result<Outcome, Stop> {
+) -> Result<Code, Stop> {
     let id = errand.session.id.clone();
+    let sums_up = errand.talk == Talk::SummedUp;
     let ended = Box::pin(ask(&runtime, errand, &mut view, signals)).await;
     // Whatever happened, the terminal is given back before anything else is said.
     view.close()?;
     drop(view);
     if let Ok(Ended::AtOnce) = ended {
         // As a crash would: what is left is recovered by whoever comes next.
-        return Ok(Outcome::Over(Code::Interrupted));
+        return Ok(Code::Interrupted);
+    }
+    if sums_up && matches!(ended, Ok(Ended::Talked)) {
+        sum_up(&runtime, &id, signals).await;
     }
     let ending = match &ended {
         // Somebody may have sent something while we were at the door: it is done first.
-        Ok(Ended::Quiet(_)) => Ending::WhenQuiet,
-        Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated | Ended::Switched(_)) | Err(_) => {
-            Ending::Now
-        }
+        Ok(Ended::Quiet(_) | Ended::Talked) => Ending::WhenQuiet,
+        Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated) | Err(_) => Ending::Now,
     };
     leave(runtime, ending, signals).await;
-    let code = match ended? {
-        Ended::Switched(agent) => return Ok(Outcome::Switched(agent)),
+    Ok(match ended? {
         Ended::Quiet(code) => code,
+        Ended::Talked => Code::Completed,
         Ended::Parked(error) => {
             output::complain(&error.message);
             // Of a file that cannot be used nothing is promised.
@@ -90,8 +98,29 @@ pub(crate) async fn drive(
             Code::Failed
         }
         Ended::AtOnce | Ended::Terminated => Code::Interrupted,
+    })
+}
+
+/// Has it written down what was talked about, for whoever comes back. Nobody is kept for long, and
+/// nothing is said if it fails: it was not asked for.
+async fn sum_up(runtime: &Runtime, id: &TreeId, signals: &mut Signals) {
+    let command = Command {
+        id: CommandId::new(System.new_id()),
+        tree: id.clone(),
+        agent: id.root().clone(),
+        order: Order::Summarise,
     };
-    Ok(Outcome::Over(code))
+    logging::sent(&command);
+    let written = tokio::time::timeout(PATIENCE, runtime.command(command));
+    tokio::select! {
+        biased;
+        _ = signals.next() => {}
+        written = written => match written {
+            Ok(Ok(receipt)) => tracing::debug!(?receipt, "summed up"),
+            Ok(Err(error)) => tracing::debug!(%error, "summed up"),
+            Err(_) => tracing::debug!("summing up took too long"),
+        },
+    }
 }
 
 /// Leaves in good order, or at once when told so meanwhile.
@@ -114,7 +143,7 @@ async fn ask(
         agent,
         prompt,
         elsewhere,
-        chat,
+        talk,
     } = errand;
     view.before(&log);
     drop(log);
@@ -162,7 +191,7 @@ async fn ask(
     let goal = Goal {
         upto,
         prompt: message,
-        chat,
+        chat: talk != Talk::Once,
     };
     let follower = Follower::new(runtime, (id, agent), tree, (goal, news), view);
     follower.follow(signals).await

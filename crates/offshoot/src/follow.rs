@@ -5,6 +5,8 @@
 //! (R19). A tree whose owner has died meanwhile is taken over. Starts nothing
 //! but what was asked for, and what a signal asks for.
 
+mod person;
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +17,7 @@ use futures_util::stream::FuturesUnordered;
 use offshoot_engine::{
     Answer as Reply, CommandError, Query, Runtime, Subscription, Update, is_quiet,
 };
-use offshoot_types::command::{Answer, Command, Order, Prompt, Receipt, Scope};
+use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
@@ -24,7 +26,6 @@ use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::{Spent, Tree};
 use tokio::time::Instant;
 
-use crate::console::Input;
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::signals::{Signal, Signals};
@@ -73,8 +74,9 @@ pub(crate) enum Ended {
     AtOnce,
     /// SIGTERM: leave in good order.
     Terminated,
-    /// The person goes on with another agent.
-    Switched(String),
+    /// The person left a conversation that is quiet, and in which something was answered that nobody
+    /// has summed up.
+    Talked,
 }
 
 /// What became of the prompt that we came with.
@@ -105,6 +107,8 @@ pub(crate) struct Follower<'a> {
     /// Commands of our own that are on their way.
     ordered: FuturesUnordered<Ordered<'a>>,
     interrupted: bool,
+    /// Whether something was answered since that nobody has summed up.
+    talked: bool,
     asked: Asked,
     /// When something last happened.
     stirred: Instant,
@@ -131,6 +135,7 @@ impl<'a> Follower<'a> {
             idle: None,
             ordered: FuturesUnordered::new(),
             interrupted: false,
+            talked: false,
             asked: Asked::Waits,
             stirred: Instant::now(),
         }
@@ -181,13 +186,7 @@ impl<'a> Follower<'a> {
             Update::Activity(agent, activity) => {
                 self.view.activity(&self.tree, &agent, &activity);
             }
-            Update::Notice(agent, text) => {
-                let who = self
-                    .tree
-                    .agent(&agent)
-                    .map_or("", |agent| agent.definition());
-                self.view.remark(&format!("{who}: {text}"))?;
-            }
+            Update::Notice(agent, text) => self.view.notice(&self.tree, &agent, &text)?,
             Update::Idle => {
                 self.idle = Some(self.tree.pos());
                 self.interrupted = false;
@@ -195,76 +194,6 @@ impl<'a> Follower<'a> {
             Update::Parked(error) => return Ok(Some(Ended::Parked(error))),
         }
         Ok(None)
-    }
-
-    /// Does what the person wants; returns why following is over, if it is.
-    fn input(&mut self, input: Input) -> Result<Option<Ended>, Stop> {
-        match input {
-            Input::Tick => {}
-            Input::Say(text) => {
-                self.view.heard(&text)?;
-                self.interrupted = false;
-                let message = MessageId::new(System.new_id());
-                let prompt = Prompt {
-                    message,
-                    text,
-                    from: offshoot_types::message::Author::Human,
-                    agent: None,
-                    metadata: None,
-                };
-                self.order(self.agent.clone(), Order::Prompt(prompt));
-            }
-            Input::Answer(agent, call, verdict) => {
-                self.order(agent, Order::Answer(Answer { call, verdict }));
-            }
-            Input::Agent(name) => return Ok(Some(Ended::Switched(name))),
-            Input::Interrupt => {
-                if let Some(ended) = self.interrupt()? {
-                    return Ok(Some(ended));
-                }
-            }
-            Input::Quit => return Ok(Some(self.leave())),
-        }
-        self.view.paint(&self.tree)?;
-        Ok(None)
-    }
-
-    /// Says something where an order had no effect, or was refused in a conversation, which goes on.
-    fn answered(&mut self, answer: Result<Receipt, CommandError>) -> Result<(), Stop> {
-        let receipt = match answer {
-            Ok(receipt) => receipt,
-            Err(CommandError::Invalid(why) | CommandError::Unknown(why)) if self.goal.chat => {
-                return Ok(self.view.remark(&why)?);
-            }
-            Err(error) => return Err(error.into()),
-        };
-        match receipt {
-            Receipt::NoEffect { why } => self.view.remark(&why)?,
-            Receipt::Queued => self
-                .view
-                .remark("another process runs this session; it is told")?,
-            Receipt::Opened
-            | Receipt::Prompted
-            | Receipt::Settled(_)
-            | Receipt::TurnCancelled
-            | Receipt::Promoted
-            | Receipt::Answered
-            | Receipt::Rewound { .. }
-            | Receipt::Resumed
-            | Receipt::Renamed
-            | Receipt::Summarised { .. }
-            | Receipt::Compacted { .. } => {}
-        }
-        Ok(())
-    }
-
-    /// Leaves a conversation: what runs is stopped, in good order.
-    fn leave(&self) -> Ended {
-        if is_quiet(&self.tree, self.runtime.limits()) {
-            Ended::Quiet(Code::Completed)
-        } else {
-            Ended::Terminated
-        }
     }
 
     /// Says how it went.
@@ -312,6 +241,7 @@ impl<'a> Follower<'a> {
         if !self.goal.chat && entry.agent == self.agent {
             self.take_asked(entry)?;
         }
+        self.take_talk(entry);
         self.view.entry(&self.tree, entry)?;
         self.tree.apply(entry).map_err(|violation| {
             let text = format!("follow session {}: {violation}", self.id);
@@ -379,24 +309,6 @@ impl<'a> Follower<'a> {
             Reply::Log(rest) => rest.is_empty(),
             Reply::Sessions(_) | Reply::Status(_) | Reply::Tree(_) | Reply::TreeOf(_) => true,
         })
-    }
-
-    /// Stops what runs; the second time, and where nothing runs, it is time to leave.
-    fn interrupt(&mut self) -> Result<Option<Ended>, Stop> {
-        let idle = self.goal.chat && is_quiet(&self.tree, self.runtime.limits());
-        if self.interrupted {
-            return Ok(Some(if idle { self.leave() } else { Ended::AtOnce }));
-        }
-        self.interrupted = true;
-        if idle {
-            self.view.remark("Ctrl-C again leaves")?;
-        } else {
-            self.view
-                .remark("cancelling; Ctrl-C again leaves at once")?;
-            self.order(self.agent.clone(), Order::Cancel(Scope::Run));
-        }
-        self.view.paint(&self.tree)?;
-        Ok(None)
     }
 
     fn order(&mut self, agent: AgentId, order: Order) {

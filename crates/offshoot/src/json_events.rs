@@ -98,6 +98,15 @@ impl Fold {
         Some(self.unstored(at, &output.agent, body))
     }
 
+    /// Returns the event for what an agent's run came across that is not in the log.
+    pub(crate) fn notice(&mut self, agent: &AgentId, text: &str, at: Timestamp) -> WireEvent {
+        let body = Body::Notice(session::Warning {
+            warning_type: "context",
+            message: text.to_owned(),
+        });
+        self.unstored(at, agent, body)
+    }
+
     /// Returns the event that says the tree is quiet.
     pub(crate) fn idle(&mut self, at: Timestamp) -> WireEvent {
         let root = self.tree.root().clone();

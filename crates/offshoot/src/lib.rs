@@ -18,7 +18,9 @@ pub use facade::{
     Agent, Builder, Error, FnModel, FnTool, Host, NewSession, Reply, Runtime, Session, Updates,
 };
 
-pub use offshoot_engine::{Activity, Asks, Delta, DeltaKind, Ending, Limits, Output, Update};
+pub use offshoot_engine::{
+    Activity, Asks, Compacting, Delta, DeltaKind, Ending, Limits, Output, SmartRecovery, Update,
+};
 pub use offshoot_models::{OpenAiChatSettings, Secret};
 pub use offshoot_types as types;
 pub use offshoot_types::event::{Entry, Event};

@@ -257,10 +257,10 @@ impl Session {
         Some(&root.spawned.model)
     }
 
-    /// Returns the agent that its root is.
+    /// Returns the agent that its root is now.
     pub(crate) fn definition(&self) -> Option<&str> {
         let root = self.tree.agent(self.tree.root()?)?;
-        Some(&root.spawned.definition)
+        Some(root.definition())
     }
 
     /// Returns what an agent was asked, in the order it came, without what was taken back.

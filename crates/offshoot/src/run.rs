@@ -20,7 +20,7 @@ use offshoot_types::store::{Store, StoreErrorKind};
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Choice, Most, Run};
 use crate::config::{Settings, Sourced};
-use crate::drive::{self, Elsewhere, Errand, Outcome};
+use crate::drive::{self, Elsewhere, Errand, Talk};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::face::Face;
@@ -50,8 +50,8 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// Whether it was there before.
     pub(crate) known: bool,
-    /// The model it was opened with, as the log names it.
-    pub(crate) model: String,
+    /// Whether there is a model for chores.
+    pub(crate) helped: bool,
     /// The agents there are in its folder, with its model.
     pub(crate) agents: Catalogue,
 }
@@ -92,13 +92,9 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         agent,
         prompt,
         elsewhere: Elsewhere::Follow,
-        chat: false,
+        talk: Talk::Once,
     };
-    match drive::drive(runtime, errand, view, &mut signals).await? {
-        Outcome::Over(code) => Ok(code),
-        // Only a conversation goes on with another agent.
-        Outcome::Switched(_) => Ok(Code::Completed),
-    }
+    drive::drive(runtime, errand, view, &mut signals).await
 }
 
 /// Opens a session, or finds the one to continue.
@@ -131,11 +127,12 @@ pub(crate) async fn open(
         },
     };
     assemble::check(&model, &host)?;
-    let mut models = Models::load(&model)?;
+    let mut models = Models::load(&model)?.with_small(settings, &host)?;
     let workspace = match known.as_ref().and_then(Session::workspace) {
         Some(kept) => kept.to_owned(),
         None => config::workspace(ask.cwd)?,
     };
+    let helped = models.small().is_some();
     let agents = definitions::load(settings, Some(&workspace), &mut models);
     let kept = known.as_ref().and_then(Session::definition);
     let agent = agent(kept, &settings.agent, &agents)?;
@@ -163,7 +160,7 @@ pub(crate) async fn open(
         runtime,
         session,
         known: is_known,
-        model,
+        helped,
         agents,
     })
 }

@@ -4,6 +4,7 @@
 //! whoever runs the session; if nobody does, it is run here.
 
 mod attach;
+mod chores;
 mod export;
 mod files;
 mod list;
@@ -18,11 +19,12 @@ use std::ffi::OsString;
 use offshoot_types::command::Scope;
 use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::store::{Store, StoreError};
+use offshoot_types::tree::Tree;
 
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Consent, Sessions, SessionsCommand};
 use crate::config::Settings;
-use crate::drive::{self, Elsewhere, Errand, Outcome};
+use crate::drive::{self, Elsewhere, Errand, Talk};
 use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::json_events::Fold;
@@ -97,6 +99,18 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             };
             return wait::wait(settings, &ids, until, timeout, json).await;
         }
+        SessionsCommand::Rename { id, title } => return chores::rename(settings, &id, title).await,
+        SessionsCommand::Summary { id, fresh, json } => {
+            let fresh = if fresh {
+                chores::Fresh::Always
+            } else {
+                chores::Fresh::IfStale
+            };
+            return chores::summary(settings, &id, fresh, json).await;
+        }
+        SessionsCommand::Compact { id, json } => {
+            return chores::compact(settings, &id, json).await;
+        }
         SessionsCommand::Promote { id, json } => order::promote(settings, &id, json).await?,
     }
     Ok(Code::Completed)
@@ -105,7 +119,14 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
 async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Result<(), Stop> {
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    let shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
+    let mut shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
+    // What is done for an agent belongs to it. A program is told that in few events, a person in as
+    // many lines as there are entries.
+    if json || length == Length::Full {
+        let helpers = session.tree.helpers().iter();
+        let theirs = helpers.filter(|id| is_for(&session.tree, id, &shown));
+        shown.extend(theirs.collect::<Vec<_>>());
+    }
     let hidden = session.hidden();
     let mut stdout = Stdout::default();
     let mut fold = Fold::new(session.id.clone());
@@ -168,14 +189,14 @@ async fn message(
     let mut signals = Signals::listen()?;
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+    let face = Face::of(json, settings);
+    let host = Host::of(settings).asking(consent, face.can_ask());
     let mut models = match session.model() {
-        Some(model) => Models::load(model)?,
+        Some(model) => Models::load(model)?.with_small(settings, &host)?,
         None => Models::default(),
     };
     let agents = definitions::load(settings, session.workspace(), &mut models);
     definitions::warn(&agents);
-    let face = Face::of(json, settings);
-    let host = Host::of(settings).asking(consent, face.can_ask());
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
     let errand = Errand {
@@ -183,13 +204,15 @@ async fn message(
         agent,
         prompt: Some(text),
         elsewhere: Elsewhere::Leave,
-        chat: false,
+        talk: Talk::Once,
     };
-    match drive::drive(runtime, errand, view, &mut signals).await? {
-        Outcome::Over(code) => Ok(code),
-        // Only a conversation goes on with another agent.
-        Outcome::Switched(_) => Ok(Code::Completed),
-    }
+    drive::drive(runtime, errand, view, &mut signals).await
+}
+
+/// Tells whether a helper works for one of these agents.
+fn is_for(tree: &Tree, helper: &AgentId, agents: &HashSet<&AgentId>) -> bool {
+    let helper = tree.agent(helper).and_then(|agent| agent.spawned.helper());
+    helper.is_some_and(|helper| agents.contains(&helper.of))
 }
 
 /// Tells whether a living process runs a session.

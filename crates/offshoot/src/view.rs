@@ -251,6 +251,27 @@ impl View {
         }
     }
 
+    /// Shows what an agent's run came across that is not in the log.
+    pub(crate) fn notice(&mut self, tree: &Tree, agent: &AgentId, text: &str) -> io::Result<()> {
+        if let Form::Events(fold) = &mut self.form {
+            let event = fold.notice(agent, text, System.now());
+            return print(&mut self.stdout, &event);
+        }
+        let who = tree.agent(agent).map_or("", |agent| agent.definition());
+        self.remark(&format!("{who}: {text}"))
+    }
+
+    /// Tells a person what they asked to be told.
+    pub(crate) fn told(&mut self, text: &str) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console) => console.told(text),
+            Form::Answers(_) | Form::Events(_) => {
+                output::note(text);
+                Ok(())
+            }
+        }
+    }
+
     /// Shows what a person said, as part of the conversation.
     pub(crate) fn heard(&mut self, text: &str) -> io::Result<()> {
         match &mut self.form {
@@ -382,8 +403,10 @@ fn is_new(agent: &Agent) -> bool {
     agent.runs.is_empty() && agent.queue.is_empty()
 }
 
-/// Returns the definition and the depth of a child; `None` for the root.
+/// Returns the definition and the depth of a child; `None` for the root and for helpers.
 fn below<'a>(tree: &'a Tree, id: &AgentId) -> Option<(&'a str, u32)> {
     let spawned = &tree.agent(id)?.spawned;
-    (spawned.depth > 0).then_some((spawned.definition.as_str(), spawned.depth))
+    // Nobody waits for what is done for an agent.
+    (spawned.depth > 0 && spawned.helper().is_none())
+        .then_some((spawned.definition.as_str(), spawned.depth))
 }

@@ -64,7 +64,9 @@ impl Agent {
             match self.ask_for_summary(&text, cancel).await? {
                 // What nobody knew before: it takes less than this.
                 Asked::TooLong => most = text.len() / 2,
-                asked => return Ok(asked.into_summary()),
+                asked @ (Asked::Done(..) | Asked::Left(_) | Asked::Cancelled) => {
+                    return Ok(asked.into_summary());
+                }
             }
         }
         if recovery.prune_tool_outputs {
@@ -72,14 +74,18 @@ impl Agent {
             if text.len() <= most {
                 match self.ask_for_summary(&text, cancel).await? {
                     Asked::TooLong => most = most.min(text.len() / 2),
-                    asked => return Ok(asked.into_summary()),
+                    asked @ (Asked::Done(..) | Asked::Left(_) | Asked::Cancelled) => {
+                        return Ok(asked.into_summary());
+                    }
                 }
             }
         }
         if recovery.chunked_summarize && most >= LEAST_PART {
             match self.sum_up_in_parts(&text, most, cancel).await? {
                 Asked::TooLong => most /= 2,
-                asked => return Ok(asked.into_summary()),
+                asked @ (Asked::Done(..) | Asked::Left(_) | Asked::Cancelled) => {
+                    return Ok(asked.into_summary());
+                }
             }
         }
         if recovery.drop_middle {
@@ -88,7 +94,9 @@ impl Agent {
                 .await?
             {
                 Asked::TooLong => {}
-                asked => return Ok(asked.into_summary()),
+                asked @ (Asked::Done(..) | Asked::Left(_) | Asked::Cancelled) => {
+                    return Ok(asked.into_summary());
+                }
             }
         }
         let size = text.len() as u64 / BYTES_PER_TOKEN;
@@ -118,7 +126,7 @@ impl Agent {
                 .await?
             {
                 Asked::Done(text, count) => (said, tokens) = (text, count),
-                asked => return Ok(asked),
+                asked @ (Asked::TooLong | Asked::Left(_) | Asked::Cancelled) => return Ok(asked),
             }
         }
         Ok(Asked::Done(said, tokens))
@@ -187,7 +195,9 @@ impl Agent {
             return MOST_AT_ONCE;
         };
         let longest = manifest.and_then(|manifest| manifest.max_output_tokens);
+        // Of a small window half is still for the conversation: a summary of nothing helps nobody.
         let kept = longest.map_or(USUAL_SUMMARY, u64::from) + OVERHEAD;
+        let kept = kept.min(window / 2);
         let bytes = window.saturating_sub(kept).saturating_mul(BYTES_PER_TOKEN);
         usize::try_from(bytes).map_or(MOST_AT_ONCE, |bytes| bytes.min(MOST_AT_ONCE))
     }

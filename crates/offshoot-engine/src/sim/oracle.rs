@@ -163,9 +163,11 @@ impl Witness {
     /// Notes the words of a request, for its agent and for whom it works.
     fn hear(&self, agent: &AgentId, lines: &[String], disk: &Disk) {
         let log = disk.read(|backend| backend.agent_log(agent));
-        let of = log.first().and_then(|entry| match &entry.event {
-            Event::Spawned(spawned) => Some(spawned.helper()?.of.clone()),
-            _ => None,
+        let of = log.first().and_then(|entry| {
+            let Event::Spawned(spawned) = &entry.event else {
+                return None;
+            };
+            Some(spawned.helper()?.of.clone())
         });
         let text = lines.join("\n");
         let mut heard = self.heard.lock().unwrap();

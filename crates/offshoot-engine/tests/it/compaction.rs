@@ -16,7 +16,7 @@ use offshoot_types::settlement::{FailureKind, Status};
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
-use crate::helpers::cast;
+use crate::chores::cast;
 use crate::stage::{
     Gate, Line, Script, Stage, call, fail, say, task, task_in_background, user_texts,
 };

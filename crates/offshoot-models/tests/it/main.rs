@@ -12,6 +12,7 @@ mod docs;
 mod faults;
 mod loading;
 mod matching;
+mod offline_chores;
 mod offline_faults;
 mod offline_prompts;
 mod offline_survey;

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use offshoot_agents::{Catalogue, Definition};
-use offshoot_engine::Limits;
+use offshoot_engine::{HELPER_CAPS, Limits};
 use offshoot_types::caps::Caps;
 use offshoot_types::manifest::{Caller, Manifest, Mode, Toolset};
 use offshoot_types::permission::{Action, Rule};
@@ -65,7 +65,7 @@ fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
 
 /// Returns every key with what holds.
 fn lines(agent: &Definition, aliases: &[&str], host: &Limits) -> Vec<(&'static str, String)> {
-    let usual = (host.spawned, host.root);
+    let usual = usual(agent, host);
     let Manifest {
         name,
         mode,
@@ -100,7 +100,7 @@ fn lines(agent: &Definition, aliases: &[&str], host: &Limits) -> Vec<(&'static s
     lines.extend([
         ("description", or(Some(words.join(" ")), "none")),
         ("mode", format!("{mode}: {}", starters(agent))),
-        ("model", or(model.clone(), of_model(*mode))),
+        ("model", or(model.clone(), of_model(agent))),
         ("effort", or(effort.as_ref(), providers)),
         ("temperature", or(temperature.as_ref(), providers)),
         (
@@ -156,8 +156,9 @@ fn starters(agent: &Definition) -> &'static str {
     }
 }
 
-fn of_model(mode: Mode) -> &'static str {
-    match mode {
+fn of_model(agent: &Definition) -> &'static str {
+    match agent.manifest.mode {
+        Mode::Subagent if is_helper(agent) => "small_model, else that of the agent it works for",
         Mode::Primary => "the session's",
         Mode::Subagent => "its parent's",
         Mode::All => "the session's, or its parent's",
@@ -207,6 +208,14 @@ fn spawned_by(spawns: Option<&[String]>) -> String {
         None => "all that agents may".to_owned(),
         Some([]) => "none".to_owned(),
         Some(names) => names.join(", "),
+    }
+}
+
+/// Returns what holds where an agent's author says nothing: if it is spawned, and if it is a root.
+fn usual(agent: &Definition, host: &Limits) -> (Caps, Caps) {
+    match agent.manifest.mode {
+        Mode::Subagent if is_helper(agent) => (HELPER_CAPS, host.root),
+        Mode::Primary | Mode::Subagent | Mode::All => (host.spawned, host.root),
     }
 }
 
@@ -260,13 +269,14 @@ fn object(agent: &Definition, aliases: &[&str], host: &Limits) -> Result<Value, 
     }
     let replaces = agent.replaces.as_ref().map(ToString::to_string);
     let own = agent.manifest.limits;
+    let (spawned, root) = usual(agent, host);
     let more = json!({
         "source": agent.origin.to_string(),
         "path": agent.origin.path(),
         "replaces": replaces,
         "aliases": aliases,
         "helper": is_helper(agent),
-        "limits": { "spawned": caps(&own.or(host.spawned)), "root": caps(&own.or(host.root)) },
+        "limits": { "spawned": caps(&own.or(spawned)), "root": caps(&own.or(root)) },
     });
     if let Value::Object(more) = more {
         object.extend(more);

@@ -6,16 +6,19 @@
 //! asked, which may cost money or be a script of its own that runs commands, nor
 //! where data, logs or keys go. No file may hold a key.
 
+mod by_model;
+
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use offshoot_types::caps::{Money, Price, Span};
+use offshoot_types::caps::{Money, Span};
 use offshoot_types::suggest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::compaction::Rule;
 use super::layer::Layer;
 use super::limit::{Kind, Limit};
 use super::page::Page;
@@ -26,8 +29,9 @@ use crate::exit::Stop;
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Every key there is.
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 32] = [
     "model",
+    "small_model",
     "agent",
     "data_dir",
     "color",
@@ -49,16 +53,26 @@ const KEYS: [&str; 22] = [
     "openai_chat.base_url",
     "openai_chat.api_key_env",
     "prices",
+    "windows",
+    "compaction.auto",
+    "compaction.reserve_tokens",
+    "compaction.tail_turns",
+    "compaction.tail_budget_pct",
+    "compaction.retry_on_transient",
+    "compaction.smart_recovery.prune_tool_outputs",
+    "compaction.smart_recovery.chunked_summarize",
+    "compaction.smart_recovery.drop_middle",
 ];
 
 /// The tables they are in.
-const TABLES: [&str; 4] = ["log", "limits", "limits.session", "openai_chat"];
-
-/// What the names of models begin with whose prices are set in a file.
-const PRICED: &str = "openai-chat/";
-
-/// What a price is made of; the first two have to be there.
-const PRICE: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
+const TABLES: [&str; 6] = [
+    "log",
+    "limits",
+    "limits.session",
+    "openai_chat",
+    "compaction",
+    "compaction.smart_recovery",
+];
 
 /// Where else to set what a project cannot.
 const OWN_FILE: &str = "set it in your own config file";
@@ -136,6 +150,12 @@ impl Reading<'_> {
                     self.for_users_only("model", "choose who answers you", way, key)?;
                     self.layer.model = Some(self.text("model", value)?);
                 }
+                "small_model" => {
+                    let way = "put it into your own config file, or use OFFSHOOT_SMALL_MODEL";
+                    let danger = "choose who reads what you talk about";
+                    self.for_users_only("small_model", danger, way, key)?;
+                    self.layer.small_model = Some(self.text("small_model", value)?);
+                }
                 "agent" => self.layer.agent = Some(self.text("agent", value)?),
                 "data_dir" => {
                     self.for_users_only("data_dir", "move your data", OWN_FILE, key)?;
@@ -153,6 +173,16 @@ impl Reading<'_> {
                     let danger = "say what your money buys";
                     self.for_users_only("prices", danger, OWN_FILE, key)?;
                     self.prices(self.table("prices", value)?)?;
+                }
+                "windows" => {
+                    let danger = "say what your models take";
+                    self.for_users_only("windows", danger, OWN_FILE, key)?;
+                    self.windows(self.table("windows", value)?)?;
+                }
+                "compaction" => {
+                    let danger = "have you pay for summaries";
+                    self.for_users_only("compaction", danger, OWN_FILE, key)?;
+                    self.compaction("compaction.", self.table("compaction", value)?)?;
                 }
                 _ => return Err(self.unknown("", key)),
             }
@@ -192,6 +222,26 @@ impl Reading<'_> {
         Ok(())
     }
 
+    fn compaction(&mut self, above: &str, table: &DeTable<'_>) -> Result<(), Stop> {
+        for (key, value) in entries(table) {
+            let name = format!("{above}{}", key.get_ref());
+            if name == "compaction.smart_recovery" {
+                self.compaction("compaction.smart_recovery.", self.table(&name, value)?)?;
+                continue;
+            }
+            let mut all = Rule::ALL.into_iter();
+            let Some(rule) = all.find(|rule| format!("compaction.{}", rule.name()) == name) else {
+                return Err(self.unknown(above, key));
+            };
+            let set = match rule.range() {
+                Some(range) => self.count(&name, range, value)?,
+                None => self.switch(&name, value)?,
+            };
+            self.layer.compaction.insert(rule, set);
+        }
+        Ok(())
+    }
+
     fn openai_chat(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
         for (key, value) in entries(table) {
             match key.get_ref().as_ref() {
@@ -210,57 +260,6 @@ impl Reading<'_> {
             }
         }
         Ok(())
-    }
-
-    fn prices(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
-        for (key, value) in entries(table) {
-            let model = key.get_ref().as_ref();
-            let name = format!("prices.\"{}\"", model.escape_debug());
-            if model.strip_prefix(PRICED).is_none_or(str::is_empty) {
-                let what = format!("`{name}` names no model whose price is set here");
-                let way = "write [prices.\"openai-chat/NAME\"]; a script says its price itself";
-                return Err(self.page.fault(&what, &key.span(), Some(way)));
-            }
-            let price = self.price(&name, self.table(&name, value)?, value)?;
-            let price = self.sourced(price, value);
-            self.layer.prices.insert(model.to_owned(), price);
-        }
-        Ok(())
-    }
-
-    fn price(
-        &self,
-        name: &str,
-        table: &DeTable<'_>,
-        at: &Spanned<DeValue<'_>>,
-    ) -> Result<Price, Stop> {
-        let mut amounts = [None; 4];
-        for (key, value) in entries(table) {
-            let found = PRICE.iter().position(|known| known == key.get_ref());
-            let Some(place) = found else {
-                let what = format!("unknown key `{name}.{}`", key.get_ref().escape_debug());
-                let way = format!("there are: {}", PRICE.join(", "));
-                return Err(self.page.fault(&what, &key.span(), Some(&way)));
-            };
-            let amount = self.amount(&format!("{name}.{}", PRICE[place]), value)?;
-            amounts[place] = Some(amount);
-        }
-        let [input, output, cache_read, cache_write] = amounts;
-        let (Some(input), Some(output)) = (input, output) else {
-            let what = format!("`{name}` needs `input` and `output`");
-            return Err(self.page.fault(&what, &at.span(), None));
-        };
-        let price = Price {
-            input,
-            output,
-            cache_read,
-            cache_write,
-        };
-        if !price.is_sound() {
-            let what = format!("`{name}` is not made of amounts of dollars");
-            return Err(self.page.fault(&what, &at.span(), None));
-        }
-        Ok(price)
     }
 
     /// Refuses, in a project's file, what only its user may decide.
@@ -322,6 +321,34 @@ impl Reading<'_> {
             Ok(word) => Ok(Sourced::new(word, source)),
             Err(_) => {
                 let what = format!("`{name}` is none of {}", words::<T>());
+                Err(self.page.fault(&what, &value.span(), None))
+            }
+        }
+    }
+
+    /// Reads `true` or `false`, as 1 or 0.
+    fn switch(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Sourced<u64>, Stop> {
+        let DeValue::Boolean(on) = value.get_ref() else {
+            return Err(self.mistyped(name, "true or false", value));
+        };
+        Ok(self.sourced(u64::from(*on), value))
+    }
+
+    /// Reads a whole number.
+    fn count(
+        &self,
+        name: &str,
+        (least, most): (u64, u64),
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Sourced<u64>, Stop> {
+        let DeValue::Integer(digits) = value.get_ref() else {
+            return Err(self.mistyped(name, "a whole number", value));
+        };
+        let number = u64::from_str_radix(digits.as_str(), digits.radix()).ok();
+        match number.filter(|number| (least..=most).contains(number)) {
+            Some(number) => Ok(self.sourced(number, value)),
+            None => {
+                let what = format!("`{name}` is not between {least} and {most}");
                 Err(self.page.fault(&what, &value.span(), None))
             }
         }
@@ -451,8 +478,8 @@ fn meant(name: &str, owner: Owner) -> String {
 
 /// Tells whether a key, or all of a table, is for a user's file only.
 fn is_users(key: &str) -> bool {
-    let tables = ["openai_chat", "prices"];
-    ["model", "data_dir", "log.file"].contains(&key)
+    let tables = ["openai_chat", "prices", "windows", "compaction"];
+    ["model", "small_model", "data_dir", "log.file"].contains(&key)
         || tables.iter().any(|table| key.starts_with(table))
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use offshoot_types::caps::Price;
 
+use super::compaction::Rule;
 use super::limit::Limit;
 use super::source::Sourced;
 
@@ -36,6 +37,7 @@ pub(crate) enum Level {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Layer {
     pub(crate) model: Option<Sourced<String>>,
+    pub(crate) small_model: Option<Sourced<String>>,
     pub(crate) agent: Option<Sourced<String>>,
     pub(crate) data_dir: Option<Sourced<PathBuf>>,
     pub(crate) color: Option<Sourced<Color>>,
@@ -47,6 +49,10 @@ pub(crate) struct Layer {
     pub(crate) api_key_env: Option<Sourced<String>>,
     /// What models cost, by `PROVIDER/NAME`.
     pub(crate) prices: BTreeMap<String, Sourced<Price>>,
+    /// How many tokens conversations with them may have.
+    pub(crate) windows: BTreeMap<String, Sourced<u64>>,
+    /// Each a whole number, or 0 and 1.
+    pub(crate) compaction: BTreeMap<Rule, Sourced<u64>>,
 }
 
 impl Layer {
@@ -56,8 +62,13 @@ impl Layer {
         limits.extend(self.limits);
         let mut prices = below.prices;
         prices.extend(self.prices);
+        let mut windows = below.windows;
+        windows.extend(self.windows);
+        let mut compaction = below.compaction;
+        compaction.extend(self.compaction);
         Self {
             model: self.model.or(below.model),
+            small_model: self.small_model.or(below.small_model),
             agent: self.agent.or(below.agent),
             data_dir: self.data_dir.or(below.data_dir),
             color: self.color.or(below.color),
@@ -67,6 +78,8 @@ impl Layer {
             base_url: self.base_url.or(below.base_url),
             api_key_env: self.api_key_env.or(below.api_key_env),
             prices,
+            windows,
+            compaction,
         }
     }
 }

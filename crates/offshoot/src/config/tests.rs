@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use offshoot_engine::Limits;
+use offshoot_engine::{Compacting, Limits};
 use offshoot_types::caps::{Caps, Money, Price, Span};
 
 use super::file::{self, Owner};
@@ -38,6 +38,18 @@ fn every_key_of_the_documentation_is_read_and_keeps_its_line() {
     assert!(layer.log_level.is_some() && layer.log_file.is_some());
     assert!(layer.data_dir.is_some() && layer.base_url.is_some() && layer.api_key_env.is_some());
     assert_eq!((layer.limits.len(), layer.prices.len()), (13, 1));
+    assert!(layer.small_model.is_some());
+    assert_eq!((layer.windows.len(), layer.compaction.len()), (1, 8));
+    // The example shows the defaults, but for what depends on the agent.
+    let mut rules = Compacting {
+        reserve_tokens: Some(20_000),
+        ..Compacting::default()
+    };
+    let usual = rules.clone();
+    for (rule, Sourced { value, .. }) in &layer.compaction {
+        rule.set(&mut rules, *value);
+    }
+    assert_eq!(rules, usual);
     let layer = parse(
         "\n\nmodel = \"scripted/a\"\n[limits]\ndepth = 2",
         Owner::User,
@@ -70,6 +82,12 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
         ("depth = 1", "limits.depth"),
         ("base_url = 'x'", "openai_chat.base_url"),
         ("log_level = 'info'", "log.level"),
+        ("smal_model = 'x'", "small_model"),
+        ("[compaction]\ntail_turn = 1", "compaction.tail_turns"),
+        (
+            "[compaction]\ndrop_middle = true",
+            "compaction.smart_recovery.drop_middle",
+        ),
         ("[openai-chat]\nbase_url = 'x'", "openai_chat"),
     ] {
         let said = parse(text, Owner::User).unwrap_err();
@@ -79,7 +97,10 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
         );
     }
     let said = parse("theme = 'dark'", Owner::User).unwrap_err();
-    assert!(said.contains("there are: model, agent, data_dir"), "{said}");
+    assert!(
+        said.contains("there are: model, small_model, agent"),
+        "{said}"
+    );
     // Nobody is led from one error to the next.
     let said = parse("theme = 'dark'", Owner::Project).unwrap_err();
     assert!(
@@ -119,6 +140,27 @@ fn a_value_of_the_wrong_kind_is_said_where_it_stands() {
             "log.level = 'loud'",
             "`log.level` is none of off, error, warn, info, debug, trace",
             "line 1, column 13",
+        ),
+        (
+            "compaction.auto = 1",
+            "`compaction.auto` has to be true or false, and is of type integer",
+            "line 1, column 19",
+        ),
+        (
+            "compaction.tail_budget_pct = 101",
+            "`compaction.tail_budget_pct` is not between 0 and 100",
+            "line 1, column 30",
+        ),
+        (
+            "compaction.smart_recovery = true",
+            "`compaction.smart_recovery` has to be a table, [compaction.smart_recovery], and is of \
+             type boolean",
+            "line 1, column 29",
+        ),
+        (
+            "windows.'openai-chat/x' = 0",
+            "`windows.\"openai-chat/x\"` is not between 1 and 1000000000",
+            "line 1, column 27",
         ),
         (
             "limits.slots = 0",
@@ -197,6 +239,9 @@ fn a_project_cannot_say_who_answers_or_where_data_logs_and_keys_go() {
     for (text, name) in [
         ("model = 'offline'", "model"),
         ("model = 'scripted/evil.yaml'", "model"),
+        ("small_model = 'offline'", "small_model"),
+        ("windows.'openai-chat/x' = 1", "windows"),
+        ("compaction.auto = false", "compaction"),
         ("data_dir = 'x'", "data_dir"),
         ("[log]\nfile = 'x'", "log.file"),
         ("[openai_chat]\nbase_url = 'http://evil'", "openai_chat"),
@@ -485,6 +530,42 @@ fn a_project_ends_where_its_repository_does_or_home() {
 }
 
 #[test]
+fn chores_are_set_with_their_sources_and_listed() {
+    let home = Home::new();
+    let text = "small_model = 'offline'\nwindows.'openai-chat/a' = 9\ncompaction.tail_turns = 5\n\
+                compaction.smart_recovery.drop_middle = false\n";
+    home.write(USER, text);
+    let settings = home.load(Layer::default(), &[]).unwrap();
+    let rules = settings.compacting();
+    assert_eq!((rules.tail_turns, rules.auto), (5, true));
+    assert!(!rules.smart_recovery.drop_middle && rules.smart_recovery.chunked_summarize);
+    assert_eq!(settings.windows["openai-chat/a"].value, 9);
+    let made = settings.made();
+    for (wanted, set) in [
+        ("small_model", "offline"),
+        ("windows.\"openai-chat/a\"", "9"),
+        ("compaction.tail_turns", "5"),
+        ("compaction.smart_recovery.drop_middle", "false"),
+    ] {
+        let mut made = made.iter();
+        assert!(
+            made.any(|(name, value, _)| name == wanted && value == set),
+            "{wanted}"
+        );
+    }
+    let variables = [("OFFSHOOT_SMALL_MODEL", "scripted/x")];
+    let settings = home.load(Layer::default(), &variables).unwrap();
+    let source = Source::Variable("OFFSHOOT_SMALL_MODEL".to_owned());
+    let small = Sourced::new("scripted/x".to_owned(), source);
+    assert_eq!(settings.small_model, Some(small));
+    let said = parse("windows.'m' = 1", Owner::User).unwrap_err();
+    assert!(
+        said.contains("names no model whose window is set here"),
+        "{said}"
+    );
+}
+
+#[test]
 fn two_files_of_one_project_are_one_too_many() {
     let home = Home::new();
     home.write("repo/offshoot.toml", "");
@@ -511,6 +592,7 @@ fn variables_of_ours_that_say_nothing_are_mistakes_and_others_are_not_there() {
     let home = Home::new();
     for name in [
         "OFFSHOOT_MODEL",
+        "OFFSHOOT_SMALL_MODEL",
         "OFFSHOOT_AGENT",
         "OFFSHOOT_DATA_DIR",
         "OFFSHOOT_LOG_FILE",

@@ -43,6 +43,7 @@ pub(super) fn layer(surroundings: &Surroundings) -> Result<Layer, Stop> {
     };
     Ok(Layer {
         model: text(surroundings, "OFFSHOOT_MODEL")?,
+        small_model: text(surroundings, "OFFSHOOT_SMALL_MODEL")?,
         agent: text(surroundings, "OFFSHOOT_AGENT")?,
         data_dir: path(surroundings, "OFFSHOOT_DATA_DIR")?,
         color,

@@ -188,7 +188,7 @@ impl Live {
         let mut line = Line::of(Tone::Plain, &" ".repeat(indent));
         line.push(tone, sign);
         line.push(Tone::Plain, " ");
-        line.push(Tone::Name, &agent.spawned.definition);
+        line.push(Tone::Name, agent.definition());
         if depth > 0 && width >= 48 {
             line.push(Tone::Dim, &format!(" {}", render::short(id)));
         }

@@ -24,7 +24,17 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
         Ok(_) => Finding::ok(what, format!("{}, {}", model.value, model.source.phrase())),
         Err(stop) => Finding::fail(what, stop.to_string()),
     }];
-    if model.value.starts_with(OPENAI_CHAT) {
+    if let Some(small) = &settings.small_model {
+        let name = assemble::chosen(small).and_then(|name| Models::load(&name));
+        let (small, what) = (small, "small model");
+        findings.push(match name {
+            Ok(_) => Finding::ok(what, format!("{}, {}", small.value, small.source.phrase())),
+            Err(stop) => Finding::fail(what, stop.to_string()),
+        });
+    }
+    let chosen = [Some(model), settings.small_model.as_ref()];
+    let mut chosen = chosen.into_iter().flatten();
+    if chosen.any(|model| model.value.starts_with(OPENAI_CHAT)) {
         let server = &settings.openai_chat;
         let address = address(&server.base_url.value);
         let host = address.as_ref().map(|(host, _)| host.clone()).ok();

@@ -146,6 +146,30 @@ impl Agent {
         taken(answered.await?)
     }
 
+    /// Has it written down what was asked of it, what was done and what is open, and returns that.
+    ///
+    /// Waits until it rests. The summary is kept in the log.
+    pub async fn summarise(&self) -> Result<String, Error> {
+        let receipt = self.order(Order::Summarise).await?;
+        let Receipt::Summarised { summary } = &receipt else {
+            return Err(missing(receipt));
+        };
+        Ok(summary.clone())
+    }
+
+    /// Puts a summary in the place of what was said to it and by it, so that it can go on for long;
+    /// returns how many tokens that has.
+    ///
+    /// Waits until it rests. Nothing leaves the log. Having nothing to shorten is an error, and so is
+    /// a summary that could not be had; the conversation is then as it was.
+    pub async fn compact(&self) -> Result<u64, Error> {
+        let receipt = self.order(Order::Compact).await?;
+        let Receipt::Compacted { summary_tokens } = &receipt else {
+            return Err(missing(receipt));
+        };
+        Ok(*summary_tokens)
+    }
+
     /// Sends a message and returns its id.
     pub(super) async fn send(&self, text: String) -> Result<MessageId, Error> {
         let message = MessageId::new(self.shared.env.new_id());
@@ -167,7 +191,7 @@ impl Agent {
         Follower::new(&self.shared, &self.tree, &self.seen).await
     }
 
-    async fn order(&self, order: Order) -> Result<Receipt, Error> {
+    pub(super) async fn order(&self, order: Order) -> Result<Receipt, Error> {
         self.shared.order(&self.tree, &self.id, order).await
     }
 }
@@ -179,11 +203,30 @@ impl fmt::Debug for Agent {
 }
 
 /// Fails where an order had no effect that was to have one.
-fn taken(receipt: Receipt) -> Result<(), Error> {
+pub(super) fn taken(receipt: Receipt) -> Result<(), Error> {
     if let Receipt::NoEffect { why } = receipt {
         return Err(Error::Invalid(why));
     }
     Ok(())
+}
+
+/// Says why an order did not come to what was wanted.
+fn missing(receipt: Receipt) -> Error {
+    Error::Invalid(match receipt {
+        Receipt::NoEffect { why } => why,
+        Receipt::Queued => "another process runs the session and has not answered yet".to_owned(),
+        Receipt::Opened
+        | Receipt::Prompted
+        | Receipt::Settled(_)
+        | Receipt::TurnCancelled
+        | Receipt::Promoted
+        | Receipt::Answered
+        | Receipt::Rewound { .. }
+        | Receipt::Resumed
+        | Receipt::Renamed
+        | Receipt::Summarised { .. }
+        | Receipt::Compacted { .. } => "it was answered with something else".to_owned(),
+    })
 }
 
 /// Reads the value of a run that completed.

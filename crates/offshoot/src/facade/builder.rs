@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use offshoot_agents::Catalogue;
-use offshoot_engine::{Asks, Helpers, Limits, Parts, Runtime as Engine};
+use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime as Engine};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
@@ -52,6 +52,7 @@ pub struct Builder {
     builtin: bool,
     workspace: Option<PathBuf>,
     limits: Limits,
+    helpers: Helpers,
     asks: Asks,
     env: Arc<dyn Env>,
 }
@@ -75,6 +76,7 @@ impl Default for Builder {
             builtin: true,
             workspace: None,
             limits: Limits::default(),
+            helpers: Helpers::default(),
             asks: Asks::default(),
             env: Arc::new(System),
         }
@@ -121,6 +123,20 @@ impl Builder {
     /// Names the model that sessions ask, where neither they nor their agents name one.
     pub fn default_model(mut self, name: impl Into<String>) -> Self {
         self.model = Some(name.into());
+        self
+    }
+
+    /// Names a cheap model that does the chores: names for sessions, summaries, shorter conversations.
+    ///
+    /// Without it no session is named by a model, and the rest is done by the agent's own.
+    pub fn small_model(mut self, name: impl Into<String>) -> Self {
+        self.helpers.model = Some(name.into());
+        self
+    }
+
+    /// Says how conversations are shortened that grow too long for their model.
+    pub fn compaction(mut self, rules: Compacting) -> Self {
+        self.helpers.compaction = rules;
         self
     }
 
@@ -189,6 +205,10 @@ impl Builder {
         let models = providers.fold(models, |models, (name, provider)| {
             models.with_provider(&name, provider)
         });
+        if let Some(name) = &self.helpers.model {
+            let found = models.find(name).map(drop);
+            found.map_err(|error| Error::Unknown(error.message))?;
+        }
         let engine = Engine::new(Parts {
             store: store.clone(),
             models: Arc::new(Hosted::new(models)),
@@ -198,7 +218,7 @@ impl Builder {
             limits: self.limits,
             sidecars: Arc::new(Sidecars),
             asks: self.asks,
-            helpers: Helpers::default(),
+            helpers: self.helpers,
             hooks: Hooks::default(),
             data,
         });

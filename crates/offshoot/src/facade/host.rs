@@ -223,6 +223,10 @@ impl Model for HostedModel {
         self.0.price()
     }
 
+    fn is_metered(&self, definition: &str) -> bool {
+        definition != HOST && self.0.is_metered(definition)
+    }
+
     fn window(&self) -> Option<u64> {
         self.0.window()
     }

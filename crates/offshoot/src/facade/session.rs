@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
-use offshoot_types::command::{Fork, Opening, Order};
+use offshoot_types::command::{Fork, Opening, Order, Rename};
 use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
+use offshoot_types::message::Author;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::tree::Tree;
 use serde::de::DeserializeOwned;
 
-use super::agent::Agent;
+use super::agent::{Agent, taken};
 use super::error::Error;
 use super::follow::Seen;
 use super::host::{HOST, Host};
@@ -174,6 +175,24 @@ impl Session {
     /// Stops everything in it; see [`Agent::cancel`].
     pub async fn cancel(&self) -> Result<(), Error> {
         self.0.cancel().await
+    }
+
+    /// Gives it a name, which the runtime does not take back.
+    pub async fn rename(&self, title: impl Into<String>) -> Result<(), Error> {
+        let title = title.into();
+        let by = Author::Human;
+        let renamed = self.0.order(Order::Rename(Rename { title, by })).await?;
+        taken(renamed)
+    }
+
+    /// Has it written down what happened in it, and returns that; see [`Agent::summarise`].
+    pub async fn summarise(&self) -> Result<String, Error> {
+        self.0.summarise().await
+    }
+
+    /// Puts a summary in the place of what was said to its root; see [`Agent::compact`].
+    pub async fn compact(&self) -> Result<u64, Error> {
+        self.0.compact().await
     }
 
     /// Takes back what was said after a message of its root, or all of it; see [`Agent::rewind`].

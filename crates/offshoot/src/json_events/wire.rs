@@ -52,6 +52,9 @@ pub(super) enum Body {
     Info(session::Info),
     #[serde(rename = "session.warning")]
     Warning(session::Warning),
+    /// A warning that is not in the log.
+    #[serde(rename = "session.warning")]
+    Notice(session::Warning),
     #[serde(rename = "session.error")]
     Error(session::Error),
     #[serde(rename = "session.idle")]
@@ -109,6 +112,7 @@ impl Body {
     pub(super) fn is_ephemeral(&self) -> bool {
         match self {
             Self::TitleChanged { .. }
+            | Self::Notice(_)
             | Self::TasksChanged {}
             | Self::SessionIdle(_)
             | Self::QueueChanged {}

@@ -116,11 +116,12 @@ pub(super) async fn send(
 ) -> Result<Receipt, Stop> {
     let mut signals = Signals::listen()?;
     let Found { agent, session } = found;
+    let host = Host::of(settings);
     // An order needs no model. One that is there is used by what else may be waiting in the session.
     let models = session.model().map(Models::load);
+    let models = models.map(|models| models?.with_small(settings, &host));
     let mut models = models.and_then(Result::ok).unwrap_or_default();
     let agents = definitions::load(settings, session.workspace(), &mut models);
-    let host = Host::of(settings);
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let command = Command {
         id: CommandId::new(System.new_id()),

@@ -48,35 +48,102 @@ fn a_conversation_says_what_it_goes_on_with_and_how_to_come_back() {
 }
 
 #[test]
-fn another_agent_is_looked_for_before_this_one_is_left() {
+fn another_agent_takes_over_with_a_message_and_the_conversation_goes_on() {
     let stage = Stage::new(PAIR);
     stage.offshoot(RUN).succeeded();
     let elsewhere = tempfile::tempdir().unwrap();
     let mut terminal = chat(&stage, elsewhere.path());
-    for name in ["nobody", "hidden"] {
-        terminal.enter(&format!("/agent {name}"));
-        let hint =
-            format!("there is no agent {name}; there are: build, general, helper, lead, plan");
-        terminal.until(&[&hint]);
-    }
+    // A name that is wrong is told at once, and nothing is left.
+    let choices = "build, general, helper, lead, plan";
+    terminal.enter("/agent nobody");
+    terminal.until(&[&format!("there is no agent nobody; there are: {choices}")]);
+    terminal.enter("/agent hidden");
+    let hint = format!("agent hidden is started by other agents only; choose one of: {choices}");
+    terminal.until(&[&hint]);
     terminal.enter("still there");
     terminal.until(&["I am lead and heard still there"]);
     terminal.enter("/agent helper");
-    terminal.wait_for("a new conversation", |text| {
-        let (_, new) = text
-            .split_once("in a session of its own")
-            .unwrap_or_default();
-        new.contains("\n> ")
-    });
+    terminal.until(&["helper takes your next message", "\nhelper> "]);
     terminal.enter("good day");
     terminal.until(&["I am helper and heard good day"]);
+    // It goes on with what comes, and nobody has to be named again.
+    terminal.enter("and now?");
+    terminal.until(&["I am helper and heard and now?"]);
     terminal.press("\x04");
     assert_eq!(terminal.ended(), Some(0));
-    // With the model and in the folder of the one that was left.
     let sessions = stage.offshoot(["sessions", "list", "--json"]).succeeded();
-    let sessions = sessions.events();
-    assert_eq!(sessions[0]["agent"], "helper");
-    assert_eq!(sessions[0]["cwd"], sessions[1]["cwd"]);
+    assert_eq!(sessions.events().len(), 1);
+    let shown = stage.offshoot(["sessions", "show", "first"]).succeeded();
+    assert_eq!(
+        shown.stdout.matches("became     helper").count(),
+        1,
+        "{}",
+        shown.stdout
+    );
+    let terminal = Terminal::start(&stage, (100, 24), &["chat", "--session", "first"]);
+    terminal.until(&["session first with helper goes on: 'hello', 4 messages"]);
+}
+
+#[test]
+fn a_session_is_named_summed_up_and_shortened_from_a_conversation() {
+    let stage = Stage::new(PAIR);
+    stage.offshoot(RUN).succeeded();
+    let mut terminal = chat(&stage, stage.path());
+    terminal.enter("/help");
+    terminal.until(&["/title TEXT, /summary, /compact", "anything else is a"]);
+    terminal.enter("/title");
+    terminal.until(&["/title TEXT names this session"]);
+    terminal.enter("/title The first one");
+    terminal.until(&["the session has that name now"]);
+    terminal.enter("/summary");
+    terminal.until(&["I am summary and heard", "asked", "hello"]);
+    terminal.enter("/compact");
+    terminal.until(&["compacted: ", "tokens stand for what was said"]);
+    terminal.enter("/compact");
+    terminal.until(&["there is nothing to shorten"]);
+    terminal.press("\x04");
+    assert_eq!(terminal.ended(), Some(0));
+    let sessions = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    assert_eq!(sessions.events()[0]["title"], "The first one");
+}
+
+#[test]
+fn who_leaves_a_conversation_finds_it_summed_up() {
+    let stage = Stage::new(PAIR);
+    let mut terminal = Terminal::start(&stage, (100, 24), &["chat", "--model", "offline"]);
+    terminal.until(&["> "]);
+    terminal.enter("Please sing a song.");
+    terminal.until(&["I cannot do what you asked"]);
+    terminal.press("\x04");
+    terminal.until(&["is kept; go on with"]);
+    assert_eq!(terminal.ended(), Some(0));
+    let sessions = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = sessions.events()[0]["sessionId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let kept = stage
+        .offshoot(["sessions", "summary", "--json", &id])
+        .succeeded();
+    let kept = &kept.events()[0];
+    assert_eq!(kept["made"], false, "{kept}");
+    let summary = kept["summary"].as_str().unwrap();
+    assert!(
+        summary.contains("## What was asked\n- Please sing a song.\n"),
+        "{summary}"
+    );
+    // Whoever only looks in leaves it as it is.
+    let mut terminal = Terminal::start(&stage, (100, 24), &["chat", "--session", &id]);
+    terminal.until(&["goes on", "> "]);
+    terminal.press("\x04");
+    assert_eq!(terminal.ended(), Some(0));
+    let shown = stage.offshoot(["sessions", "show", &id]).succeeded();
+    assert_eq!(
+        shown.stdout.matches(" summary ").count(),
+        1,
+        "{}",
+        shown.stdout
+    );
 }
 
 #[test]
@@ -87,12 +154,9 @@ fn what_is_wrong_with_agent_files_is_told_once_in_a_conversation() {
     let mut terminal = chat(&stage, stage.path());
     terminal.until(&["warning: "]);
     terminal.enter("/agent helper");
-    terminal.wait_for("a new conversation", |text| {
-        let (before, new) = text
-            .split_once("in a session of its own")
-            .unwrap_or_default();
-        before.contains("warning: ") && !new.contains("warning: ") && new.contains("\n> ")
-    });
+    terminal.enter("good day");
+    terminal.until(&["I am helper and heard good day"]);
+    assert_eq!(terminal.text().matches("warning: ").count(), 1);
 }
 
 #[test]

@@ -66,7 +66,11 @@ fn large_and_damaged() -> Stage {
     let at = places.position(|bytes| bytes == needle.as_bytes()).unwrap();
     // The head of a page says what kind of page it is.
     database[at / 4096 * 4096..][..64].fill(0xee);
+    // Without a trace of when: a file that somebody changed is looked through.
+    let closed = std::fs::metadata(&path).unwrap().modified().unwrap();
     std::fs::write(&path, database).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(closed).unwrap();
     stage
 }
 
@@ -93,6 +97,17 @@ fn damage_that_is_met_in_the_middle_of_a_run_is_told_in_one_line_and_the_file_st
     write_notes(&stage, "next").complained(1, "offshoot.db is damaged: ");
     assert!(read("offshoot.db") == before, "it was changed");
     assert!(read("offshoot.db-wal") == log, "its log was changed");
+}
+
+#[test]
+fn a_large_file_that_somebody_has_damaged_since_is_refused_and_left_untouched() {
+    let stage = large_and_damaged();
+    let path = stage.data().join("offshoot.db");
+    let before = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &before).unwrap();
+    write_notes(&stage, "new").complained(1, "offshoot.db is damaged: ");
+    assert!(std::fs::read(&path).unwrap() == before, "it was changed");
+    assert!(!stage.data().join("offshoot.db-wal").exists());
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod asking;
 mod attach;
 mod caps;
 mod chatting;
+mod chores;
 mod completions;
 mod config;
 mod damaged;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures_util::StreamExt;
 use offshoot::types::id::Pos;
 use offshoot::types::settlement::CancelledBy;
-use offshoot::{Ending, Error, Event, FnModel, Reply, Runtime, Session, Status, Update};
+use offshoot::{
+    Compacting, Ending, Error, Event, FnModel, Reply, Runtime, Session, Status, Update,
+};
 
 use super::{Gate, gated, numbers, said, stage, until, unwell, worker};
 
@@ -213,6 +215,50 @@ fn handles_and_their_futures_can_be_sent() {
         runtime.shutdown(Ending::Now).await;
         Ok::<(), Error>(())
     }));
+}
+
+#[tokio::test]
+async fn a_session_is_named_summed_up_and_shortened() {
+    let runtime = stage(|request| {
+        let messages = request.messages.len();
+        Reply::text(format!("{} {messages}", request.from.definition))
+    });
+    let runtime = runtime.small_model("demo/words").build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    let error = session.summarise().await.unwrap_err().to_string();
+    assert_eq!(error, "nothing has been said yet");
+    session.prompt("one").await.unwrap();
+    assert_eq!(session.summarise().await.unwrap(), "summary 1");
+    session.compact().await.unwrap();
+    let error = session.compact().await.unwrap_err().to_string();
+    assert_eq!(error, "there is nothing to shorten");
+    // What was said is two messages no more, but one.
+    let settlement = session.prompt("two").await.unwrap();
+    assert_eq!(settlement.output.as_deref(), Some("worker 2"));
+    session.rename("The first").await.unwrap();
+    let error = session.rename(" \n").await.unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error}");
+    assert_eq!(runtime.sessions().await.unwrap()[0].title, "The first");
+}
+
+#[tokio::test]
+async fn a_model_for_chores_has_to_be_there_and_names_sessions() {
+    let builder = stage(|_| Reply::text("done")).small_model("demo/nobody");
+    let error = builder.build().unwrap_err();
+    assert!(matches!(error, Error::Unknown(_)), "{error}");
+    let runtime = stage(|request| Reply::text(format!("by {}", request.from.definition)));
+    let rules = Compacting {
+        auto: false,
+        ..Compacting::default()
+    };
+    let runtime = runtime.small_model("demo/words").compaction(rules);
+    let session = runtime.build().unwrap().open("worker").await.unwrap();
+    session.message("hello").await.unwrap();
+    until(
+        &session,
+        |event| matches!(event, Event::Titled { title, .. } if title == "by title"),
+    )
+    .await;
 }
 
 #[tokio::test]

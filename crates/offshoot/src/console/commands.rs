@@ -1,0 +1,75 @@
+//! What a person types in a conversation that is no message: `/help` and its like.
+//!
+//! A word that begins with a slash and has no other is meant for the console; a
+//! path is not. What cannot be done is said at once, and nothing is sent.
+
+use offshoot_types::message::MAX_PROMPT_BYTES;
+
+use super::{Console, Input, Offered};
+
+/// What there is.
+const HELP: &str = "/agent NAME, /title TEXT, /summary, /compact, /cancel (Ctrl-C), /quit (Ctrl-D); \
+                    anything else is a message";
+
+impl Console {
+    /// Takes a line of the conversation: a message, or a word to the console.
+    pub(super) fn said(&mut self, text: &str) -> Option<Input> {
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        match (word, rest.trim()) {
+            ("", _) => None,
+            ("/quit" | "/exit", _) => Some(Input::Quit),
+            ("/cancel", _) => Some(Input::Interrupt),
+            ("/agent", name) => {
+                let hint = self.turn_to(name);
+                self.hint(&hint);
+                None
+            }
+            ("/title", "") => {
+                self.hint("/title TEXT names this session");
+                None
+            }
+            ("/title", title) => Some(Input::Title(title.to_owned())),
+            ("/summary", _) => Some(Input::Summary),
+            ("/compact", _) => Some(Input::Compact),
+            ("/help", _) => {
+                self.hint(HELP);
+                None
+            }
+            (word, _) if word.starts_with('/') && !word[1..].contains('/') => {
+                self.hint(&format!("there is no {word}; /help says what there is"));
+                None
+            }
+            _ if text.len() > MAX_PROMPT_BYTES => {
+                let size = text.len();
+                self.hint(&format!(
+                    "the message has {size} bytes, and at most {MAX_PROMPT_BYTES} are taken"
+                ));
+                None
+            }
+            _ => Some(Input::Say {
+                text: text.to_owned(),
+                agent: self.next.take(),
+            }),
+        }
+    }
+
+    /// Has another agent take the next message; returns what is said to that.
+    fn turn_to(&mut self, name: &str) -> String {
+        let Offered { startable, others } = &self.agents;
+        let is = |known: &String| known == name;
+        let choices = startable.join(", ");
+        if name.is_empty() {
+            return format!("/agent NAME has another agent go on; there are: {choices}");
+        }
+        if others.iter().any(is) {
+            return format!(
+                "agent {name} is started by other agents only; choose one of: {choices}"
+            );
+        }
+        if !startable.iter().any(is) {
+            return format!("there is no agent {name}; there are: {choices}");
+        }
+        self.next = Some(name.to_owned());
+        format!("{name} takes your next message and goes on from there")
+    }
+}

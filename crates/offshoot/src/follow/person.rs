@@ -1,0 +1,152 @@
+//! What the person in front of a tree that is followed wants, and what they are told.
+//!
+//! Whatever they want is an order, carried out beside everything else; what became
+//! of it is told when it has. Nothing here waits.
+
+use offshoot_engine::{CommandError, is_quiet};
+use offshoot_types::command::{Answer, Order, Prompt, Receipt, Rename, Scope};
+use offshoot_types::env::Env;
+use offshoot_types::event::{Entry, Event, TurnEnd};
+use offshoot_types::id::MessageId;
+use offshoot_types::message::Author;
+
+use super::{Ended, Follower};
+use crate::console::Input;
+use crate::env::System;
+use crate::exit::{Code, Stop};
+
+impl Follower<'_> {
+    /// Does what the person wants; returns why following is over, if it is.
+    pub(super) fn input(&mut self, input: Input) -> Result<Option<Ended>, Stop> {
+        match input {
+            Input::Tick => {}
+            Input::Say { text, agent } => {
+                self.view.heard(&text)?;
+                self.interrupted = false;
+                let message = MessageId::new(System.new_id());
+                let prompt = Prompt {
+                    message,
+                    text,
+                    from: Author::Human,
+                    agent,
+                    metadata: None,
+                };
+                self.order(self.agent.clone(), Order::Prompt(prompt));
+            }
+            Input::Answer(agent, call, verdict) => {
+                self.order(agent, Order::Answer(Answer { call, verdict }));
+            }
+            Input::Title(title) => {
+                let by = Author::Human;
+                self.order(self.id.root().clone(), Order::Rename(Rename { title, by }));
+            }
+            Input::Summary => {
+                self.view.remark("summing up what happened")?;
+                self.order(self.agent.clone(), Order::Summarise);
+            }
+            Input::Compact => {
+                self.view.remark("shortening the conversation")?;
+                self.order(self.agent.clone(), Order::Compact);
+            }
+            Input::Interrupt => {
+                if let Some(ended) = self.interrupt()? {
+                    return Ok(Some(ended));
+                }
+            }
+            Input::Quit => return Ok(Some(self.leave())),
+        }
+        self.view.paint(&self.tree)?;
+        Ok(None)
+    }
+
+    /// Says something where an order had no effect, or was refused in a conversation, which goes on.
+    pub(super) fn answered(&mut self, answer: Result<Receipt, CommandError>) -> Result<(), Stop> {
+        let receipt = match answer {
+            Ok(receipt) => receipt,
+            Err(CommandError::Invalid(why) | CommandError::Unknown(why)) if self.goal.chat => {
+                return Ok(self.view.remark(&why)?);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match receipt {
+            Receipt::NoEffect { why } => self.view.remark(&why)?,
+            Receipt::Queued => self
+                .view
+                .remark("another process runs this session; it is told")?,
+            Receipt::Opened
+            | Receipt::Prompted
+            | Receipt::Settled(_)
+            | Receipt::TurnCancelled
+            | Receipt::Promoted
+            | Receipt::Answered
+            | Receipt::Rewound { .. }
+            | Receipt::Resumed => {}
+            Receipt::Renamed => self.view.remark("the session has that name now")?,
+            Receipt::Summarised { summary } => self.view.told(&summary)?,
+            Receipt::Compacted { summary_tokens } => {
+                let text = format!("compacted: {summary_tokens} tokens stand for what was said");
+                self.view.remark(&text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes whether something was answered that nobody has summed up.
+    pub(super) fn take_talk(&mut self, entry: &Entry) {
+        if entry.agent != self.agent {
+            return;
+        }
+        match &entry.event {
+            Event::TurnEnded { end, .. } => match end {
+                TurnEnd::Finished | TurnEnd::HandedBack(_) => self.talked = true,
+                TurnEnd::Exhausted(_)
+                | TurnEnd::Aborted(_)
+                | TurnEnd::Failed { .. }
+                | TurnEnd::Lost => {}
+            },
+            Event::Summarised { .. } => self.talked = false,
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Titled { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
+            | Event::Became(_)
+            | Event::Completion { .. }
+            | Event::TurnStarted { .. }
+            | Event::Steered { .. }
+            | Event::Replied(_)
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::Settled { .. } => {}
+        }
+    }
+
+    /// Leaves a conversation: what runs is stopped, in good order.
+    fn leave(&self) -> Ended {
+        match (is_quiet(&self.tree, self.runtime.limits()), self.talked) {
+            (true, true) => Ended::Talked,
+            (true, false) => Ended::Quiet(Code::Completed),
+            (false, _) => Ended::Terminated,
+        }
+    }
+
+    /// Stops what runs; the second time, and where nothing runs, it is time to leave.
+    pub(super) fn interrupt(&mut self) -> Result<Option<Ended>, Stop> {
+        let idle = self.goal.chat && is_quiet(&self.tree, self.runtime.limits());
+        if self.interrupted {
+            return Ok(Some(if idle { self.leave() } else { Ended::AtOnce }));
+        }
+        self.interrupted = true;
+        if idle {
+            self.view.remark("Ctrl-C again leaves")?;
+        } else {
+            self.view
+                .remark("cancelling; Ctrl-C again leaves at once")?;
+            self.order(self.agent.clone(), Order::Cancel(Scope::Run));
+        }
+        self.view.paint(&self.tree)?;
+        Ok(None)
+    }
+}

@@ -1,0 +1,290 @@
+//! What Offshoot has done for itself: names, summaries, conversations that shrink.
+
+use serde_json::Value;
+
+use crate::stage::{Done, Stage, of_type};
+
+const USER: &str = ".config/offshoot/offshoot.toml";
+
+/// An agent with little to say, whose model takes little, and helpers that answer from the script.
+const SMALL: &str = r#"
+window: 2000
+agents:
+  - {name: lead, mode: primary, prompt: Lead., tools: []}
+replies:
+  - {agent: compaction, prompt: poison, fault: malformed}
+  - {agent: compaction, say: "Goal: to go on", usage: {input: 10, output: 7}}
+  - {agent: summary, say: "It was about {prompt}"}
+  - {agent: title, say: "A fine name."}
+  - {prompt: wait, fault: hang}
+  - {prompt: much, say: That was much., usage: {input: 1900, output: 10}}
+  - {seen: Goal, say: "I read the short of it, then {prompt}"}
+  - {say: "you said {prompt}"}
+"#;
+
+/// What makes the small window count, and keeps only the turn at hand.
+const RULES: &str = "[compaction]\nreserve_tokens = 500\ntail_turns = 1\nretry_on_transient = 0\n";
+
+#[track_caller]
+fn ask(stage: &Stage, prompt: &str) -> Done {
+    let model = ["--model", "scripted/script.yaml", "--agent", "lead"];
+    let args = ["run", "--json", "--session", "first"].into_iter();
+    let known = stage.data().exists();
+    let model = model.into_iter().filter(|_| !known);
+    stage
+        .offshoot(args.chain(model).chain([prompt]))
+        .succeeded()
+}
+
+fn small() -> Stage {
+    let stage = Stage::new(SMALL);
+    stage.write(USER, RULES);
+    stage
+}
+
+#[track_caller]
+fn title(stage: &Stage) -> Value {
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    listed.events()[0]["title"].clone()
+}
+
+#[test]
+fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
+    let stage = small();
+    ask(&stage, "much of it");
+    let events = ask(&stage, "and now").events();
+    assert_eq!(
+        of_type(&events, "session.compaction_start").len(),
+        1,
+        "{events:#?}"
+    );
+    let done = of_type(&events, "session.compaction_complete");
+    assert_eq!(done[0]["data"]["auto"], true);
+    assert_eq!(done[0]["data"]["summaryContent"], "Goal: to go on");
+    assert_eq!(done[0]["data"]["summaryTokens"], 7);
+    assert!(done[0].get("ephemeral").is_none());
+    let said = of_type(&events, "assistant.message");
+    assert_eq!(
+        said[0]["data"]["content"],
+        "I read the short of it, then and now"
+    );
+    // No child was seen to start: it was done for the agent itself.
+    assert_eq!(of_type(&events, "subagent.started").len(), 0);
+    // It stands in the log; what was done for it is shown to who wants all.
+    let shown = stage.offshoot(["sessions", "show", "first"]).succeeded();
+    assert!(
+        shown
+            .stdout
+            .contains("compacted  of itself to 'Goal: to go on', 7 tokens"),
+        "{shown:#?}"
+    );
+    assert!(shown.stdout.contains("much of it"), "{shown:#?}");
+    assert!(!shown.stdout.contains("compaction for"), "{shown:#?}");
+    let full = stage
+        .offshoot(["sessions", "show", "--full", "first"])
+        .succeeded();
+    assert!(full.stdout.contains("compaction for first"), "{full:#?}");
+    let stored = stage.show("first");
+    assert_eq!(of_type(&stored, "session.compaction_start").len(), 1);
+    let tree = stage.offshoot(["sessions", "tree", "first"]).succeeded();
+    assert_eq!(tree.stdout.lines().count(), 1, "{tree:#?}");
+}
+
+#[test]
+fn a_conversation_that_could_not_be_shortened_goes_on_with_a_warning() {
+    let stage = small();
+    ask(&stage, "much poison");
+    let events = ask(&stage, "and now").events();
+    let warned = of_type(&events, "session.warning");
+    assert_eq!(warned.len(), 1, "{events:#?}");
+    assert_eq!(warned[0]["ephemeral"], true);
+    assert_eq!(warned[0]["data"]["warningType"], "context");
+    let message = warned[0]["data"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("its context is nearly full and was not shortened"),
+        "{message}"
+    );
+    let said = of_type(&events, "assistant.message");
+    assert_eq!(said[0]["data"]["content"], "you said and now");
+    assert_eq!(of_type(&stage.show("first"), "session.warning").len(), 0);
+    // A person is told in words.
+    ask(&stage, "much more");
+    let done = stage
+        .offshoot(["run", "--session", "first", "again"])
+        .succeeded();
+    assert!(
+        done.stderr.contains("lead: its context is nearly full"),
+        "{done:#?}"
+    );
+}
+
+#[test]
+fn who_turns_it_off_is_left_alone() {
+    let stage = small();
+    stage.write(USER, "[compaction]\nauto = false\nreserve_tokens = 500\n");
+    ask(&stage, "much of it");
+    let events = ask(&stage, "and now").events();
+    assert_eq!(of_type(&events, "session.compaction_start").len(), 0);
+    // Whoever asks for it gets it.
+    let done = stage.offshoot(["sessions", "compact", "first"]).succeeded();
+    assert_eq!(done.stdout, "compacted: 7 tokens\n");
+}
+
+#[test]
+fn a_session_is_shortened_on_request() {
+    let stage = small();
+    ask(&stage, "hello");
+    let compact = ["sessions", "compact", "first"];
+    let done = stage.offshoot(compact).succeeded();
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("compacted: 7 tokens\n", "")
+    );
+    let again = stage.offshoot(compact).succeeded();
+    assert_eq!(again.stdout, "not compacted: there is nothing to shorten\n");
+    ask(&stage, "poison");
+    let failed = stage
+        .offshoot(["sessions", "compact", "--json", "first"])
+        .exited(1);
+    let status = failed.events()[0]["status"].as_str().unwrap().to_owned();
+    assert!(status.starts_with("not compacted: "), "{status}");
+    stage
+        .offshoot(["sessions", "compact", "nobody-there"])
+        .complained(2, "there is no session");
+}
+
+#[test]
+fn a_summary_is_written_once_and_again_when_something_happened() {
+    let stage = small();
+    ask(&stage, "hello");
+    let made = |args: &[&str]| {
+        let summary = ["sessions", "summary", "--json", "first"]
+            .iter()
+            .chain(args);
+        let done = stage.offshoot(summary).succeeded();
+        let event = done.events().remove(0);
+        assert_eq!(event["agentId"], "first");
+        let text = event["summary"].as_str().unwrap().to_owned();
+        assert!(
+            text.starts_with("It was about <conversation>\n## asked\nhello"),
+            "{text}"
+        );
+        event["made"].as_bool().unwrap()
+    };
+    assert!(made(&[]));
+    assert!(!made(&[]));
+    assert!(made(&["--fresh"]));
+    stage
+        .offshoot(["sessions", "rename", "first", "Other"])
+        .succeeded();
+    assert!(!made(&[]));
+    ask(&stage, "more");
+    assert!(made(&[]));
+    let done = stage.offshoot(["sessions", "summary", "first"]).succeeded();
+    assert!(done.stdout.starts_with("It was about "), "{done:#?}");
+    assert_eq!(done.stderr, "");
+    let shown = stage.offshoot(["sessions", "show", "first"]).succeeded();
+    assert_eq!(
+        shown.stdout.matches(" summary    'It was about").count(),
+        3,
+        "{shown:#?}"
+    );
+}
+
+#[test]
+fn a_person_names_a_session_and_the_list_shows_it() {
+    let stage = small();
+    ask(&stage, "hello");
+    assert_eq!(title(&stage), "hello");
+    let done = stage
+        .offshoot(["sessions", "rename", "first", "The first\nof many"])
+        .succeeded();
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("renamed\n", "")
+    );
+    assert_eq!(title(&stage), "The first");
+    let refused = stage.offshoot(["sessions", "rename", "first", " "]);
+    refused.complained(2, "a name needs at least one letter");
+    let shown = stage.offshoot(["sessions", "show", "first"]).succeeded();
+    assert!(
+        shown.stdout.contains("titled     'The first'"),
+        "{shown:#?}"
+    );
+}
+
+#[test]
+fn a_small_model_names_sessions_and_without_one_nobody_does() {
+    let stage = small();
+    ask(&stage, "hello");
+    let full = stage
+        .offshoot(["sessions", "show", "--full", "first"])
+        .succeeded();
+    assert!(!full.stdout.contains("title for"), "{full:#?}");
+    let stage = small();
+    // Seen from the file it stands in, as every model is.
+    stage.write(
+        USER,
+        &format!("small_model = 'scripted/small.yaml'\n{RULES}"),
+    );
+    let small = ".config/offshoot/small.yaml";
+    stage.write(
+        small,
+        "replies: [{agent: title, say: '\"By the small one.\"'}]",
+    );
+    let mut live = stage.live(&[
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--agent",
+        "lead",
+        "--session",
+        "first",
+        "--json",
+        "wait",
+    ]);
+    // The first is what was asked, the second what it was named.
+    live.until("session.title_changed")
+        .until("session.title_changed");
+    assert_eq!(
+        live.events.last().unwrap()["data"]["title"],
+        "By the small one"
+    );
+    live.signal("TERM");
+    live.wait();
+    assert_eq!(title(&stage), "By the small one");
+}
+
+#[test]
+fn a_small_model_that_cannot_be_asked_is_told_with_where_it_was_said() {
+    let stage = small();
+    stage.write(USER, "small_model = 'acme/small'");
+    let run = ["run", "--model", "scripted/script.yaml", "x"];
+    stage
+        .offshoot(run)
+        .complained(2, "there is no model acme/small");
+    let refused = stage.offshoot(run);
+    assert!(
+        refused.stderr.contains("offshoot.toml line 1"),
+        "{refused:#?}"
+    );
+    let doctor = stage.offshoot(["doctor"]).exited(1);
+    assert!(
+        doctor
+            .stdout
+            .contains("fail  small model      there is no model acme/small"),
+        "{doctor:#?}"
+    );
+    stage.write(USER, "small_model = 'offline'\n");
+    let doctor = stage.offshoot(["doctor"]);
+    assert!(
+        doctor
+            .stdout
+            .contains("ok    small model      offline, from "),
+        "{doctor:#?}"
+    );
+    assert!(
+        doctor.stdout.contains("small_model = offline, from "),
+        "{doctor:#?}"
+    );
+}
