@@ -89,6 +89,7 @@ pub(crate) async fn act(
         turn: None,
         chores: VecDeque::new(),
         chore: None,
+        named: false,
         rewinds: VecDeque::new(),
         working,
     };
@@ -127,6 +128,8 @@ struct Actor {
     chores: VecDeque<Ordered>,
     /// Stops the one that is being carried out.
     chore: Option<CancellationToken>,
+    /// Whether a person's name for the session is in the log, or on its way there.
+    named: bool,
     /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
     rewinds: VecDeque<rewind::Pending>,
     /// Whether it may begin a turn that is not the answer to an order. If that changes, whoever
@@ -152,7 +155,9 @@ impl Actor {
                 continue;
             }
             self.answer_cancels().await?;
-            if let Some(order) = self.chores.pop_front() {
+            if self.is_at_rest()
+                && let Some(order) = self.chores.pop_front()
+            {
                 self.carry_out(order).await?;
                 continue;
             }

@@ -291,6 +291,8 @@ pub(crate) struct Kin {
     pub(crate) definition: String,
     pub(crate) model: String,
     pub(crate) is_root: bool,
+    /// Whether it works for the runtime, with words alone.
+    pub(crate) helps: bool,
     /// What it sees of whoever is next.
     pub(crate) context: Context,
 }
@@ -603,8 +605,13 @@ impl State {
                 }
                 None => (Permissions::empty(), unbound(), None, false),
             },
-            // It has no tools, and ends when whoever asked says so, or the session does.
-            Origin::Helper(_) => (Permissions::empty(), unbound(), None, true),
+            // It may do nothing, whatever its manifest says, and ends when whoever asked says so, or
+            // the session does.
+            Origin::Helper(_) => {
+                let nothing = Layer::of_agent(&spawned.definition, Some(&[]));
+                let none = Permissions::empty().narrow(nothing);
+                (none, unbound(), None, true)
+            }
         };
         if let Some(Scratch { data, folder }) = &scratch {
             permissions = permissions.narrow(Layer::off_limits(data, folder));

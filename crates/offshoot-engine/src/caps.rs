@@ -380,22 +380,29 @@ pub(crate) fn bytes(prefix: &Prefix, messages: &[RequestMessage]) -> u64 {
     let tool = |tool: &offshoot_types::tool::ToolSpec| {
         tool.description.len() + tool.parameters.as_str().len()
     };
-    let message = |message: &RequestMessage| match message {
+    let fixed = prefix.system.len() + prefix.tools.iter().map(tool).sum::<usize>();
+    fixed as u64 + messages.iter().map(message_bytes).sum::<u64>()
+}
+
+/// Returns how many bytes a message of a request has, roughly.
+pub(crate) fn message_bytes(message: &RequestMessage) -> u64 {
+    match message {
         RequestMessage::User(text) => text.len() as u64,
         RequestMessage::Assistant(parts) => parts.iter().map(part_bytes).sum(),
         RequestMessage::Outcomes(outcomes) => {
             outcomes.iter().map(|one| one.text.len() as u64).sum()
         }
-    };
-    let fixed = prefix.system.len() + prefix.tools.iter().map(tool).sum::<usize>();
-    fixed as u64 + messages.iter().map(message).sum::<u64>()
+    }
 }
 
 /// Returns how many bytes a part of a message has, roughly.
 pub(crate) fn part_bytes(part: &AssistantPart) -> u64 {
     let bytes = match part {
         AssistantPart::Text(text) => text.len(),
-        AssistantPart::Reasoning(reasoning) => reasoning.text.len(),
+        AssistantPart::Reasoning(reasoning) => {
+            let raw = reasoning.raw.as_ref().map_or(0, |raw| raw.as_str().len());
+            reasoning.text.len().max(raw)
+        }
         AssistantPart::Call(call) => match &call.arguments {
             Arguments::Json(json) => json.as_str().len(),
             Arguments::Malformed(text) => text.len(),

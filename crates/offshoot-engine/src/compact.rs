@@ -23,8 +23,12 @@ use self::tail::Tail;
 use crate::agent::Agent;
 use crate::caps::{self, BYTES_PER_TOKEN};
 use crate::context::{self, Prefix};
+use crate::settle;
 use crate::turn;
 use crate::update::{Activity, Update};
+
+/// What a summary stands in: it is data, and not what the user says.
+const MARK: &str = "conversation_summary";
 
 /// Most children that a summary names.
 const MOST_LIVE: usize = 64;
@@ -101,8 +105,8 @@ impl Room {
 
 /// What came of shortening a conversation.
 pub(crate) enum Shortened {
-    /// There is a summary now, of so many tokens.
-    Done(u64),
+    /// There is a summary, to be written down.
+    Done(Box<Compaction>),
     /// There is nothing that a summary could stand for.
     Nothing,
     /// It could not be had, and why; the conversation is as it was.
@@ -138,15 +142,16 @@ impl Agent {
             return Ok(None);
         }
         if std::mem::take(&mut room.fresh) {
-            room.exhausted = true;
-            self.notice("its context is nearly full although it was shortened a step ago");
-            return Ok(None);
+            let why = "its context is full although it was shortened a step ago";
+            return Ok(self.without_room(room, why));
         }
         let shortened = self
             .shorten(prefix, transcript, Wanted::OfItself, cancel)
             .await?;
         match shortened {
-            Shortened::Done(_) => {
+            Shortened::Done(compaction) => {
+                let event = Event::Compacted(compaction);
+                turn::follow(transcript, self.log.append(vec![event]).await?)?;
                 *room = Room {
                     fresh: true,
                     ..Room::default()
@@ -154,32 +159,41 @@ impl Agent {
                 Ok(self.still_too_long(prefix, transcript))
             }
             Shortened::Nothing => {
-                room.exhausted = true;
-                Ok(None)
+                let why = "its context is full and there is nothing to shorten";
+                Ok(self.without_room(room, why))
             }
             Shortened::Left(why) => {
-                room.exhausted = true;
-                self.notice(&format!(
-                    "its context is nearly full and was not shortened: {why}"
-                ));
-                Ok(None)
+                let why = format!("its context is full and could not be shortened: {why}");
+                Ok(self.without_room(room, &why))
             }
             Shortened::Hopeless(message) => Ok(Some(too_long(message))),
             Shortened::Cancelled => Ok(Some(self.aborted())),
         }
     }
 
-    /// Puts a summary in the place of what was said.
+    /// Goes on without more room, and says why; unless the provider has refused what there is.
+    fn without_room(&self, room: &mut Room, why: &str) -> Option<TurnEnd> {
+        room.exhausted = true;
+        if room.refused {
+            return Some(too_long(why.to_owned()));
+        }
+        self.notice(why);
+        None
+    }
+
+    /// Returns a summary to be put in the place of what was said.
     pub(crate) async fn shorten(
         &self,
         prefix: &Prefix,
-        transcript: &mut Transcript,
+        transcript: &Transcript,
         wanted: Wanted,
         cancel: &CancellationToken,
     ) -> Result<Shortened, StoreError> {
         let rules = &self.parts.helpers.compaction;
         let tail = match wanted {
-            Wanted::OfItself => Tail::of(transcript, rules, self.usable(prefix)),
+            Wanted::OfItself => {
+                Tail::of(transcript, rules, self.usable(prefix)).working_on(&self.processed())
+            }
             Wanted::OnRequest => Tail::none(transcript),
         };
         if !tail.has_news() && self.inherited_for(&tail.covered).is_none() {
@@ -187,20 +201,18 @@ impl Agent {
         }
         self.set_activity(Activity::Compacting);
         let said = self.sum_up_all(&tail.covered, cancel).await?;
-        let (mut summary, tokens) = match said {
+        let (summary, tokens) = match said {
             Summary::Done { text, tokens } => (text, tokens),
             Summary::Left(why) => return Ok(Shortened::Left(why)),
             Summary::Hopeless(why) => return Ok(Shortened::Hopeless(why)),
             Summary::Cancelled => return Ok(Shortened::Cancelled),
         };
-        if let Some(request) = &tail.request {
-            let request = context::capped(request.clone(), MOST_OF_REQUEST);
-            let head = "What is being worked on, word for word:";
-            summary.push_str(&format!("\n\n{head}\n{request}"));
-        }
         let compaction = Compaction {
             message: MessageId::new(self.parts.env.new_id()),
             summary,
+            request: tail
+                .request
+                .map(|request| context::capped(request, MOST_OF_REQUEST)),
             tail_start: tail.start.clone(),
             auto: wanted == Wanted::OfItself,
             summary_tokens: tokens,
@@ -208,9 +220,7 @@ impl Agent {
             counts: counts(&tail.kept),
             warning: tail.warning.map(str::to_owned),
         };
-        let event = Event::Compacted(Box::new(compaction));
-        turn::follow(transcript, self.log.append(vec![event]).await?)?;
-        Ok(Shortened::Done(tokens))
+        Ok(Shortened::Done(Box::new(compaction)))
     }
 
     /// Tells whether its conversation is shortened when it is full.
@@ -223,19 +233,19 @@ impl Agent {
         let state = self.board.state();
         let used = state.tree.agent(&self.id).map_or(0, |agent| agent.context);
         drop(state);
-        self.usable(prefix).is_some_and(|usable| used >= usable)
+        // Before the first step nobody has counted.
+        used > 0 && self.usable(prefix).is_some_and(|usable| used >= usable)
     }
 
     /// Returns how large a conversation may grow before it is shortened; `None` if nobody knows what
     /// the model takes.
     fn usable(&self, prefix: &Prefix) -> Option<u64> {
         let window = prefix.model.window()?;
-        let longest = prefix
-            .manifest
-            .max_output_tokens
-            .map_or(USUAL_RESERVE, u64::from);
+        let longest = prefix.manifest.max_output_tokens;
+        let longest = longest.map_or(USUAL_RESERVE, u64::from);
         let set = self.parts.helpers.compaction.reserve_tokens;
-        let reserve = set.unwrap_or(longest.min(USUAL_RESERVE));
+        // Of a small window most is for the conversation all the same.
+        let reserve = set.unwrap_or(longest.min(USUAL_RESERVE).min(window / 4));
         Some(window.saturating_sub(reserve))
     }
 
@@ -295,10 +305,13 @@ fn counts(kept: &[&Item]) -> Usage {
 
 /// Returns what a model reads of a compaction: the summary, and which children had not ended.
 pub(crate) fn told(compaction: &Compaction) -> String {
-    let mut text = format!(
-        "<conversation_summary>\n{}\n</conversation_summary>",
-        compaction.summary.trim_end()
-    );
+    let summary = settle::without_closing_mark(compaction.summary.trim_end(), MARK);
+    let mut text = format!("<{MARK}>\n{summary}\n</{MARK}>");
+    if let Some(request) = &compaction.request {
+        text.push_str(&format!(
+            "\n\nWhat is being worked on, word for word:\n{request}"
+        ));
+    }
     if !compaction.live.is_empty() {
         text.push_str("\n\nAgents of yours that had not ended when this was written:");
         for live in &compaction.live {

@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use offshoot_types::id::MessageId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{CALLER_LINE, Caller, Manifest};
 use offshoot_types::message::{Arguments, AssistantPart, Call};
@@ -170,11 +171,12 @@ pub(crate) fn messages(
     let view = transcript.view();
     let mut messages = Vec::with_capacity(view.len() + 4);
     // A summary stands for what was inherited as well.
+    let directive = inherited.and(transcript.first()).map(Item::id);
     let inherited = inherited.filter(|_| !is_shortened(view.iter().copied()));
     if let Some(inherited) = inherited {
         inherited.render(&mut messages);
     }
-    push_items(&mut messages, view, inherited.is_some());
+    push_items(&mut messages, view, directive);
     messages
 }
 
@@ -184,15 +186,15 @@ pub(crate) fn is_shortened<'a>(view: impl IntoIterator<Item = &'a Item>) -> bool
     matches!(first, Some(Item::Compacted(_)))
 }
 
-/// Renders items, of which the first is a directive if something stands before them.
+/// Renders items, of which one may be the directive of an agent that sees more than that.
 pub(crate) fn push_items<'a>(
     messages: &mut Vec<RequestMessage>,
     items: impl IntoIterator<Item = &'a Item>,
-    inherited: bool,
+    directive: Option<&MessageId>,
 ) {
-    for (index, item) in items.into_iter().enumerate() {
+    for item in items {
         match item {
-            Item::User(message) if inherited && index == 0 => {
+            Item::User(message) if directive == Some(&message.id) => {
                 messages.push(RequestMessage::User(inherit::directive(&message.text)));
             }
             Item::User(_) | Item::Completion(_) | Item::Assistant(_) | Item::Compacted(_) => {

@@ -242,6 +242,8 @@ impl<'a> Copy<'a> {
                 self.push(Event::Compacted(Box::new(Compaction {
                     message: id,
                     tail_start,
+                    // They are another tree's.
+                    live: Vec::new(),
                     ..compaction.as_ref().clone()
                 })));
             }

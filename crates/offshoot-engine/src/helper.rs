@@ -25,7 +25,11 @@ use crate::context;
 use crate::log::Batch;
 use crate::narrate::{self, Detail};
 use crate::node::Ordered;
+use crate::settle;
 use crate::spawn::Birth;
+
+/// What a helper is given stands in: it is not addressed to it.
+const MARK: &str = "conversation";
 
 /// Most bytes of a first message that a title is made of.
 const MOST_OF_FIRST: usize = 8 * 1024;
@@ -121,7 +125,7 @@ impl Agent {
             metadata: None,
             asked: UserMessage {
                 id: MessageId::new(self.parts.env.new_id()),
-                text: format!("<conversation>\n{}\n</conversation>", text.trim_end()),
+                text: format!("<{MARK}>\n{}\n</{MARK}>", marked(text)),
                 from: Author::Host,
                 agent: None,
                 metadata: None,
@@ -198,6 +202,11 @@ impl Agent {
         let text = &text[text.ceil_char_boundary(cut)..];
         self.help(Purpose::Summary, text, cancel).await
     }
+}
+
+/// Returns a text that does not end the mark it stands in.
+fn marked(text: &str) -> String {
+    settle::without_closing_mark(text.trim_end(), MARK)
 }
 
 /// Returns the order that follows from the end of an agent: a session that was given a name takes

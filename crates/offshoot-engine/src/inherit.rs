@@ -46,7 +46,8 @@ impl Inherited {
             above.render(messages);
         }
         let mut own = Vec::new();
-        context::push_items(&mut own, &self.items, self.above.is_some());
+        let directive = self.above.as_ref().and(self.items.first()).map(Item::id);
+        context::push_items(&mut own, &self.items, directive);
         messages.extend(own);
         let last = self.items.iter().rev().find_map(|item| match item {
             Item::Assistant(step) => Some(step.message()),

@@ -4,11 +4,18 @@
 //! said. A request is never built from this: `context` does that.
 
 use offshoot_types::message::{Arguments, AssistantPart};
-use offshoot_types::transcript::{Item, Step};
+use offshoot_types::transcript::{Completion, Item, Step};
 
 use crate::sabotage::{Bug, planted};
+use crate::settle;
 use crate::task::TASK;
 use crate::todo::TODO;
+
+/// Most bytes of what a child came to.
+const MOST_TOLD: usize = 100 * 1024;
+
+/// The calls whose outcomes are the state of tasks and lists: told once, and nowhere else (SES-15).
+const STATE: [&str; 4] = [TASK, TODO, "wait", "cancel"];
 
 /// What of it is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +32,14 @@ pub(crate) fn push_item(text: &mut String, item: &Item, detail: Detail) {
         Item::User(message) => push(text, "asked", &message.text),
         Item::Completion(_) if planted(Bug::SummaryWithoutMail) => {}
         Item::Completion(completion) => {
-            let said = completion.settlement.output.as_deref().unwrap_or_default();
-            let who = format!("{} {}", completion.definition, completion.run.agent);
-            push(text, &format!("told by {who}"), said);
+            let Completion {
+                run,
+                definition,
+                settlement,
+                ..
+            } = completion;
+            let said = settle::completion_text(&run.agent, definition, settlement, MOST_TOLD);
+            push(text, &format!("told by {definition} {}", run.agent), &said);
         }
         Item::Assistant(step) => push_step(text, step, detail),
         Item::Compacted(compaction) => push(text, "in short", &compaction.summary),
@@ -51,7 +63,7 @@ fn push_step(text: &mut String, step: &Step, detail: Detail) {
     for (call, outcome) in step.outcomes() {
         let head = format!("outcome of {}", call.tool);
         let body = outcome.for_model();
-        let is_state = call.tool == TASK || call.tool == TODO;
+        let is_state = STATE.contains(&call.tool.as_str());
         match detail {
             Detail::WithoutOutputs if !is_state => {
                 push(text, &head, &format!("[{} bytes left out]", body.len()));
@@ -61,11 +73,18 @@ fn push_step(text: &mut String, step: &Step, detail: Detail) {
     }
 }
 
-/// Adds a paragraph under a heading.
+/// Adds a paragraph under a heading. What somebody said has no headings of its own: nobody speaks in
+/// another's name (R24).
 pub(crate) fn push(text: &mut String, head: &str, body: &str) {
     text.push_str("## ");
     text.push_str(head);
     text.push('\n');
-    text.push_str(body.trim_end());
-    text.push_str("\n\n");
+    for line in body.trim_end().lines() {
+        if line.trim_start().starts_with('#') {
+            text.push_str("| ");
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.push('\n');
 }

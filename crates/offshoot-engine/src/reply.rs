@@ -297,11 +297,12 @@ impl<'a> Step<'a> {
     }
 
     fn end(mut self, stop: StopReason) -> AssistantMessage {
+        // Calls that are dropped were paid for.
+        let estimated = self.estimate_usage();
         if stop == StopReason::Cut {
             self.parts
                 .retain(|part| !matches!(part, AssistantPart::Call(_)));
         }
-        let estimated = self.estimate_usage();
         let price = self.prefix.model.price();
         let timing = self.timing();
         AssistantMessage {

@@ -153,6 +153,7 @@ impl State {
                 definition: definition.to_owned(),
                 model: model.to_owned(),
                 is_root: agent.spawned.is_root(),
+                helps: agent.spawned.helper().is_some(),
                 context,
             });
             if context == Context::Fresh {

@@ -53,7 +53,11 @@ impl Agent {
             let text = format!("run agent {name}: its output_schema is not one: {why}");
             ModelError::new(ModelErrorKind::Config, text)
         })?;
-        let offered = offered(&self.parts, manifest, kin.is_root);
+        // Whoever works for the runtime reads and writes words, whatever its manifest says.
+        let offered = match kin.helps {
+            true => Vec::new(),
+            false => offered(&self.parts, manifest, kin.is_root),
+        };
         let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
         let place = Surroundings {
             workspace: &self.workspace,
@@ -93,11 +97,18 @@ impl Agent {
 
     /// Returns the terms of a child: what its manifest asks for, and what it gets. `caps` hold where
     /// the manifest says nothing.
-    pub(crate) fn terms_of_child(&self, manifest: &Manifest, model: &str, caps: Caps) -> Terms {
+    pub(crate) fn terms_of_child(
+        &self,
+        manifest: &Manifest,
+        model: &str,
+        caps: Caps,
+        helps: bool,
+    ) -> Terms {
         let mut lineage = vec![Kin {
             definition: manifest.name.clone(),
             model: model.to_owned(),
             is_root: false,
+            helps,
             context: manifest.context,
         }];
         if manifest.context != Context::Fresh {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use offshoot_types::command::{Order, Receipt, Scope};
-use offshoot_types::event::{Entry, Origin};
+use offshoot_types::event::{Entry, Origin, Purpose};
 use offshoot_types::id::{AgentId, CommandId, RunId};
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::{Append, Lease, StoreError, StoreErrorKind};
@@ -196,7 +196,7 @@ impl Session {
                 }
             }
             if finishing && self.board.state().is_idle() {
-                self.stop_helpers();
+                self.stop_helpers(|purpose| purpose == Purpose::Title);
             }
             if finishing && self.is_unneeded() && self.release().await? {
                 return Ok(());
@@ -435,8 +435,6 @@ impl Session {
             Order::Open(_) | Order::Fork(_) => {
                 self.note(order, nothing("the session is open")).await
             }
-            // Starts nothing that waits: whoever takes something back has asked for nothing.
-            Order::Rewind(_) => self.hand_to_actor(order).await,
             Order::Resume => {
                 self.work();
                 if self.is_held_back(&order.command.agent) {
@@ -444,7 +442,11 @@ impl Session {
                 }
                 self.note(order, Receipt::Resumed).await
             }
-            Order::Prompt(_) | Order::Compact | Order::Summarise
+            Order::Prompt(_)
+            | Order::Compact
+            | Order::Summarise
+            | Order::Rename(_)
+            | Order::Rewind(_)
                 if self.is_helper(&order.command.agent) =>
             {
                 let why = "it works for offshoot itself, and not for people";
@@ -454,7 +456,10 @@ impl Session {
                 self.work();
                 self.hand_to_actor(order).await
             }
-            Order::Rename(_) | Order::Summarise | Order::Compact => self.hand_to_actor(order).await,
+            // They start nothing that waits: whoever takes something back has asked for nothing.
+            Order::Rename(_) | Order::Summarise | Order::Compact | Order::Rewind(_) => {
+                self.hand_to_actor(order).await
+            }
             Order::Cancel(_) if self.mailboxes.contains_key(&order.command.agent) => {
                 self.hand_to_actor(order).await
             }
@@ -603,16 +608,22 @@ impl Session {
         for id in open {
             self.board.cancel(&id, CancelledBy::Shutdown);
         }
-        self.stop_helpers();
+        self.stop_helpers(|_| true);
     }
 
-    /// Stops what the runtime has done for itself: nobody waits for it at the door (R19).
-    fn stop_helpers(&self) {
+    /// Stops what the runtime has done for itself: nobody waits at the door for what nobody ordered
+    /// (R19).
+    fn stop_helpers(&self, which: fn(Purpose) -> bool) {
         let open: Vec<AgentId> = {
             let state = self.board.state();
             let open = state.tree.open_helpers().filter(|id| {
+                let helper = state
+                    .tree
+                    .agent(id)
+                    .and_then(|agent| agent.spawned.helper());
                 let node = state.node(id);
-                node.is_some_and(|node| node.stopped().is_none())
+                helper.is_some_and(|helper| which(helper.purpose))
+                    && node.is_some_and(|node| node.stopped().is_none())
             });
             open.cloned().collect()
         };

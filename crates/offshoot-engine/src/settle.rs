@@ -245,7 +245,8 @@ pub(crate) fn completion_text(
     }
     body.push_str(&shown(settlement));
     body.push_str(&handle_of_failure(settlement));
-    let body = without_closing_mark(&context::capped(body.trim_end().to_owned(), max_bytes));
+    let body = context::capped(body.trim_end().to_owned(), max_bytes);
+    let body = without_closing_mark(&body, MARK);
     let definition = definition.replace(['"', '<', '>'], "'");
     format!(
         "<task_completion agent=\"{definition}\" session_id=\"{child}\" status=\"{status}\">\n{body}\n</task_completion>"
@@ -253,7 +254,7 @@ pub(crate) fn completion_text(
 }
 
 /// Breaks whatever a reader could take for the end of the mark, however it is spelled.
-fn without_closing_mark(text: &str) -> String {
+pub(crate) fn without_closing_mark(text: &str, mark: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("<") {
@@ -264,8 +265,8 @@ fn without_closing_mark(text: &str) -> String {
             .strip_prefix('/')
             .map(str::trim_start);
         let closes = letters.is_some_and(|name| {
-            let head = name.get(..MARK.len());
-            head.is_some_and(|head| head.eq_ignore_ascii_case(MARK))
+            let head = name.get(..mark.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(mark))
         });
         safe.push_str(if closes { "<\\" } else { "<" });
         rest = &from[1..];

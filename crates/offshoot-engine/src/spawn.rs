@@ -54,7 +54,8 @@ impl Agent {
         let model = hooks
             .resolve_model(about, model)
             .unwrap_or_else(|| model.to_owned());
-        let terms = self.terms_of_child(manifest, &model, caps);
+        let helps = matches!(origin, Origin::Helper(_));
+        let terms = self.terms_of_child(manifest, &model, caps, helps);
         // What the runtime asks is nobody's message.
         if !asked.from.is_host() {
             hooks.user_message(about, &mut asked)?;

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use offshoot_types::event::{Entry, Event, TurnEnd};
+use offshoot_types::event::{Entry, Event, Purpose, TurnEnd};
 use offshoot_types::id::RunNo;
 use offshoot_types::message::{AssistantMessage, AssistantPart, StopReason};
 use offshoot_types::model::{Asker, ModelError, ModelErrorKind};
@@ -59,8 +59,9 @@ pub(crate) async fn run(
         Err(error) => return over(transcript, None, failed(error), None),
     };
     let mut rank = match agent.helps {
-        None => Rank::Admitting,
-        Some(_) => Rank::Helping,
+        // Somebody waits for these, and works on when they are done.
+        None | Some(Purpose::Compaction | Purpose::Summary) => Rank::Admitting,
+        Some(Purpose::Title) => Rank::Helping,
     };
     let mut room = Room::default();
     // The cap that a step ran into: the next one hands back.

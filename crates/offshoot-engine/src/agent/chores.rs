@@ -28,11 +28,12 @@ impl Actor {
             let agent = state.tree.agent(&self.agent.id);
             agent.and_then(|agent| agent.title.clone())
         };
-        let by_a_person = named.is_some_and(|(_, by)| by.is_human());
-        if by_a_person && !rename.by.is_human() {
+        self.named |= named.is_some_and(|(_, by)| by.is_human());
+        if self.named && !rename.by.is_human() {
             let why = nothing("a person has named it");
             return self.record(order, Batch::default(), why);
         }
+        self.named |= rename.by.is_human();
         let event = Event::Titled {
             title: title(&rename.title),
             by: rename.by,
@@ -40,21 +41,29 @@ impl Actor {
         self.record(order, Batch::from(vec![event]), Receipt::Renamed);
     }
 
+    /// Tells whether no turn is open, and no run is being stopped.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let state = self.agent.board.state();
+        let agent = state.tree.agent(&self.agent.id);
+        let turn = agent.is_some_and(|agent| agent.turn.is_some());
+        drop(state);
+        !turn && !(self.agent.open_run().is_some() && self.agent.is_stopped())
+    }
+
     /// Carries out an order that needs the conversation at rest, and the mailbox beside it.
     pub(super) async fn carry_out(&mut self, order: Ordered) -> Result<(), StoreError> {
         self.agent = self.agent.as_it_is_now();
-        let cancel = CancellationToken::new();
+        // Between runs nobody but whoever asked can stop it.
+        let cancel = match self.agent.open_run() {
+            Some(_) => self.agent.token().child_token(),
+            None => CancellationToken::new(),
+        };
         self.chore = Some(cancel.clone());
-        let mut transcript = std::mem::take(&mut self.transcript);
+        let transcript = std::mem::take(&mut self.transcript);
         let agent = self.agent.clone();
         let arrived = Arrived::default();
         let done = {
-            let mut chore = Box::pin(chore(
-                &agent,
-                &order.command.order,
-                &mut transcript,
-                &cancel,
-            ));
+            let mut chore = Box::pin(chore(&agent, &order.command.order, &transcript, &cancel));
             loop {
                 tokio::select! {
                     biased;
@@ -80,7 +89,7 @@ impl Actor {
 async fn chore(
     agent: &Agent,
     order: &Order,
-    transcript: &mut Transcript,
+    transcript: &Transcript,
     cancel: &CancellationToken,
 ) -> Result<(Batch, Receipt), StoreError> {
     let failed = |why: &str| Ok((Batch::default(), nothing(why)));
@@ -103,8 +112,10 @@ async fn chore(
     };
     let shortened = agent.shorten(&prefix, transcript, Wanted::OnRequest, cancel);
     match shortened.await? {
-        Shortened::Done(summary_tokens) => {
-            Ok((Batch::default(), Receipt::Compacted { summary_tokens }))
+        Shortened::Done(compaction) => {
+            let summary_tokens = compaction.summary_tokens;
+            let batch = Batch::from(vec![Event::Compacted(compaction)]);
+            Ok((batch, Receipt::Compacted { summary_tokens }))
         }
         Shortened::Nothing => failed("there is nothing to shorten"),
         Shortened::Left(why) | Shortened::Hopeless(why) => failed(&why),

@@ -27,6 +27,9 @@ const USUAL_SUMMARY: u64 = 8_000;
 /// A part that is shorter than this is not worth a summary of its own.
 const LEAST_PART: usize = 4 * 1024;
 
+/// Most parts that are summed up one after the other; of what is more, the middle is left out.
+const MOST_PARTS: usize = 8;
+
 /// Most bytes of a conversation that are sent at once, whatever a model takes.
 const MOST_AT_ONCE: usize = 2 * 1024 * 1024;
 
@@ -115,11 +118,16 @@ impl Agent {
     ) -> Result<Asked, StoreError> {
         // A summary of what came before goes in front of each.
         let size = most - most / 4;
+        // Many parts are many calls, one after the other, and somebody waits.
+        let text = &without_middle(text, size.saturating_mul(MOST_PARTS));
         let (mut said, mut tokens) = (String::new(), 0);
         for part in parts(text, size) {
             let so_far = match said.is_empty() {
                 true => String::new(),
-                false => format!("## in short, what came before\n{said}\n\n"),
+                false => {
+                    let said = context::capped(said.clone(), most / 4);
+                    format!("## in short, what came before\n{said}\n\n")
+                }
             };
             match self
                 .ask_for_summary(&format!("{so_far}{part}"), cancel)

@@ -8,7 +8,8 @@ use offshoot_types::id::MessageId;
 use offshoot_types::transcript::{Item, Transcript};
 
 use super::Compacting;
-use crate::caps::BYTES_PER_TOKEN;
+use crate::caps::{self, BYTES_PER_TOKEN};
+use crate::context;
 use crate::narrate::{self, Detail};
 
 /// What stays, and what a summary stands for from now on.
@@ -30,11 +31,7 @@ impl<'a> Tail<'a> {
     pub(super) fn none(transcript: &'a Transcript) -> Self {
         let view = transcript.view();
         let at = view.len();
-        Self {
-            // Between turns nothing is being worked on.
-            request: None,
-            ..Self::at(view, at, None)
-        }
+        Self::at(view, at, None)
     }
 
     /// Keeps the last turns, as far as they fit. `usable` is the size of the context, in tokens.
@@ -46,46 +43,70 @@ impl<'a> Tail<'a> {
             None => size(&view).saturating_mul(rules.tail_budget_pct) / 100,
         };
         let fits = |at: &usize| size(&view[*at..]) <= budget;
+        // A tail that leaves nothing to sum up makes no room.
+        let helps = |at: &usize| fits(at) && has_news(&view[..*at]);
         let starts = turn_starts(&view);
         let turns = |count: usize| starts.iter().rev().nth(count.checked_sub(1)?).copied();
-        if let Some(at) = turns(rules.tail_turns).filter(fits) {
+        if let Some(at) = turns(rules.tail_turns).filter(helps) {
             return Self::at(view, at, None);
         }
-        if let Some(at) = turns(1).filter(|at| fits(at) && rules.tail_turns > 0) {
+        if let Some(at) = turns(1).filter(|at| helps(at) && rules.tail_turns > 0) {
             let warning = (rules.tail_turns > 1).then_some("only the last turn was kept");
             return Self::at(view, at, warning);
         }
+        // Of one long turn half at most, so that there is something to gain.
+        let half = size(&view) / 2;
         let steps = (0..view.len()).filter(|at| matches!(view[*at], Item::Assistant(_)));
-        let at = steps.rev().take_while(fits).last().unwrap_or(view.len());
+        let kept = steps
+            .rev()
+            .take_while(|at| fits(at) && size(&view[*at..]) <= half);
+        let at = kept.last().unwrap_or(view.len());
         let warning = "of the last turn only its last steps were kept";
         Self::at(view, at, Some(warning).filter(|_| rules.tail_turns > 0))
     }
 
+    /// Says which message is being worked on: it is kept word for word, if not in the tail.
+    pub(super) fn working_on(mut self, message: &MessageId) -> Self {
+        let is_it = |item: &&&Item| item.id() == message;
+        if self.kept.iter().any(|item| is_it(&item)) {
+            return self;
+        }
+        let earlier = self.covered.iter().find_map(|item| match item {
+            Item::Compacted(compaction) => compaction.request.clone(),
+            Item::User(_) | Item::Completion(_) | Item::Assistant(_) => None,
+        });
+        let said = self.covered.iter().find(is_it).map(|item| match item {
+            Item::User(message) => message.text.clone(),
+            Item::Completion(_) | Item::Assistant(_) | Item::Compacted(_) => {
+                let mut text = String::new();
+                narrate::push_item(&mut text, item, Detail::All);
+                text.trim_end().to_owned()
+            }
+        });
+        self.request = said.or(earlier);
+        self
+    }
+
     fn at(view: Vec<&'a Item>, at: usize, warning: Option<&'static str>) -> Self {
         let (covered, kept) = view.split_at(at);
-        let is_user = |item: &&&Item| matches!(item, Item::User(_));
-        let request = match kept.iter().any(|item| is_user(&item)) {
-            true => None,
-            false => covered.iter().rev().find(is_user),
-        };
-        let request = request.and_then(|item| match item {
-            Item::User(message) => Some(message.text.clone()),
-            Item::Completion(_) | Item::Assistant(_) | Item::Compacted(_) => None,
-        });
         Self {
             start: kept.first().map(|item| item.id().clone()),
             covered: covered.to_vec(),
             kept: kept.to_vec(),
-            request,
+            request: None,
             warning,
         }
     }
 
     /// Tells whether the summary stands for anything but an earlier one.
     pub(super) fn has_news(&self) -> bool {
-        let is_news = |item: &&Item| !matches!(item, Item::Compacted(_));
-        self.covered.iter().any(is_news)
+        has_news(&self.covered)
     }
+}
+
+/// Tells whether there is anything among items but an earlier summary.
+fn has_news(items: &[&Item]) -> bool {
+    items.iter().any(|item| !matches!(item, Item::Compacted(_)))
 }
 
 /// Returns where turns begin: at whatever came from outside behind an answer.
@@ -108,11 +129,10 @@ fn turn_starts(view: &[&Item]) -> Vec<usize> {
     starts
 }
 
-/// Returns how many tokens items have, roughly.
+/// Returns how many tokens items have in a request, roughly.
 fn size(items: &[&Item]) -> u64 {
-    let mut text = String::new();
-    for item in items {
-        narrate::push_item(&mut text, item, Detail::All);
-    }
-    text.len() as u64 / BYTES_PER_TOKEN
+    let mut messages = Vec::new();
+    context::push_items(&mut messages, items.iter().copied(), None);
+    let bytes: u64 = messages.iter().map(caps::message_bytes).sum();
+    bytes / BYTES_PER_TOKEN
 }

@@ -8,8 +8,9 @@ use offshoot_types::manifest::{Manifest, Mode, Toolset};
 use offshoot_types::message::Author;
 use offshoot_types::model::{ModelErrorKind, ToolChoice};
 use offshoot_types::settlement::{CancelledBy, Status};
+use serde_json::json;
 
-use crate::stage::{Gate, Script, Stage, fail, say, task, user_texts};
+use crate::stage::{Gate, Script, Stage, call, fail, say, task, user_texts};
 
 /// The helpers, as hosts have them.
 pub(crate) fn cast() -> Vec<Manifest> {
@@ -298,4 +299,47 @@ async fn nobody_talks_to_a_helper() {
     let prompt = Order::Prompt(stage.words("psst"));
     let receipt = stage.order(helper, prompt).await;
     assert!(matches!(receipt, Receipt::NoEffect { .. }), "{receipt:?}");
+}
+
+#[tokio::test]
+async fn r21_a_helper_has_no_tools_and_no_permissions_whatever_its_manifest_says() {
+    let mut all = cast();
+    all.retain(|manifest| manifest.name != "title");
+    all.push(Manifest::new("title", Mode::Subagent, "Name it."));
+    let script = Script::default()
+        .part("lead", [say("hello")])
+        .part("title", [call(&[("run", json!({ "path": "a" }))])]);
+    let stage = Stage::helped(script, all, small()).await;
+    stage.ask("say hello").await;
+    stage.asked("title", 1).await;
+    assert!(stage.script.sent("title")[0].tools.is_empty());
+    let helper = helpers(&stage).await.remove(0);
+    stage.settled(&helper).await;
+    let started = |entry: &&offshoot_types::event::Entry| {
+        entry.agent == helper && matches!(entry.event, Event::CallStarted { .. })
+    };
+    assert_eq!(stage.log().await.iter().filter(started).count(), 0);
+}
+
+#[tokio::test]
+async fn two_names_at_once_and_the_persons_stays() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [say("hello")])
+        .part("title", [say("Named by a model").behind(&gate)]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("say hello").await;
+    stage.asked("title", 1).await;
+    gate.open();
+    let (first, second) = tokio::join!(
+        stage.order(stage.root(), human("Mine")),
+        stage.order(stage.root(), human("Mine after all")),
+    );
+    assert_eq!((first, second), (Receipt::Renamed, Receipt::Renamed));
+    let helper = helpers(&stage).await.remove(0);
+    stage.settled(&helper).await;
+    stage.order(stage.root(), Order::Resume).await;
+    let tree = stage.tree().await;
+    let (_, by) = tree.agent(&stage.root()).unwrap().title.clone().unwrap();
+    assert_eq!(by, Author::Human);
 }

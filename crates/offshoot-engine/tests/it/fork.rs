@@ -364,6 +364,7 @@ async fn summed_up(stage: &Stage, title: &str) -> Vec<Event> {
     };
     let said = Transcript::fold(&events).unwrap().into_items();
     events.push(Event::Compacted(Box::new(Compaction {
+        request: None,
         message: MessageId::new("summary"),
         summary: "what was said".to_owned(),
         tail_start: said.last().map(|item| item.id().clone()),

@@ -16,6 +16,9 @@ pub struct Compaction {
     pub message: MessageId,
     /// What stands for the rest.
     pub summary: String,
+    /// The message that was being worked on, word for word, if it is not kept below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// The first message that is kept word for word; none if none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_start: Option<MessageId>,

@@ -411,8 +411,9 @@ impl Agent {
                 });
             }
             Event::Replied(message) => {
-                // One that was cut does not say.
-                if message.usage != Usage::default() {
+                // One that was cut does not say, and a guess is only better than nothing.
+                let said = !message.estimated || self.context == 0;
+                if message.usage != Usage::default() && said {
                     self.context = message.usage.total();
                 }
                 self.calls = message

@@ -110,6 +110,7 @@ fn ses_06_what_is_hidden_is_gone_and_its_call_ids_stay_used() {
 #[test]
 fn ses_12_a_rewind_over_a_summary_brings_back_what_it_stood_for() {
     let summary = Event::Compacted(Box::new(Compaction {
+        request: None,
         message: MessageId::new("summary"),
         summary: "what was said".to_owned(),
         tail_start: None,

@@ -107,7 +107,6 @@ fn a_large_file_that_somebody_has_damaged_since_is_refused_and_left_untouched() 
     std::fs::write(&path, &before).unwrap();
     write_notes(&stage, "new").complained(1, "offshoot.db is damaged: ");
     assert!(std::fs::read(&path).unwrap() == before, "it was changed");
-    assert!(!stage.data().join("offshoot.db-wal").exists());
 }
 
 #[test]
