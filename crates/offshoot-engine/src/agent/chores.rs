@@ -47,7 +47,8 @@ impl Actor {
         let agent = state.tree.agent(&self.agent.id);
         let turn = agent.is_some_and(|agent| agent.turn.is_some());
         drop(state);
-        !turn && !(self.agent.open_run().is_some() && self.agent.is_stopped())
+        let stopping = self.agent.open_run().is_some() && self.agent.is_stopped();
+        !turn && !stopping
     }
 
     /// Carries out an order that needs the conversation at rest, and the mailbox beside it.
