@@ -236,7 +236,7 @@ async fn an_error_in_the_middle_comes_after_what_was_said() {
         ),
         (
             r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#,
-            "Invalid: ask m at PLACE: the provider failed in the middle: too long",
+            "TooLong: ask m at PLACE: the provider failed in the middle: too long",
         ),
         (
             r#"{"error":{}}"#,

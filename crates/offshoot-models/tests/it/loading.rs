@@ -117,7 +117,7 @@ fn a_wrong_value_is_answered_with_the_right_ones() {
     check(
         "replies: [{fault: explode}]",
         "load script demo.yaml:1:12: unknown value `explode`, known are cut, rate_limited, \
-         server_error, malformed, hang",
+         server_error, too_long, malformed, hang",
     );
     check(
         "replies: [{say: hi, stop: sometime}]",

@@ -101,7 +101,7 @@ fn a_conversation_that_could_not_be_shortened_goes_on_with_a_warning() {
     assert_eq!(warned[0]["data"]["warningType"], "context");
     let message = warned[0]["data"]["message"].as_str().unwrap();
     assert!(
-        message.starts_with("its context is nearly full and was not shortened"),
+        message.starts_with("its context is full and could not be shortened"),
         "{message}"
     );
     let said = of_type(&events, "assistant.message");
@@ -113,7 +113,7 @@ fn a_conversation_that_could_not_be_shortened_goes_on_with_a_warning() {
         .offshoot(["run", "--session", "first", "again"])
         .succeeded();
     assert!(
-        done.stderr.contains("lead: its context is nearly full"),
+        done.stderr.contains("lead: its context is full"),
         "{done:#?}"
     );
 }
