@@ -6,7 +6,7 @@
 //! the session fills (R11). It ends when there is nothing left to do; the session
 //! starts another when there is.
 
-mod chores;
+pub(crate) mod chores;
 mod rewind;
 
 use std::collections::{BTreeSet, VecDeque};

@@ -49,6 +49,7 @@ mod watch;
 #[cfg(test)]
 mod sim;
 
+pub use agent::chores::NOTHING_TO_SHORTEN;
 pub use ask::Asks;
 pub use compact::{Compacting, SmartRecovery};
 pub use helper::{HELPER_CAPS, Helpers};

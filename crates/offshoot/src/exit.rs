@@ -59,6 +59,8 @@ pub(crate) enum Stop {
     Usage(String),
     /// It went wrong.
     Failed(anyhow::Error),
+    /// Somebody stopped it.
+    Interrupted,
 }
 
 impl Stop {
@@ -74,7 +76,8 @@ impl Stop {
                 Self::Usage(format!("{text}; it comes from {source}"))
             }
             (Self::Usage(text), Source::Default) => Self::Usage(format!("{text}; it is {source}")),
-            (stop @ Self::Usage(_), Source::Flag(_)) | (stop @ Self::Failed(_), _) => stop,
+            (stop @ Self::Usage(_), Source::Flag(_))
+            | (stop @ (Self::Failed(_) | Self::Interrupted), _) => stop,
         }
     }
 
@@ -82,6 +85,7 @@ impl Stop {
         match self {
             Self::Usage(_) => Code::Usage,
             Self::Failed(_) => Code::Failed,
+            Self::Interrupted => Code::Interrupted,
         }
     }
 }
@@ -91,6 +95,7 @@ impl fmt::Display for Stop {
         match self {
             Self::Usage(text) => f.write_str(text),
             Self::Failed(error) => write!(f, "{error:#}"),
+            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }

@@ -20,6 +20,9 @@ use crate::steer::Arrived;
 use crate::turn;
 use crate::update::Activity;
 
+/// Why a conversation was not shortened that has nothing in it but a summary, or nothing at all.
+pub const NOTHING_TO_SHORTEN: &str = "there is nothing to shorten";
+
 impl Actor {
     /// Gives the session a name; what a person has said stays.
     pub(super) fn rename(&mut self, order: Ordered, rename: Rename) {
@@ -118,7 +121,7 @@ async fn chore(
             let batch = Batch::from(vec![Event::Compacted(compaction)]);
             Ok((batch, Receipt::Compacted { summary_tokens }))
         }
-        Shortened::Nothing => failed("there is nothing to shorten"),
+        Shortened::Nothing => failed(NOTHING_TO_SHORTEN),
         Shortened::Left(why) | Shortened::Hopeless(why) => failed(&why),
         Shortened::Cancelled => failed("it was stopped"),
     }

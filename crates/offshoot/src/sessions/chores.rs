@@ -3,6 +3,7 @@
 //! Each is an order to whoever runs the session; if nobody does, it is carried
 //! out here. Having nothing to do is no error, having failed is one.
 
+use offshoot_engine::NOTHING_TO_SHORTEN;
 use offshoot_types::command::{Order, Receipt, Rename};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::AgentId;
@@ -39,7 +40,7 @@ pub(super) async fn rename(settings: &Settings, id: &str, title: String) -> Resu
         by: Author::Human,
     };
     let receipt = order::send(settings, store, found, Order::Rename(rename)).await?;
-    told(&receipt)
+    told(&receipt, false)
 }
 
 /// Prints what happened in a session, or to an agent.
@@ -89,7 +90,7 @@ pub(super) async fn summary(
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::Compacted { .. }
-        | Receipt::Queued) => told(&receipt),
+        | Receipt::Queued) => told(&receipt, json),
     }
 }
 
@@ -107,7 +108,9 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
             (text, Code::Completed)
         }
         // What was wanted is the case.
-        Receipt::NoEffect { why } if !news => (format!("not compacted: {why}"), Code::Completed),
+        Receipt::NoEffect { why } if !news || why == NOTHING_TO_SHORTEN => {
+            (format!("not compacted: {why}"), Code::Completed)
+        }
         Receipt::NoEffect { why } => (format!("not compacted: {why}"), Code::Failed),
         Receipt::Opened
         | Receipt::Prompted
@@ -119,7 +122,7 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::Summarised { .. }
-        | Receipt::Queued => return told(&receipt),
+        | Receipt::Queued => return told(&receipt, json),
     };
     let mut stdout = Stdout::default();
     if json {
@@ -132,11 +135,15 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
 }
 
 /// Says what became of an order that has no words of its own.
-fn told(receipt: &Receipt) -> Result<Code, Stop> {
+fn told(receipt: &Receipt, json: bool) -> Result<Code, Stop> {
     let mut stdout = Stdout::default();
+    let queued = match json {
+        true => json!({ "status": "queued", "receipt": receipt }).to_string(),
+        false => "queued".to_owned(),
+    };
     match receipt {
         Receipt::Renamed => stdout.line("renamed")?,
-        Receipt::Queued => stdout.line("queued")?,
+        Receipt::Queued => stdout.line(&queued)?,
         Receipt::NoEffect { why } => {
             output::complain(why);
             return Ok(Code::Failed);

@@ -130,7 +130,15 @@ pub(super) async fn send(
         order,
     };
     logging::sent(&command);
-    let receipt = runtime.command(command).await;
+    let receipt = tokio::select! {
+        biased;
+        receipt = runtime.command(command) => Some(receipt),
+        _ = signals.next() => None,
+    };
+    let Some(receipt) = receipt else {
+        drive::leave(runtime, Ending::Now, &mut signals).await;
+        return Err(Stop::Interrupted);
+    };
     drive::leave(runtime, Ending::WhenQuiet, &mut signals).await;
     Ok(receipt?)
 }
