@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use self::live::{Partial, Spoken};
 use crate::caps::Reserved;
 use crate::context::Prefix;
+use crate::governor::Governors;
 use crate::helper;
 use crate::inherit::Shared;
 use crate::limits::Limits;
@@ -46,6 +47,8 @@ pub(crate) struct Board {
     pub(crate) lease: Lease,
     pub(crate) limits: Limits,
     pub(crate) slots: Slots,
+    /// Shared with the other trees of the runtime.
+    pub(crate) governors: Arc<Governors>,
     state: Mutex<State>,
     live: broadcast::Sender<Update>,
     /// The root's part of the host's data folder.
@@ -93,7 +96,13 @@ pub(crate) struct State {
 
 impl Board {
     /// A board for a tree whose log so far is `entries`.
-    pub(crate) fn new(lease: Lease, limits: Limits, scratch: Option<Scratch>, tree: Tree) -> Self {
+    pub(crate) fn new(
+        lease: Lease,
+        limits: Limits,
+        governors: Arc<Governors>,
+        scratch: Option<Scratch>,
+        tree: Tree,
+    ) -> Self {
         let mut state = State {
             tree: Tree::default(),
             nodes: BTreeMap::new(),
@@ -132,6 +141,7 @@ impl Board {
             tree: lease.tree.clone(),
             lease,
             slots: Slots::new(limits.slots),
+            governors,
             limits,
             state: Mutex::new(state),
             live: broadcast::Sender::new(LIVE_BACKLOG),

@@ -16,6 +16,7 @@ mod desk;
 mod door;
 mod finish;
 mod fork;
+mod governor;
 mod helper;
 mod inherit;
 mod journal;

@@ -1,6 +1,6 @@
 //! One step of a model, from request to message.
 //!
-//! Takes a slot, streams, publishes deltas, retries what may be retried. A
+//! Takes a ticket of the governor and a slot, streams, publishes deltas, retries what may be retried. A
 //! stream is never replayed once something of it was shown. What was said
 //! before a cut or an abort comes back as a message marked so; calls of such a
 //! message are dropped, because nobody can tell whether they were meant so.
@@ -23,8 +23,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::caps::{self, BYTES_PER_TOKEN};
 use crate::context::Prefix;
+use crate::governor::{Admission, Ticket};
 use crate::sabotage::{Bug, planted};
-use crate::slots::Rank;
+use crate::slots::{Rank, Slot};
 use crate::update::{Activity, DeltaKind};
 
 /// The first wait before another try; doubled each time.
@@ -53,11 +54,11 @@ pub(crate) async fn ask(
     let mut errors: Vec<String> = Vec::new();
     loop {
         let mut step = Step::new(agent, prefix);
-        agent.set_activity(Activity::Slot);
-        let slot = tokio::select! {
+        // The ticket first: who waits for a provider keeps no slot from those who could work.
+        let leave = tokio::select! {
             biased;
             () = cancel.cancelled() => return Reply::Cancelled(step.end(StopReason::Cut)),
-            slot = agent.board.slots.take(rank, agent.depth) => slot,
+            leave = leave_to_ask(agent, prefix, rank) => leave,
         };
         agent.set_activity(Activity::FirstByte);
         let ended = tokio::select! {
@@ -65,11 +66,11 @@ pub(crate) async fn ask(
             () = cancel.cancelled() => Ended::Cancelled,
             ended = step.stream(request.clone(), transcript, cancel) => ended,
         };
-        if planted(Bug::SlotLeak) {
-            std::mem::forget(slot);
-        } else {
-            drop(slot);
-        }
+        let wait = match &ended {
+            Ended::Failed(error) => wait_before(error, attempt),
+            Ended::Whole(_) | Ended::Cancelled => None,
+        };
+        give_back(leave, &ended, wait);
         let error = match ended {
             Ended::Whole(stop) => return Reply::Whole(step.end(stop)),
             Ended::Cancelled => return Reply::Cancelled(step.end(StopReason::Cut)),
@@ -79,7 +80,7 @@ pub(crate) async fn ask(
             }
             Ended::Failed(error) => error,
         };
-        let wait = match wait_before(&error, attempt) {
+        let wait = match wait {
             Some(wait)
                 if (!step.shown || planted(Bug::ReplayAfterShown))
                     && attempt < agent.board.limits.attempts =>
@@ -102,6 +103,45 @@ pub(crate) async fn ask(
             () = cancel.cancelled() => return Reply::Cancelled(step.end(StopReason::Cut)),
             () = tokio::time::sleep(wait) => {}
         }
+    }
+}
+
+/// Waits until the model may be asked and the tree has a slot for it.
+async fn leave_to_ask(agent: &Agent, prefix: &Prefix, rank: Rank) -> (Ticket, Slot) {
+    let governor = agent.board.governors.of(&prefix.model_name);
+    loop {
+        let ticket = match governor.admit() {
+            Admission::Granted(ticket) => ticket,
+            Admission::Queued(turn) => {
+                agent.set_activity(Activity::RateLimit);
+                turn.come().await
+            }
+        };
+        agent.set_activity(Activity::Slot);
+        let slot = agent.board.slots.take(rank, agent.depth).await;
+        if ticket.is_good() {
+            return (ticket, slot);
+        }
+    }
+}
+
+/// Gives back what was needed to ask, and tells the governor what the provider did.
+fn give_back((ticket, slot): (Ticket, Slot), ended: &Ended, wait: Option<Duration>) {
+    match planted(Bug::SlotLeak) {
+        true => std::mem::forget(slot),
+        false => drop(slot),
+    }
+    match ended {
+        Ended::Whole(_) => ticket.answered(),
+        Ended::Failed(error) => {
+            if let (ModelErrorKind::RateLimited { .. }, Some(wait)) = (&error.kind, wait) {
+                ticket.limited(wait);
+            }
+        }
+        Ended::Cancelled => {}
+    }
+    if planted(Bug::TicketLeak) {
+        std::mem::forget(ticket);
     }
 }
 

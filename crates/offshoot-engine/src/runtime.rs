@@ -30,6 +30,7 @@ use crate::ask::Asks;
 use crate::board::Board;
 use crate::door;
 use crate::fork;
+use crate::governor::Governors;
 use crate::helper::Helpers;
 use crate::limits::Limits;
 use crate::node::Ordered;
@@ -149,7 +150,11 @@ type Slot = Arc<tokio::sync::Mutex<Option<Handle>>>;
 
 /// The boards of the trees this process owns.
 #[derive(Default)]
-struct Boards(Mutex<BTreeMap<TreeId, Listener>>);
+struct Boards {
+    listeners: Mutex<BTreeMap<TreeId, Listener>>,
+    /// What they share.
+    governors: Arc<Governors>,
+}
 
 /// A board, and how to tell its session that another process has left a command.
 struct Listener {
@@ -601,10 +606,16 @@ impl Boards {
         let id = lease.tree.clone();
         let data = parts.data.as_deref();
         let scratch = data.map(|data| Scratch::of_root(data, &id));
-        let board = Board::new(lease, parts.limits.clone(), scratch, tree);
+        let board = Board::new(
+            lease,
+            parts.limits.clone(),
+            self.governors.clone(),
+            scratch,
+            tree,
+        );
         let board = Arc::new(board);
         let nudged = Arc::new(Notify::new());
-        let mut boards = lock(&self.0);
+        let mut boards = lock(&self.listeners);
         boards.retain(|_, listener| listener.board.strong_count() > 0);
         boards.insert(
             id,
@@ -617,7 +628,7 @@ impl Boards {
     }
 
     fn find(&self, tree: &TreeId) -> Option<Arc<Board>> {
-        lock(&self.0)
+        lock(&self.listeners)
             .get(tree)
             .and_then(|listener| listener.board.upgrade())
     }
@@ -629,7 +640,7 @@ impl Boards {
     }
 
     fn nudged(&self, tree: &TreeId) {
-        if let Some(listener) = lock(&self.0).get(tree) {
+        if let Some(listener) = lock(&self.listeners).get(tree) {
             listener.nudged.notify_one();
         }
     }

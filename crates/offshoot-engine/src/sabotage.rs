@@ -20,6 +20,8 @@ pub(crate) enum Bug {
     CancelStopsShort,
     /// A slot is not given back.
     SlotLeak,
+    /// A ticket of the governor is not given back.
+    TicketLeak,
     /// A cancelled turn ends while calls are open.
     DanglingCalls,
     /// Some committed entries are not published.

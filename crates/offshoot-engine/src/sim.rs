@@ -123,7 +123,7 @@ fn every_planted_bug_of_the_engine_is_found() {
         AnswerNotHeard, CancelStopsShort, DanglingCalls, DeniedAndRun, EntryNotPublished, LostWake,
         MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst,
         ReplayAfterShown, RewindLeavesChildren, SettleBeforeChildren, SlotLeak, StaleIdle,
-        SummaryWithoutMail, ToldButNotMarked, WakeWithoutMail,
+        SummaryWithoutMail, TicketLeak, ToldButNotMarked, WakeWithoutMail,
     };
     let bugs = [
         ToldButNotMarked,
@@ -133,6 +133,7 @@ fn every_planted_bug_of_the_engine_is_found() {
         PromptNotConsumed,
         CancelStopsShort,
         SlotLeak,
+        TicketLeak,
         DanglingCalls,
         EntryNotPublished,
         OrderWithoutRecord,

@@ -75,6 +75,8 @@ pub enum Activity {
     Slot,
     /// Waits until a step of another agent gives back room in a cap that both are under.
     Budget,
+    /// Waits because the provider of its model wants everybody to.
+    RateLimit,
     /// Waits for the first byte of the model's answer.
     FirstByte,
     /// The model is answering.
@@ -103,6 +105,7 @@ impl Activity {
             Self::Resting => "nothing".to_owned(),
             Self::Slot => "waits for a slot".to_owned(),
             Self::Budget => "waits for room in a budget".to_owned(),
+            Self::RateLimit => "waits for the rate limit of its model".to_owned(),
             Self::FirstByte => "waits for the model".to_owned(),
             Self::Streaming => "the model is answering".to_owned(),
             Self::Retrying { attempt, message } => format!("tries again ({attempt}): {message}"),

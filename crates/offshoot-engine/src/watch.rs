@@ -158,6 +158,7 @@ impl Agent {
                 Activity::FirstByte | Activity::Streaming | Activity::Tools(_) => node.progress,
                 Activity::Resting
                 | Activity::Slot
+                | Activity::RateLimit
                 | Activity::Budget
                 | Activity::Retrying { .. }
                 | Activity::Permission(_)

@@ -17,6 +17,7 @@ mod context;
 mod endings;
 mod fork;
 mod given;
+mod governor;
 mod guide;
 mod host;
 mod inherit;

@@ -8,10 +8,11 @@ mod script;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 use futures_core::future::BoxFuture;
 use offshoot_engine::{
-    Activity, Answer, Asks, Ending, Helpers, Limits, Parts, Query, Runtime, Update,
+    Activity, Answer, Asks, Ending, Helpers, Limits, Parts, Query, Runtime, Subscription, Update,
 };
 use offshoot_store::Handle;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
@@ -298,12 +299,23 @@ impl Stage {
 
     /// Opens another session beside the one on stage.
     pub(crate) async fn open_another(&self, name: &str) {
+        self.open_as(name, opening("lead")).await;
+    }
+
+    /// Opens another session and asks its root something.
+    pub(crate) async fn ask_another(&self, name: &str, text: &str) {
+        let mut opening = opening("lead");
+        opening.prompt = Some(self.words(text));
+        self.open_as(name, opening).await;
+    }
+
+    async fn open_as(&self, name: &str, opening: Opening) {
         let agent = AgentId::new(name);
         let command = Command {
             id: CommandId::new(self.env.new_id()),
             tree: TreeId::of(agent.clone()),
             agent,
-            order: Order::open(opening("lead")),
+            order: Order::open(opening),
         };
         self.runtime.command(command).await.unwrap();
     }
@@ -363,10 +375,7 @@ impl Stage {
         for _ in 0..secs {
             tokio::time::advance(std::time::Duration::from_secs(1)).await;
             for _ in 0..12 {
-                // Waits its turn behind whatever was sent to the log before, however slow that is.
-                let nobody = TreeId::of(AgentId::new("nobody's"));
-                drop(self.store.claim(&nobody).await.unwrap());
-                tokio::task::yield_now().await;
+                self.written().await;
             }
         }
     }
@@ -389,12 +398,41 @@ impl Stage {
     pub(crate) async fn until_activity(&self, wanted: impl Fn(&Activity) -> bool) {
         let mut updates = self.runtime.subscribe(&self.tree, Pos::ZERO).await;
         loop {
-            if let Update::Activity(_, activity) = updates.next().await.unwrap()
+            if let Update::Activity(_, activity) = self.next(&mut updates).await
                 && wanted(&activity)
             {
                 return;
             }
         }
+    }
+
+    /// Waits for the next update.
+    async fn next(&self, updates: &mut Subscription) -> Update {
+        let mut next = std::pin::pin!(updates.next());
+        if self.env.began.is_none() {
+            return next.await.unwrap();
+        }
+        // A subscriber whose board is behind the log looks again a moment later, which does not come by
+        // itself where the test moves the clock.
+        loop {
+            if let Poll::Ready(update) = futures_util::poll!(&mut next) {
+                return update.unwrap();
+            }
+            self.moment().await;
+        }
+    }
+
+    /// Lets a moment of the test's time go by, once the log has stored what it was sent.
+    async fn moment(&self) {
+        self.written().await;
+        tokio::time::advance(std::time::Duration::from_millis(1)).await;
+    }
+
+    async fn written(&self) {
+        // Waits its turn behind whatever was sent to the log before, however slow that is.
+        let nobody = TreeId::of(AgentId::new("nobody's"));
+        drop(self.store.claim(&nobody).await.unwrap());
+        tokio::task::yield_now().await;
     }
 
     /// Waits until any session is quiet.

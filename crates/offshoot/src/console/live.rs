@@ -225,6 +225,11 @@ impl Live {
         match &seen.activity {
             None | Some(Activity::Resting) => (works, Tone::Name, "starts".to_owned()),
             Some(Activity::Slot) => (waits, Tone::Dim, "waits for a free slot".to_owned()),
+            Some(Activity::RateLimit) => (
+                waits,
+                Tone::Dim,
+                "waits for the rate limit of its model".to_owned(),
+            ),
             Some(Activity::Budget) => (waits, Tone::Dim, "waits for room in its budget".to_owned()),
             Some(Activity::FirstByte) => (works, Tone::Name, "waits for the model".to_owned()),
             Some(Activity::Streaming) => (works, Tone::Name, "writes".to_owned()),

@@ -1,0 +1,220 @@
+//! The governor: how much of one model this process uses at a time (R28).
+//!
+//! One for each model, shared by all trees of a runtime. As long as the provider
+//! says nothing, it lets everybody through. When one stream is told to wait,
+//! nobody asks that model before the wait is over, and half as many as before may
+//! ask then; each round of answers lets one more through. Order: first come,
+//! first. A ticket is given back by dropping it. Who waits here holds no slot.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+/// The governors of a runtime, by the name of the model, which says whose it is too.
+#[derive(Debug, Default)]
+pub(crate) struct Governors(Mutex<BTreeMap<String, Governor>>);
+
+/// The governor of one model.
+#[derive(Clone, Debug)]
+pub(crate) struct Governor(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    inner: Mutex<Inner>,
+    /// When the model may be asked again. Changed under the lock; those who wait follow it.
+    again: watch::Sender<Option<Instant>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Streams under way.
+    open: usize,
+    /// How many there may be; `None` as long as the provider has not complained.
+    most: Option<usize>,
+    /// Answers since `most` has changed.
+    answers: usize,
+    /// Complaints so far. One that is about a stream from before the last is the same complaint.
+    complaints: u64,
+    arrivals: u64,
+    waiting: BTreeMap<u64, oneshot::Sender<Ticket>>,
+}
+
+/// The right to ask the model, until dropped.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    /// `None` once it has been disarmed.
+    of: Option<Governor>,
+    complaints: u64,
+}
+
+/// How it went when somebody came to ask.
+pub(crate) enum Admission {
+    Granted(Ticket),
+    /// Not now; it is to wait.
+    Queued(Turn),
+}
+
+/// A place in the queue. Dropping it leaves the queue.
+pub(crate) struct Turn {
+    governor: Governor,
+    ticket: oneshot::Receiver<Ticket>,
+    again: watch::Receiver<Option<Instant>>,
+}
+
+impl Governors {
+    /// Returns the governor of a model.
+    pub(crate) fn of(&self, model: &str) -> Governor {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(governor) = all.get(model) {
+            return governor.clone();
+        }
+        let governor = Governor(Arc::default());
+        all.insert(model.to_owned(), governor.clone());
+        governor
+    }
+}
+
+impl Governor {
+    /// Lets the caller through, or gives it a place in the queue.
+    pub(crate) fn admit(&self) -> Admission {
+        let mut inner = self.lock();
+        if inner.waiting.is_empty() && self.has_room(&inner) {
+            inner.open += 1;
+            return Admission::Granted(self.ticket(&inner));
+        }
+        inner.arrivals += 1;
+        let place = inner.arrivals;
+        let (tx, rx) = oneshot::channel();
+        inner.waiting.insert(place, tx);
+        Admission::Queued(Turn {
+            governor: self.clone(),
+            ticket: rx,
+            again: self.0.again.subscribe(),
+        })
+    }
+
+    /// Lets through whoever may go, in the order they came.
+    fn let_through(&self) {
+        loop {
+            let (next, ticket) = {
+                let mut inner = self.lock();
+                if !self.has_room(&inner) {
+                    return;
+                }
+                let Some((_, next)) = inner.waiting.pop_first() else {
+                    return;
+                };
+                inner.open += 1;
+                (next, self.ticket(&inner))
+            };
+            // Sent without the lock, which a ticket that comes back would want. One whose taker has gone
+            // is disarmed, so that a crowd that left is passed over in this loop and not by recursion.
+            if let Err(mut unused) = next.send(ticket) {
+                unused.of = None;
+                self.lock().open -= 1;
+            }
+        }
+    }
+
+    fn has_room(&self, inner: &Inner) -> bool {
+        !self.is_parked() && inner.most.is_none_or(|most| inner.open < most)
+    }
+
+    /// Tells whether the provider wants everybody to wait.
+    fn is_parked(&self) -> bool {
+        self.0.again.borrow().is_some_and(|at| at > Instant::now())
+    }
+
+    fn ticket(&self, inner: &Inner) -> Ticket {
+        Ticket {
+            of: Some(self.clone()),
+            complaints: inner.complaints,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing panics with the lock held.
+        self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ticket {
+    /// Tells whether the model may still be asked: somebody may have been told to wait since.
+    pub(crate) fn is_good(&self) -> bool {
+        !self.of.as_ref().is_some_and(Governor::is_parked)
+    }
+
+    /// The provider wants everybody to wait.
+    pub(crate) fn limited(&self, wait: Duration) {
+        let Some(governor) = &self.of else { return };
+        let mut inner = governor.lock();
+        if self.complaints == inner.complaints {
+            inner.complaints += 1;
+            inner.most = Some((inner.open / 2).max(1));
+            inner.answers = 0;
+        }
+        let at = Instant::now() + wait;
+        governor.0.again.send_if_modified(|again| {
+            let later = again.is_none_or(|again| again < at);
+            if later {
+                *again = Some(at);
+            }
+            later
+        });
+    }
+
+    /// The provider has answered to the end.
+    pub(crate) fn answered(&self) {
+        let Some(governor) = &self.of else { return };
+        let mut inner = governor.lock();
+        let Some(most) = inner.most else { return };
+        inner.answers += 1;
+        if inner.answers >= most {
+            inner.most = Some(most + 1);
+            inner.answers = 0;
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let Some(governor) = self.of.take() else {
+            return;
+        };
+        governor.lock().open -= 1;
+        governor.let_through();
+    }
+}
+
+impl Turn {
+    /// Waits until it is the caller's turn.
+    pub(crate) async fn come(mut self) -> Ticket {
+        loop {
+            // Whoever looks when a wait is over lets through all that may go, itself among them.
+            let at = *self.again.borrow_and_update();
+            self.governor.let_through();
+            let over = async {
+                match at.filter(|at| *at > Instant::now()) {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                ticket = &mut self.ticket => match ticket {
+                    Ok(ticket) => return ticket,
+                    // The queue holds the sender until it sends, and the governor lives as long as we do.
+                    Err(_) => std::future::pending().await,
+                },
+                _ = self.again.changed() => {}
+                () = over => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

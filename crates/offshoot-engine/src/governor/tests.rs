@@ -1,0 +1,127 @@
+//! The governor, with a handful of askers and a clock that the test moves.
+
+use futures_util::FutureExt;
+
+use super::*;
+
+fn granted(admission: Admission) -> Ticket {
+    match admission {
+        Admission::Granted(ticket) => ticket,
+        Admission::Queued(_) => panic!("it has to wait"),
+    }
+}
+
+fn queued(governor: &Governor) -> std::pin::Pin<Box<dyn Future<Output = Ticket>>> {
+    match governor.admit() {
+        Admission::Granted(_) => panic!("it is let through"),
+        Admission::Queued(turn) => Box::pin(turn.come()),
+    }
+}
+
+async fn pass(seconds: u64) {
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn r28_without_a_complaint_everybody_is_let_through() {
+    let governors = Governors::default();
+    let tickets: Vec<Ticket> = (0..1_000)
+        .map(|_| granted(governors.of("m").admit()))
+        .collect();
+    assert_eq!(tickets.len(), 1_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_one_complaint_holds_everybody_until_its_time_and_only_for_that_model() {
+    let governors = Governors::default();
+    let (one, other) = (governors.of("one"), governors.of("other"));
+    let ticket = granted(one.admit());
+    ticket.limited(20 * SECOND);
+    drop(ticket);
+    drop(granted(other.admit()));
+    let mut waits = queued(&one);
+    pass(19).await;
+    assert!((&mut waits).now_or_never().is_none(), "too early");
+    pass(1).await;
+    assert!((&mut waits).now_or_never().is_some(), "the wait is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_a_later_complaint_holds_those_who_wait_already() {
+    let governor = Governors::default().of("m");
+    let (first, second) = (granted(governor.admit()), granted(governor.admit()));
+    first.limited(5 * SECOND);
+    let mut waits = queued(&governor);
+    assert!((&mut waits).now_or_never().is_none());
+    pass(4).await;
+    second.limited(10 * SECOND);
+    drop((first, second));
+    pass(9).await;
+    assert!(
+        (&mut waits).now_or_never().is_none(),
+        "the second one counts"
+    );
+    pass(1).await;
+    assert!((&mut waits).now_or_never().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_afterwards_half_as_many_may_ask_and_each_round_of_answers_adds_one() {
+    let governor = Governors::default().of("m");
+    let open: Vec<Ticket> = (0..8).map(|_| granted(governor.admit())).collect();
+    // One storm is one complaint, however many streams it hits.
+    for ticket in &open {
+        ticket.limited(SECOND);
+    }
+    drop(open);
+    pass(1).await;
+    let mut open: Vec<Ticket> = (0..4).map(|_| granted(governor.admit())).collect();
+    let mut fifth = queued(&governor);
+    assert!((&mut fifth).now_or_never().is_none(), "four may ask");
+    for ticket in &open {
+        ticket.answered();
+    }
+    open.pop();
+    let fifth = (&mut fifth).now_or_never().expect("its turn");
+    let sixth = granted(governor.admit());
+    assert_eq!(open.len(), 3);
+    let mut seventh = queued(&governor);
+    assert!((&mut seventh).now_or_never().is_none(), "five may ask");
+    drop((fifth, sixth));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_who_came_first_goes_first_and_who_left_is_passed_over() {
+    let governor = Governors::default().of("m");
+    let ticket = granted(governor.admit());
+    ticket.limited(SECOND);
+    drop(ticket);
+    let mut first = queued(&governor);
+    let leaver = queued(&governor);
+    let mut last = queued(&governor);
+    drop(leaver);
+    pass(1).await;
+    // The last one looks first, and lets the first through.
+    assert!((&mut last).now_or_never().is_none());
+    let ticket = (&mut first).now_or_never().expect("the first");
+    assert!((&mut last).now_or_never().is_none());
+    drop(ticket);
+    assert!((&mut last).now_or_never().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_a_ticket_that_nobody_took_is_given_back() {
+    let governor = Governors::default().of("m");
+    let ticket = granted(governor.admit());
+    ticket.limited(SECOND);
+    drop(ticket);
+    let first = queued(&governor);
+    let mut second = queued(&governor);
+    pass(1).await;
+    // Looking sends the first its ticket, which it never takes.
+    assert!((&mut second).now_or_never().is_none());
+    drop(first);
+    assert!((&mut second).now_or_never().is_some());
+}

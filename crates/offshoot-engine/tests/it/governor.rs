@@ -1,0 +1,106 @@
+//! A provider that wants everybody to wait (R28).
+
+use std::time::Duration;
+
+use offshoot_engine::{Activity, Limits};
+use offshoot_types::caps::{Caps, Span};
+use offshoot_types::model::ModelErrorKind;
+use serde_json::json;
+
+use crate::stage::{Line, Script, Stage, call, fail, say, task_arguments};
+
+fn wait_for(secs: u64) -> Line {
+    fail(ModelErrorKind::RateLimited {
+        retry_after: Some(Duration::from_secs(secs)),
+    })
+}
+
+fn tries_again(activity: &Activity) -> bool {
+    matches!(activity, Activity::Retrying { .. })
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_a_retry_after_holds_every_session_that_asks_the_model() {
+    let script = Script::default().part("lead", [wait_for(30), say("one"), say("two")]);
+    let stage = Stage::ticking(script, Vec::new()).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.until_activity(tries_again).await;
+
+    stage.ask_another("other", "go too").await;
+    stage.pass(29).await;
+    assert_eq!(stage.script.sent("lead").len(), 1, "nobody asked meanwhile");
+    stage.pass(2).await;
+    assert_eq!(stage.script.sent("lead").len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_who_waits_for_the_provider_holds_no_slot_and_does_not_stall() {
+    let both = call(&[
+        ("task", task_arguments("worker", "one")),
+        ("task", task_arguments("worker", "two")),
+    ]);
+    let script = Script::default()
+        .part("lead", [both, say("done")])
+        .part("worker", [wait_for(60), say("one"), say("two")]);
+    // With one slot the second child has a ticket and waits for the slot when the first is told to
+    // wait: it must not ask with it.
+    let limits = Limits {
+        slots: 1,
+        spawned: Caps {
+            stall: Some(Span::secs(10)),
+            ..Caps::default()
+        },
+        ..Limits::default()
+    };
+    let stage = Stage::ticking_with(script, limits, Vec::new()).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.until_activity(tries_again).await;
+    stage
+        .until_activity(|activity| *activity == Activity::RateLimit)
+        .await;
+    stage.pass(59).await;
+    assert_eq!(stage.script.sent("worker").len(), 1);
+    stage.pass(2).await;
+    assert_eq!(stage.script.sent("worker").len(), 3);
+    for child in ["one", "two"] {
+        let told = stage.outcomes("lead").await;
+        assert!(
+            told.iter()
+                .any(|outcome| outcome.for_model().contains(child)),
+            "{told:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_a_deadline_goes_on_while_the_provider_makes_everybody_wait() {
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                call(&[(
+                    "task",
+                    json!({
+                        "subagent_type": "worker", "prompt": "one",
+                    }),
+                )]),
+                say("done"),
+            ],
+        )
+        .part("worker", [wait_for(600), say("too late")]);
+    let limits = Limits {
+        spawned: Caps {
+            time: Some(Span::secs(100)),
+            ..Caps::default()
+        },
+        ..Limits::default()
+    };
+    let stage = Stage::ticking_with(script, limits, Vec::new()).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.until_activity(tries_again).await;
+    stage.pass(101).await;
+    let told = stage.outcomes("lead").await;
+    assert!(told[0].for_model().contains("exhausted: time"), "{told:?}");
+    stage.pass(500).await;
+    assert_eq!(stage.script.sent("worker").len(), 1);
+}
