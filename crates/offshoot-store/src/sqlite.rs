@@ -19,6 +19,7 @@ mod list;
 mod mark;
 mod open;
 mod read;
+mod room;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub(crate) use damage::Damage;
 use failure::Failure;
 pub(crate) use mark::Mark;
 pub(crate) use open::{Company, checkpointer, has_log};
+use room::Room;
 
 /// All trees, in one SQLite file.
 #[derive(Debug)]
@@ -53,6 +55,7 @@ pub struct Sqlite {
     damage: Damage,
     counters: Counters,
     log_pages: Arc<AtomicU64>,
+    room: Room,
 }
 
 impl Sqlite {
@@ -68,6 +71,7 @@ impl Sqlite {
     pub(crate) fn open_in(company: Company, path: &Path) -> Result<Self, StoreError> {
         let place = path.display().to_string();
         let mut sqlite = Self::over(open::writer(path, company)?, place);
+        sqlite.room = Room::wanted(path);
         let pages = Arc::clone(&sqlite.log_pages);
         // Takes the place of automatic checkpoints, which SQLite would make in this very hook.
         let count = move |_: &mut Wal, in_log: i32| {
@@ -117,6 +121,7 @@ impl Sqlite {
             damage: Damage::default(),
             counters: Counters::default(),
             log_pages: Arc::default(),
+            room: Room::Made,
         }
     }
 
@@ -196,14 +201,18 @@ impl Sqlite {
     }
 
     /// Begins a transaction, but none in a file that is damaged; one that only looks waits for nobody.
-    fn begin(&self, group: &[Write]) -> Result<(), StoreError> {
+    fn begin(&mut self, group: &[Write]) -> Result<(), StoreError> {
         if let Some(damaged) = self.damage.met() {
             return Err(damaged.clone());
         }
         let looks = group.iter().all(Write::only_looks);
         let sql = if looks { "BEGIN" } else { "BEGIN IMMEDIATE" };
         let begun = execute(&self.connection, sql);
-        begun.map_err(|failure| self.explain(failure, "begin to write"))
+        begun.map_err(|failure| self.explain(failure, "begin to write"))?;
+        if !looks {
+            self.room.make();
+        }
+        Ok(())
     }
 
     /// Commits a group that has begun; if any of it fails, the caller rolls all of it back.

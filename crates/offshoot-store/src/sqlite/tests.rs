@@ -113,6 +113,29 @@ fn a_full_disk_is_told_and_left_behind() {
 }
 
 #[test]
+fn what_two_writers_put_into_a_log_with_room_is_there_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("offshoot.db");
+    let (mut a, mut b) = (reopened(&path), reopened(&path));
+    let (mut one, mut two) = (Scene::opened("one"), Scene::opened("two"));
+    let first = claim(&mut a, &one);
+    // The second makes its room when there is something in the log already.
+    let second = claim(&mut b, &two);
+    a.commit(vec![append(&mut one, first)]);
+    b.commit(vec![append(&mut two, second)]);
+    let log = folder.path().join("offshoot.db-wal");
+    assert_eq!(log.metadata().unwrap().len(), 1024 * 1024);
+    // What a machine finds that lost its power now.
+    let found = tempfile::tempdir().unwrap();
+    for name in ["offshoot.db", "offshoot.db-wal"] {
+        std::fs::copy(folder.path().join(name), found.path().join(name)).unwrap();
+    }
+    let mut found = reopened(&found.path().join("offshoot.db"));
+    assert_eq!(count(&mut found, one.tree()), 3);
+    assert_eq!(count(&mut found, two.tree()), 3);
+}
+
+#[test]
 fn counters_that_another_process_moved_are_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offshoot.db");
