@@ -8,6 +8,7 @@
 
 mod checkpoint;
 mod folder;
+mod locks;
 mod mailbox;
 mod nudge;
 mod place;
@@ -33,7 +34,8 @@ use crate::backend::Backend;
 use crate::sqlite::Sqlite;
 use checkpoint::Checkpoints;
 use folder::Folder;
-pub(crate) use folder::{database, is_held};
+pub(crate) use folder::database;
+pub(crate) use locks::is_held;
 use mailbox::Worker;
 use place::{Listeners, Place};
 use reader::{Open, Reader, gone};

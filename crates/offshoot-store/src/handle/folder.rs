@@ -1,13 +1,11 @@
 //! The data folder: the database, the locks, the sockets.
 //!
-//! Who holds the lock file of a tree holds the tree. The kernel gives the lock
-//! back when the process dies. Lock files are never unlinked: a name that came
-//! back as another file would be two locks. A lock file contains the name of its
-//! holder's socket, which is worth something only while the lock is held. One more
-//! lock, which all share, tells whether anybody else has the database open.
+//! Who holds the lock of a tree holds the tree; see `locks`. Whoever holds any
+//! hears nudges over a socket of its own. One more lock, which all share, tells
+//! whether anybody else has the database open.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,16 +15,15 @@ use offshoot_types::store::{StoreError, StoreErrorKind};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::locks::{Locks, is_held};
 use super::nudge::{Ears, Sockets};
 use super::place::{Hold, Listeners, Place};
 use crate::sqlite::{Company, Damage, Mark, Sqlite, has_log};
 
-/// How often a lock that only others' glances keep us from is tried again.
-const TRIES: usize = 1000;
-
 /// A data folder, as one handle uses it.
 pub(super) struct Folder {
     path: PathBuf,
+    locks: Locks,
     sockets: Arc<Sockets>,
     listeners: Listeners,
     /// Says to others that the database is open.
@@ -43,15 +40,15 @@ impl Folder {
         let open = || {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(0o700);
-            builder.create(path.join("locks"))?;
             builder.create(path.join("nudge"))?;
             let sockets = Sockets::open(&path.join("nudge"))?;
-            Ok((sockets, lock_file(&presence(path))?))
+            Ok((Locks::open(path)?, sockets, lock_file(&presence(path))?))
         };
-        let (sockets, presence) =
+        let (locks, sockets, presence) =
             open().map_err(|error| failed("open the data folder", path, &error))?;
         Ok(Self {
             path: path.to_owned(),
+            locks,
             sockets: Arc::new(sockets),
             listeners,
             presence,
@@ -104,26 +101,13 @@ impl Folder {
         self.presence.write_all_at(line.as_bytes(), 0)
     }
 
-    /// Returns the name of this handle's socket; `None` if it could not have one.
-    fn socket(&self) -> Option<String> {
+    /// Listens for nudges from now on.
+    fn listen(&self) {
         let mut ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
         if ears.is_none() {
             // Without a socket the owner still polls, so this is no reason to fail.
             *ears = Ears::open(&self.sockets, &self.listeners).ok();
         }
-        ears.as_ref().map(|ears| ears.name().to_owned())
-    }
-
-    fn take(&self, path: &Path) -> io::Result<Option<File>> {
-        let mut file = lock_file(path)?;
-        if !lock(&file)? {
-            return Ok(None);
-        }
-        file.set_len(0)?;
-        if let Some(name) = self.socket() {
-            file.write_all(name.as_bytes())?;
-        }
-        Ok(Some(file))
     }
 }
 
@@ -143,10 +127,12 @@ impl Drop for Folder {
 
 impl Place for Folder {
     fn hold(&self, tree: &TreeId) -> Result<Option<Arc<Hold>>, StoreError> {
-        let path = lock_path(&self.path, tree);
-        let file = self.take(&path);
-        let file = file.map_err(|error| failed("take the lock", &path, &error))?;
-        Ok(file.map(Hold::new))
+        let lock = self.locks.take(tree);
+        let lock = lock.map_err(|error| failed("take the lock of a tree", &self.path, &error))?;
+        if lock.is_some() {
+            self.listen();
+        }
+        Ok(lock.map(Hold::new))
     }
 
     fn is_held(&self, tree: &TreeId) -> bool {
@@ -154,9 +140,7 @@ impl Place for Folder {
     }
 
     fn nudge(&self, tree: &TreeId) {
-        if let Ok(name) = fs::read_to_string(lock_path(&self.path, tree)) {
-            self.sockets.send(&name, tree);
-        }
+        self.sockets.send(tree);
     }
 }
 
@@ -170,41 +154,10 @@ pub(crate) fn database(folder: &Path) -> PathBuf {
     folder.join("offshoot.db")
 }
 
-/// Tells whether anybody holds a tree of a data folder.
-pub(crate) fn is_held(folder: &Path, tree: &TreeId) -> bool {
-    let Ok(file) = File::open(lock_path(folder, tree)) else {
-        return false;
-    };
-    // A shared lock is a glance: it is gone with the file, and claimers see through it.
-    flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
-}
-
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     options.mode(0o600).open(path)
-}
-
-fn lock_path(folder: &Path, tree: &TreeId) -> PathBuf {
-    let name = format!("{:032x}.lock", fnv1a(tree.as_str().as_bytes()));
-    folder.join("locks").join(name)
-}
-
-/// Takes a lock for itself; `false` if somebody has it.
-///
-/// Somebody who glances has a shared lock for a moment. If we can share it too, then nobody owns
-/// it, and it is tried again.
-fn lock(file: &File) -> io::Result<bool> {
-    for _ in 0..TRIES {
-        if try_lock(file, FlockOperation::NonBlockingLockExclusive)? {
-            return Ok(true);
-        }
-        if !try_lock(file, FlockOperation::NonBlockingLockShared)? {
-            return Ok(false);
-        }
-        std::thread::yield_now();
-    }
-    Ok(false)
 }
 
 /// Tries to take a lock; `false` if somebody has one that does not go with it.
@@ -219,15 +172,6 @@ fn try_lock(file: &File, operation: FlockOperation) -> io::Result<bool> {
 /// Takes a lock that others may have too, and waits for whoever has it alone.
 fn share(file: &File) -> io::Result<()> {
     Ok(retry_on_intr(|| flock(file, FlockOperation::LockShared))?)
-}
-
-/// FNV-1a of 128 bits: file names of ids that may be any text, the same in every version.
-fn fnv1a(bytes: &[u8]) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.iter().fold(BASIS, |hash, byte| {
-        (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
-    })
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> StoreError {

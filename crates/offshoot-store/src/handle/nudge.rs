@@ -37,11 +37,19 @@ impl Sockets {
         })
     }
 
-    /// Sends a nudge, and forgets about it.
-    pub(super) fn send(&self, name: &str, tree: &TreeId) {
-        if !is_name(name) {
+    /// Sends a nudge to everybody, and forgets about it: they are few, and one of them has the tree.
+    pub(super) fn send(&self, tree: &TreeId) {
+        let Ok(all) = fs::read_dir(&self.path) else {
             return;
+        };
+        for name in all.flatten().map(|file| file.file_name()) {
+            if let Some(name) = name.to_str().filter(|name| is_name(name)) {
+                self.send_to(name, tree);
+            }
         }
+    }
+
+    fn send_to(&self, name: &str, tree: &TreeId) {
         let sent = UnixDatagram::unbound().and_then(|socket| {
             socket.set_nonblocking(true)?;
             socket.send_to(tree.as_str().as_bytes(), self.address(name))
@@ -85,7 +93,7 @@ impl Sockets {
     }
 }
 
-/// The content of a lock file is somebody else's text: it names a socket of ours or nothing.
+/// Whatever else is in the folder is not ours to talk to, or to remove.
 fn is_name(name: &str) -> bool {
     name.strip_suffix(".sock").is_some_and(|stem| {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -121,11 +129,6 @@ impl Ears {
             stop,
             thread: Some(thread),
         })
-    }
-
-    /// Returns the name of the socket.
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 }
 

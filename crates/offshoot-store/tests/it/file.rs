@@ -266,11 +266,11 @@ async fn a_socket_of_a_dead_process_is_cleared_away() {
     let store = Handle::open(data.path()).unwrap();
     let mut scene = Scene::opened("s");
     drop(write(&store, &mut scene).await);
-    // A socket that nobody reads, and a lock file that names it.
+    // A socket that nobody reads, beside something else.
     let stale = data.path().join("nudge").join("999999-0.sock");
     drop(std::os::unix::net::UnixDatagram::bind(&stale).unwrap());
-    let locks: Vec<_> = files(&data.path().join("locks"));
-    fs::write(&locks[0], "999999-0.sock").unwrap();
+    let other = data.path().join("nudge").join("readme");
+    fs::write(&other, "not a socket").unwrap();
     let command = Command {
         id: CommandId::new("c"),
         tree: scene.tree().clone(),
@@ -281,4 +281,5 @@ async fn a_socket_of_a_dead_process_is_cleared_away() {
     // The nudge goes out after the answer, and before the next group.
     store.claim(Scene::new("other").tree()).await.unwrap();
     assert!(!stale.exists());
+    assert!(other.exists());
 }
