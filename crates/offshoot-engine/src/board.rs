@@ -73,6 +73,8 @@ pub(crate) struct State {
     concerned: Vec<AgentId>,
     /// Children that are planned and not committed yet; they count against the descendants.
     planned: usize,
+    /// Agents that were sent a message to wake them and do not run yet; they count as well.
+    waking: BTreeSet<AgentId>,
     /// What steps under way may still use.
     pub(crate) reserved: Reserved,
     /// What siblings see of their parent's conversation.
@@ -110,6 +112,7 @@ impl Board {
             runnable: BTreeSet::new(),
             concerned: Vec::new(),
             planned: 0,
+            waking: BTreeSet::new(),
             reserved: Reserved::default(),
             shared: Shared::default(),
             prefixes: BTreeMap::new(),
@@ -424,12 +427,22 @@ impl State {
             .tree
             .root()
             .and_then(|root| self.tree.agent(root)?.open_run());
-        self.tree.open_runs() - usize::from(root_runs.is_some()) + self.planned
+        self.tree.open_runs() - usize::from(root_runs.is_some()) + self.planned()
     }
 
-    /// Returns how many children are about to exist.
+    /// Returns how many agents are about to live.
     pub(crate) fn planned(&self) -> usize {
-        self.planned
+        self.planned + self.waking.len()
+    }
+
+    /// Counts an agent that rests as one that is about to live.
+    pub(crate) fn plan_to_wake(&mut self, id: &AgentId) {
+        self.waking.insert(id.clone());
+    }
+
+    /// Takes that back: nobody has woken it.
+    pub(crate) fn let_sleep(&mut self, id: &AgentId) {
+        self.waking.remove(id);
     }
 
     /// Returns how a run ended, if it has.
@@ -503,9 +516,12 @@ impl State {
             Event::CallFinished { call, .. } => {
                 self.outputs.remove(&(id.clone(), call.clone()));
             }
-            // It was on its way when the process began to leave.
-            Event::TurnStarted { .. } if self.leaving => {
-                if let Some(node) = self.nodes.get_mut(id) {
+            Event::TurnStarted { .. } => {
+                self.let_sleep(id);
+                // It was on its way when the process began to leave.
+                if self.leaving
+                    && let Some(node) = self.nodes.get_mut(id)
+                {
                     node.cancelled_by.get_or_insert(CancelledBy::Shutdown);
                     node.token.cancel();
                 }
@@ -513,7 +529,6 @@ impl State {
             Event::Prompted(_)
             | Event::Steered { .. }
             | Event::Completion { .. }
-            | Event::TurnStarted { .. }
             | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }

@@ -405,7 +405,7 @@ impl Agent {
 
     async fn say_to(&self, target: AgentId, text: String, cancel: &CancellationToken) -> Outcome {
         let limits = &self.board.limits;
-        if !self.board.state().may_wake(&target, limits) {
+        if !self.board.state().wake(&target, limits) {
             let text =
                 format!("cannot wake {target}: as many agents live as may; wait for some to end");
             return Outcome::error(ErrorKind::Caps, text);
@@ -422,7 +422,10 @@ impl Agent {
                 let data = json!({ "session_id": target, "delivered": true });
                 Outcome::output(RawJson::of(&data))
             }
-            Err(outcome) => outcome,
+            Err(outcome) => {
+                self.board.state().let_sleep(&target);
+                outcome
+            }
         }
     }
 
@@ -527,8 +530,8 @@ impl Agent {
 }
 
 impl State {
-    /// Tells whether an agent works already, or there is room for one more that does.
-    fn may_wake(&self, id: &AgentId, limits: &Limits) -> bool {
+    /// Tells whether an agent works already, or there is room for one more that does, and takes it.
+    fn wake(&mut self, id: &AgentId, limits: &Limits) -> bool {
         let Some(agent) = self
             .tree
             .agent(id)
@@ -538,7 +541,11 @@ impl State {
         };
         let above = agent.spawned.above();
         let full = above.is_some_and(|above| self.is_full(above, limits).is_some());
-        !full && self.live() < limits.descendants
+        let may = !full && self.live() < limits.descendants;
+        if may {
+            self.plan_to_wake(id);
+        }
+        may
     }
 
     /// Tells whether an agent is above another.

@@ -378,3 +378,43 @@ async fn r26_a_message_does_not_wake_more_agents_than_may_live() {
     stage.quiet().await;
     assert_eq!(stage.script.sent("worker").len(), 1);
 }
+
+#[tokio::test]
+async fn r26_two_messages_of_one_reply_do_not_wake_more_agents_than_may_live() {
+    let gate = Gate::shut();
+    let message = |word: &str| ("message", json!({ "session_id": word, "text": "more" }));
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                task("worker", "first"),
+                task("helper", "second"),
+                say("made"),
+                call(&[message("FIRST"), message("SECOND")]),
+                say("asked"),
+                say("heard"),
+            ],
+        )
+        .part("worker", [say("worked"), say("again").behind(&gate)])
+        .part("helper", [say("helped")]);
+    let limits = Limits {
+        descendants: 1,
+        ..Limits::default()
+    };
+    let stage = Stage::with(script, limits).await;
+    stage.ask("go").await;
+    stage.script.name("FIRST", &stage.born("worker").await);
+    stage.script.name("SECOND", &stage.born("helper").await);
+    stage.prompt(stage.root(), "once more").await;
+    stage.asked("lead", 5).await;
+    let outcomes = stage.outcomes("lead").await;
+    let refused: Vec<ErrorKind> = outcomes
+        .iter()
+        .filter(|one| one.is_error())
+        .map(kind)
+        .collect();
+    assert_eq!(refused, [ErrorKind::Caps]);
+    gate.open();
+    stage.quiet().await;
+    assert_eq!(stage.script.sent("helper").len(), 1);
+}
