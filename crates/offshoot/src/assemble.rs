@@ -15,6 +15,7 @@ use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
 use offshoot_tools::shell::{Base, Bash, Environment, Keeper};
+use offshoot_types::caps::Price;
 use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::{Model, Models as _};
 use offshoot_types::store::Store;
@@ -94,6 +95,11 @@ impl Host {
     /// Says who answers when an agent asks: the person agreed beforehand, or sits there, or does not.
     pub(crate) fn asking(self, consent: Consent, interactive: bool) -> Self {
         let asks = match (consent.yes, interactive) {
+    /// Returns how much there may be of what.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
             (true, _) => Asks::Yes,
             (false, true) => Asks::Somebody,
             (false, false) => Asks::Nobody,
@@ -190,6 +196,32 @@ impl Models {
 
 /// Fails if a model cannot be asked as things are, so that nobody waits for an agent to find out.
 pub(crate) fn check(name: &str, host: &Host) -> Result<(), Stop> {
+    /// Returns what a model costs; `None` if nobody has said.
+    fn price(&self, name: &str, host: &Host) -> Option<Price> {
+        let mut loaded = self.models.iter();
+        match loaded.find(|(known, _)| known == name) {
+            Some((_, model)) => model.price(),
+            None => Self::default().into_set(host).find(name).ok()?.price(),
+        }
+    }
+
+    /// Refuses a cap on money that could not be held, and says where prices are set.
+    pub(crate) fn check_price(&self, name: &str, host: &Host) -> Result<(), Stop> {
+        if self.price(name, host).is_some() {
+            return Ok(());
+        }
+        let (shown, way) = match name.strip_prefix(SCRIPTED) {
+            Some(path) => (format!("script {path}"), "set `price` in it".to_owned()),
+            None => (
+                name.to_owned(),
+                format!("set [prices.\"{name}\"] in your own offshoot.toml"),
+            ),
+        };
+        Err(Stop::usage(format!(
+            "the cost is capped and the price of {shown} is not known; {way}, or drop the cap"
+        )))
+    }
+
     if name.starts_with(SCRIPTED) {
         return Ok(());
     }

@@ -337,7 +337,7 @@ fn turn_end(end: &TurnEnd, length: Length) -> String {
     }
 }
 
-/// Renders what something cost, after its tokens; nothing where nobody knows.
+/// Renders what something cost, after its tokens; nothing where nobody knows, or it was free.
 pub(crate) fn cost(cost: Option<Money>) -> String {
     cost.map_or_else(String::new, |cost| format!(", {cost}"))
 }
@@ -347,6 +347,7 @@ fn end(settlement: &Settlement, length: Length) -> String {
     let mut text = settlement.status.word().to_owned();
     if let Some(reason) = settlement.status.reason() {
         text.push_str(&format!(" ({})", harmless(&reason)));
+    let cost = cost.filter(|cost| *cost != Money::default());
     }
     if let Some(output) = &settlement.output {
         text.push_str(&format!(" {}", quote(output, length)));

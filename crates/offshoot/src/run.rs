@@ -137,6 +137,9 @@ pub(crate) async fn open(
     let kept = known.as_ref().and_then(Session::definition);
     let agent = agent(kept, &settings.agent, &agents)?;
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
+    if known.is_none() {
+        check_price(&ask.most, (&agent.value, &model), &agents, (&models, &host))?;
+    }
     let is_known = known.is_some();
     let session = match known {
         Some(session) => session,
@@ -185,6 +188,24 @@ fn agent(
 }
 
 /// Finds the session to continue; `None` if one has to be opened.
+/// Refuses to open a session whose money is capped and whose model has no price.
+fn check_price(
+    most: &Most,
+    (agent, model): (&str, &str),
+    agents: &Catalogue,
+    (models, host): (&Models, &Host),
+) -> Result<(), Stop> {
+    let Some(agent) = agents.get(agent).map(|agent| &agent.manifest) else {
+        return Ok(());
+    };
+    let usual = host.limits().root;
+    let caps = [most.caps().cost, agent.limits.cost, usual.cost];
+    match caps.into_iter().flatten().next() {
+        Some(_) => models.check_price(agent.model.as_deref().unwrap_or(model), host),
+        None => Ok(()),
+    }
+}
+
 ///
 /// A part of an id stands for the session that has it, so none can be opened under such a part.
 async fn existing(store: &dyn Store, args: &Ask<'_>) -> Result<Option<Session>, Stop> {
