@@ -156,9 +156,10 @@ impl Models {
             self.small = self.offline.then(|| OFFLINE.to_owned());
             return Ok(self);
         };
-        let name = chosen(asked)?;
+        let wrong = |stop: Stop| stop.about("small_model");
+        let name = chosen(asked).map_err(wrong)?;
         let usable = self.add(&name).and_then(|()| check(&name, host));
-        usable.map_err(|stop| stop.coming_from(&asked.source))?;
+        usable.map_err(|stop| wrong(stop.coming_from(&asked.source)))?;
         self.small = Some(name);
         Ok(self)
     }

@@ -26,7 +26,7 @@ use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
-use crate::{clock, config, definitions, logging, output, prompt};
+use crate::{clock, config, definitions, logging, output, prompt, render};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -116,6 +116,7 @@ pub(crate) async fn open(
     };
     let model = match (known.as_ref().and_then(Session::model), asked) {
         (Some(kept), Some(asked)) if kept != asked => {
+            let kept = render::model(kept);
             let text = format!("session {id} keeps its model, {kept}; leave out --model");
             return Err(Stop::usage(text));
         }
@@ -136,10 +137,10 @@ pub(crate) async fn open(
     let agents = definitions::load(settings, Some(&workspace), &mut models);
     let kept = known.as_ref().and_then(Session::definition);
     let agent = agent(kept, &settings.agent, &agents)?;
-    let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
     if known.is_none() {
         check_price(&ask.most, (&agent.value, &model), &agents, (&models, &host))?;
     }
+    let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
     let is_known = known.is_some();
     let session = match known {
         Some(session) => session,
@@ -187,7 +188,6 @@ fn agent(
     }
 }
 
-/// Finds the session to continue; `None` if one has to be opened.
 /// Refuses to open a session whose money is capped and whose model has no price.
 fn check_price(
     most: &Most,
@@ -206,6 +206,7 @@ fn check_price(
     }
 }
 
+/// Finds the session to continue; `None` if one has to be opened.
 ///
 /// A part of an id stands for the session that has it, so none can be opened under such a part.
 async fn existing(store: &dyn Store, args: &Ask<'_>) -> Result<Option<Session>, Stop> {

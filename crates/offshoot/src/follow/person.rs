@@ -84,7 +84,9 @@ impl Follower<'_> {
             Receipt::Renamed => self.view.remark("the session has that name now")?,
             Receipt::Summarised { summary } => self.view.told(&summary)?,
             Receipt::Compacted { summary_tokens } => {
-                let text = format!("compacted: {summary_tokens} tokens stand for what was said");
+                let text = format!(
+                    "compacted: a summary of {summary_tokens} tokens stands for what was said"
+                );
                 self.view.remark(&text)?;
             }
         }

@@ -52,7 +52,7 @@ fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
     let mut model = match &spawned.origin {
         // The entry itself names it.
         Origin::Session { .. } => String::new(),
-        Origin::Task(_) | Origin::Helper(_) => spawned.model.clone(),
+        Origin::Task(_) | Origin::Helper(_) => super::model(&spawned.model),
     };
     if let Some(effort) = terms.effort {
         let comma = if model.is_empty() { "" } else { ", " };
@@ -97,15 +97,23 @@ fn caps(caps: &Caps) -> String {
         descendants,
     } = caps;
     let caps = [
-        steps.map(|steps| format!("{steps} requests")),
-        tokens.map(|tokens| format!("{tokens} tokens")),
+        steps.map(|steps| many(steps.into(), "request")),
+        tokens.map(|tokens| many(tokens, "token")),
         cost.map(|cost| cost.to_string()),
         time.map(|time| time.to_string()),
         stall.map(|stall| format!("{stall} without progress")),
-        descendants.map(|agents| format!("{agents} agents below")),
+        descendants.map(|agents| format!("{} below", many(agents.into(), "agent"))),
     ];
     let caps: Vec<String> = caps.into_iter().flatten().collect();
     caps.join(", ")
+}
+
+/// Renders a number of things: `1 request`, `2 requests`.
+fn many(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        count => format!("{count} {thing}s"),
+    }
 }
 
 /// What a run came to, beyond its words.

@@ -104,7 +104,7 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
     let receipt = order::send(settings, store, found, Order::Compact).await?;
     let (text, code) = match &receipt {
         Receipt::Compacted { summary_tokens } => {
-            let text = format!("compacted: {summary_tokens} tokens");
+            let text = format!("compacted: the summary has {summary_tokens} tokens");
             (text, Code::Completed)
         }
         // What was wanted is the case.

@@ -98,7 +98,7 @@ fn a_session_is_named_summed_up_and_shortened_from_a_conversation() {
     terminal.enter("/summary");
     terminal.until(&["I am summary and heard", "asked", "hello"]);
     terminal.enter("/compact");
-    terminal.until(&["compacted: ", "tokens stand for what was said"]);
+    terminal.until(&["compacted: ", "tokens stands for what was said"]);
     terminal.enter("/compact");
     terminal.until(&["there is nothing to shorten"]);
     terminal.press("\x04");

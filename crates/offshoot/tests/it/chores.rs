@@ -75,7 +75,7 @@ fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
     assert!(
         shown
             .stdout
-            .contains("compacted  of itself to 'Goal: to go on', 7 tokens"),
+            .contains("compacted  of itself to 'Goal: to go on', a summary of 7 tokens"),
         "{shown:#?}"
     );
     assert!(shown.stdout.contains("much of it"), "{shown:#?}");
@@ -127,7 +127,7 @@ fn who_turns_it_off_is_left_alone() {
     assert_eq!(of_type(&events, "session.compaction_start").len(), 0);
     // Whoever asks for it gets it.
     let done = stage.offshoot(["sessions", "compact", "first"]).succeeded();
-    assert_eq!(done.stdout, "compacted: 7 tokens\n");
+    assert_eq!(done.stdout, "compacted: the summary has 7 tokens\n");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_session_is_shortened_on_request() {
     let done = stage.offshoot(compact).succeeded();
     assert_eq!(
         (done.stdout.as_str(), done.stderr.as_str()),
-        ("compacted: 7 tokens\n", "")
+        ("compacted: the summary has 7 tokens\n", "")
     );
     let again = stage.offshoot(compact).succeeded();
     assert_eq!(again.stdout, "not compacted: there is nothing to shorten\n");
@@ -260,9 +260,10 @@ fn a_small_model_that_cannot_be_asked_is_told_with_where_it_was_said() {
     let stage = small();
     stage.write(USER, "small_model = 'acme/small'");
     let run = ["run", "--model", "scripted/script.yaml", "x"];
-    stage
-        .offshoot(run)
-        .complained(2, "there is no model acme/small");
+    stage.offshoot(run).complained(
+        2,
+        "`small_model` cannot be used: there is no model acme/small",
+    );
     let refused = stage.offshoot(run);
     assert!(
         refused.stderr.contains("offshoot.toml line 1"),
