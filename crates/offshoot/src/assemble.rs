@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime};
+use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime, own_tools};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
@@ -33,6 +33,9 @@ const OFFLINE: &str = "offline";
 
 /// The hidden argument by which this program keeps the processes of a command.
 pub(crate) const KEEP: &str = "__keep";
+
+/// A tool that is to come: agents may name it already.
+const QUESTION: &str = "question";
 
 /// Variables of providers' keys, which no command is given.
 const KEYS: [&str; 6] = [
@@ -92,14 +95,14 @@ impl Host {
         }
     }
 
-    /// Says who answers when an agent asks: the person agreed beforehand, or sits there, or does not.
-    pub(crate) fn asking(self, consent: Consent, interactive: bool) -> Self {
-        let asks = match (consent.yes, interactive) {
     /// Returns how much there may be of what.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
+    /// Says who answers when an agent asks: the person agreed beforehand, or sits there, or does not.
+    pub(crate) fn asking(self, consent: Consent, interactive: bool) -> Self {
+        let asks = match (consent.yes, interactive) {
             (true, _) => Asks::Yes,
             (false, true) => Asks::Somebody,
             (false, false) => Asks::Nobody,
@@ -164,6 +167,14 @@ impl Models {
         Ok(self)
     }
 
+    /// Returns the model that would name sessions and sum them up, whether it can be asked or not.
+    pub(crate) fn would_help(&self, settings: &Settings) -> Option<String> {
+        match &settings.small_model {
+            Some(small) => Some(small.value.clone()),
+            None => self.offline.then(|| OFFLINE.to_owned()),
+        }
+    }
+
     /// Returns the model that names sessions and sums them up; `None` if nobody chose one.
     pub(crate) fn small(&self) -> Option<&str> {
         self.small.as_deref()
@@ -185,18 +196,6 @@ impl Models {
         Some((path, agents))
     }
 
-    /// Returns all models there are: those that were loaded, `offline`, and the providers'.
-    fn into_set(self, host: &Host) -> ModelSet {
-        let http = Arc::new(Http::new());
-        let server = OpenAiChat::new(host.openai_chat.clone(), http);
-        let set = self.models.into_iter().collect::<ModelSet>();
-        let set = set.with_offline();
-        set.with_provider(OpenAiChat::PROVIDER, Arc::new(server))
-    }
-}
-
-/// Fails if a model cannot be asked as things are, so that nobody waits for an agent to find out.
-pub(crate) fn check(name: &str, host: &Host) -> Result<(), Stop> {
     /// Returns what a model costs; `None` if nobody has said.
     fn price(&self, name: &str, host: &Host) -> Option<Price> {
         let mut loaded = self.models.iter();
@@ -223,6 +222,18 @@ pub(crate) fn check(name: &str, host: &Host) -> Result<(), Stop> {
         )))
     }
 
+    /// Returns all models there are: those that were loaded, `offline`, and the providers'.
+    fn into_set(self, host: &Host) -> ModelSet {
+        let http = Arc::new(Http::new());
+        let server = OpenAiChat::new(host.openai_chat.clone(), http);
+        let set = self.models.into_iter().collect::<ModelSet>();
+        let set = set.with_offline();
+        set.with_provider(OpenAiChat::PROVIDER, Arc::new(server))
+    }
+}
+
+/// Fails if a model cannot be asked as things are, so that nobody waits for an agent to find out.
+pub(crate) fn check(name: &str, host: &Host) -> Result<(), Stop> {
     if name.starts_with(SCRIPTED) {
         return Ok(());
     }
@@ -322,6 +333,16 @@ pub(crate) fn runtime(
         data,
         sidecars: Arc::new(Sidecars),
     })
+}
+
+/// Returns the names of all tools that an agent may be offered, by name.
+pub(crate) fn tools() -> Vec<String> {
+    let builtin = offshoot_tools::builtin();
+    let builtin = builtin.iter().map(|tool| tool.spec().id.clone());
+    let own = own_tools().chain(["bash", QUESTION]).map(str::to_owned);
+    let mut tools: Vec<String> = builtin.chain(own).collect();
+    tools.sort();
+    tools
 }
 
 /// Returns the shell: this program keeps its processes, and keys stay with us.

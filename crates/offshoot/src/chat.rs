@@ -106,12 +106,15 @@ fn console(settings: &Settings, agent: AgentId, agents: &Catalogue) -> Result<Vi
     let registry = agents.registry();
     let all = agents.all().map(|agent| &agent.manifest);
     let others = all.filter(|manifest| !manifest.mode.user_may_start());
+    let names = others.map(|manifest| manifest.name.clone());
+    let (helpers, others) = names.partition(|name| registry.is_hidden(name));
     let offered = Offered {
         startable: registry
             .for_users()
             .map(|manifest| manifest.name.clone())
             .collect(),
-        others: others.map(|manifest| manifest.name.clone()).collect(),
+        others,
+        helpers,
     };
     Ok(View::console(console.offering(offered)))
 }

@@ -88,6 +88,8 @@ pub(crate) struct Offered {
     pub(crate) startable: Vec<String>,
     /// Those that only agents start.
     pub(crate) others: Vec<String>,
+    /// Those that nobody starts but the runtime.
+    pub(crate) helpers: Vec<String>,
 }
 
 /// The console.

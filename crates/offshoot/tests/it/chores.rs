@@ -289,3 +289,17 @@ fn a_small_model_that_cannot_be_asked_is_told_with_where_it_was_said() {
         "{doctor:#?}"
     );
 }
+
+#[test]
+fn a_helper_of_ones_own_that_is_broken_is_told_and_not_passed_over() {
+    let stage = small();
+    stage.run("hello").succeeded();
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
+    for (command, name) in [("summary", "summary"), ("compact", "compaction")] {
+        let file = format!(".config/offshoot/agents/{name}.md");
+        stage.write(&file, "---\nmood: subagent\n---\nSum up.");
+        let refused = stage.offshoot(["sessions", command, &id]);
+        refused.complained(2, &format!("agent {name} cannot be used: "));
+    }
+}
