@@ -53,6 +53,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         known,
         helped,
         agents,
+        swap,
     } = run::open(&ask, settings, host, false).await?;
     definitions::warn(&agents);
     if known {
@@ -61,11 +62,12 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     output::note("type a message; /help says what else; Ctrl-D leaves");
     let shown = render::short(session.id.root());
     let agent = session.id.root().clone();
-    let view = console(settings, agent.clone(), &agents)?;
+    let view = console(settings, agent.clone(), &agents, swap)?;
     let errand = Errand {
         session,
         agent,
         prompt: None,
+        swap: None,
         elsewhere: Elsewhere::Follow,
         talk: match helped {
             true => drive::Talk::SummedUp,
@@ -101,7 +103,12 @@ fn goes_on_with(session: &Session) -> String {
     ))
 }
 
-fn console(settings: &Settings, agent: AgentId, agents: &Catalogue) -> Result<View, Stop> {
+fn console(
+    settings: &Settings,
+    agent: AgentId,
+    agents: &Catalogue,
+    swap: Option<String>,
+) -> Result<View, Stop> {
     let console = Console::open(Answers::of(agent), Talk::Chat, settings.style)?;
     let registry = agents.registry();
     let all = agents.all().map(|agent| &agent.manifest);
@@ -116,5 +123,5 @@ fn console(settings: &Settings, agent: AgentId, agents: &Catalogue) -> Result<Vi
         others,
         helpers,
     };
-    Ok(View::console(console.offering(offered)))
+    Ok(View::console(console.offering(offered, swap)))
 }

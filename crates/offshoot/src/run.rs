@@ -1,8 +1,8 @@
 //! `offshoot run`: asks an agent something and prints its answer.
 //!
 //! Opens a session, or continues one, and hands over to `drive`. A session keeps
-//! its model, its agent and its folder; asking it for others is refused rather
-//! than ignored.
+//! its model and its folder; asking it for others is refused rather than ignored.
+//! Another agent takes over with what is said next.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,6 +54,8 @@ pub(crate) struct Opened {
     pub(crate) helped: bool,
     /// The agents there are in its folder, with its model.
     pub(crate) agents: Catalogue,
+    /// The agent that takes over with what is said next.
+    pub(crate) swap: Option<String>,
 }
 
 /// Carries out `offshoot run`.
@@ -79,9 +81,15 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session,
         known,
         agents,
+        swap,
         ..
     } = opened;
     definitions::warn(&agents);
+    if let (None, Some(swap)) = (&prompt, &swap) {
+        return Err(Stop::usage(format!(
+            "agent {swap} takes over with a message; give a PROMPT, or - to read it from stdin"
+        )));
+    }
     if prompt.is_none() && !known {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
@@ -91,6 +99,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session,
         agent,
         prompt,
+        swap,
         elsewhere: Elsewhere::Follow,
         talk: Talk::Once,
     };
@@ -136,7 +145,10 @@ pub(crate) async fn open(
     let helped = models.small().is_some();
     let agents = definitions::load(settings, Some(&workspace), &mut models);
     let kept = known.as_ref().and_then(Session::definition);
-    let agent = agent(kept, &settings.agent, &agents)?;
+    let asked = ask.choice.agent.as_ref();
+    let agent = agent(kept.filter(|_| asked.is_none()), &settings.agent, &agents)?;
+    let swap = kept.is_some_and(|kept| kept != agent.value);
+    let swap = swap.then(|| agent.value.clone());
     if known.is_none() {
         check_price(&ask.most, (&agent.value, &model), &agents, (&models, &host))?;
     }
@@ -166,6 +178,7 @@ pub(crate) async fn open(
         known: is_known,
         helped,
         agents,
+        swap,
     })
 }
 
@@ -258,12 +271,6 @@ fn keeps(session: &Session, args: &Ask<'_>) -> Result<(), Stop> {
     let Some(root) = session.tree.agent(id.root()) else {
         return Ok(());
     };
-    let definition = &root.spawned.definition;
-    let asked = args.choice.agent.as_ref();
-    if asked.is_some_and(|asked| asked != definition) {
-        let text = format!("session {id} keeps its agent, {definition}; leave out --agent");
-        return Err(Stop::usage(text));
-    }
     if let (Some(asked), Origin::Session { workspace, .. }) = (&args.cwd, &root.spawned.origin)
         && config::workspace(Some(asked))? != *workspace
     {

@@ -211,6 +211,7 @@ async fn message(
 
 /// Tells whether a helper works for one of these agents.
 fn is_for(tree: &Tree, helper: &AgentId, agents: &HashSet<&AgentId>) -> bool {
+        swap: None,
     let helper = tree.agent(helper).and_then(|agent| agent.spawned.helper());
     helper.is_some_and(|helper| agents.contains(&helper.of))
 }

@@ -47,10 +47,15 @@ impl Console {
                 ));
                 None
             }
-            _ => Some(Input::Say {
-                text: text.to_owned(),
-                agent: self.next.take(),
-            }),
+            _ => {
+                let agent = self.next.take();
+                // Until the log says so.
+                self.speaker = agent.clone().or(self.speaker.take());
+                Some(Input::Say {
+                    text: text.to_owned(),
+                    agent,
+                })
+            }
         }
     }
 
