@@ -75,7 +75,14 @@ fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
         };
         format!("{capability} {word}")
     });
+    let copied = match &spawned.origin {
+        Origin::Session {
+            copy: Some(copied), ..
+        } => format!("from {}, up to {}", copied.session, copied.message),
+        Origin::Session { .. } | Origin::Task(_) | Origin::Helper(_) => String::new(),
+    };
     vec![
+        ("copied", copied),
         ("model", model),
         ("context", sees),
         ("only", only.to_owned()),

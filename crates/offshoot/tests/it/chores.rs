@@ -87,7 +87,9 @@ fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
     let stored = stage.show("first");
     assert_eq!(of_type(&stored, "session.compaction_start").len(), 1);
     let tree = stage.offshoot(["sessions", "tree", "first"]).succeeded();
-    assert_eq!(tree.stdout.lines().count(), 1, "{tree:#?}");
+    let lines: Vec<&str> = tree.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{tree:#?}");
+    assert!(lines[1].starts_with("helpers: "), "{tree:#?}");
 }
 
 #[test]
@@ -302,4 +304,57 @@ fn a_helper_of_ones_own_that_is_broken_is_told_and_not_passed_over() {
         let refused = stage.offshoot(["sessions", command, &id]);
         refused.complained(2, &format!("agent {name} cannot be used: "));
     }
+}
+
+#[test]
+fn what_helpers_used_is_in_the_tree() {
+    let stage = Stage::new(
+        "price: {input: 1000, output: 0}
+replies:
+  - {agent: summary, say: short, usage: {input: 40}}
+  - {say: hi, usage: {input: 7}}",
+    );
+    let run = ["run", "--model", "scripted/script.yaml", "--session"];
+    stage
+        .offshoot([&run[..], &["talk", "x"]].concat())
+        .succeeded();
+    let tree = || {
+        stage
+            .offshoot(["sessions", "tree", "talk"])
+            .succeeded()
+            .stdout
+    };
+    assert!(!tree().contains("helpers"), "{}", tree());
+    stage.offshoot(["sessions", "summary", "talk"]).succeeded();
+    assert!(
+        tree().ends_with("\nhelpers: 40 tokens, $0.04\n"),
+        "{}",
+        tree()
+    );
+    let json = ["sessions", "tree", "--json", "talk"];
+    let json = stage.offshoot(json).succeeded().events();
+    assert_eq!(json[0]["totalTokens"], 7);
+    assert_eq!(json[0]["helperTokens"], 40);
+    assert_eq!(json[0]["helperCostUsd"], 0.04);
+}
+
+#[test]
+fn the_tree_fits_the_window() {
+    let stage = small();
+    stage
+        .run("a prompt of some words that go on for a while")
+        .succeeded();
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
+    let args = ["sessions", "tree", &id];
+    let piped = stage.offshoot(args).succeeded().stdout;
+    assert!(
+        piped.lines().next().unwrap().chars().count() > 60,
+        "{piped}"
+    );
+    let shown = stage.on_terminal(60, &args);
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 60, "{shown}");
+    }
+    assert!(shown.contains('…'), "{shown}");
 }
