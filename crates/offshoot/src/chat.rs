@@ -81,7 +81,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     Ok(code)
 }
 
-/// Says which session goes on: what it began with, how much there is, how old it is.
+/// Says which session goes on: its name or what it began with, how much there is, how old it is.
 fn goes_on_with(session: &Session) -> String {
     let prompts = session.prompts(session.id.root());
     let messages = match prompts.count() {
@@ -96,7 +96,10 @@ fn goes_on_with(session: &Session) -> String {
         )
     });
     let agent = session.definition().unwrap_or_default();
-    let words = session.first_words(MOST_OF_PROMPT);
+    let words = match session.title() {
+        Some(title) => render::first_words(title, MOST_OF_PROMPT),
+        None => session.first_words(MOST_OF_PROMPT),
+    };
     render::harmless(&format!(
         "session {} with {agent} goes on: '{words}', {messages}{age}",
         session.id

@@ -386,6 +386,12 @@ impl Console {
     fn key(&mut self, key: Key) -> Option<Input> {
         self.hint = None;
         if key == Key::Control('c') {
+            // As in a shell: who has begun to type means what they type.
+            if self.reply.line().is_none() && !self.input.is_empty() {
+                self.input.clear();
+                self.hint("the line is cleared; Ctrl-C again is for what runs");
+                return None;
+            }
             return Some(Input::Interrupt);
         }
         self.reply.follow(self.asks.first());
