@@ -1,6 +1,6 @@
 //! Caps that people set: by a flag, in a config file, and what a run that reaches one comes to.
 
-use crate::stage::{Done, Stage};
+use crate::stage::{Done, Stage, of_type};
 
 /// An agent that reads for ever and hands back when it may not.
 const ENDLESS: &str = r#"
@@ -129,6 +129,10 @@ fn what_a_run_costs_is_shown_wherever_its_tokens_are() {
         .offshoot(["sessions", "tree", "mine", "--json"])
         .succeeded();
     assert_eq!(tree.events()[0]["costUsd"], 0.6);
+    let events = run(&stage, &["--session", "another", "--json"]).events();
+    let of = |kind: &str| of_type(&events, kind)[0]["data"].clone();
+    assert_eq!(of("assistant.usage")["costUsd"], 0.25);
+    assert_eq!(of("subagent.completed")["totalCostUsd"], 0.125);
     let shown = stage.offshoot(["sessions", "show", "mine"]).succeeded();
     assert!(
         shown
