@@ -143,7 +143,9 @@ impl Follower<'_> {
 
     /// Leaves a conversation: what runs is stopped, in good order.
     fn leave(&self) -> Ended {
-        match (is_quiet(&self.tree, self.runtime.limits()), self.talked) {
+        // Nobody is kept by a summary that they do not want any more.
+        let quiet = is_quiet(&self.tree, self.runtime.limits()) && self.chores == 0;
+        match (quiet, self.talked) {
             (true, true) => Ended::Talked,
             (true, false) => Ended::Quiet(Code::Completed),
             (false, _) => Ended::Terminated,

@@ -150,6 +150,11 @@ fn a_summary_that_takes_too_long_is_stopped_and_messages_wait_until_then() {
     terminal.until(&["stopped"]);
     terminal.enter("three");
     terminal.until(&["heard three"]);
+    // Who leaves does not wait for one either.
+    terminal.enter("/summary");
+    terminal.until(&["summing up what happened"]);
+    terminal.press("\x04");
+    assert_eq!(terminal.ended(), Some(130));
 }
 
 #[test]
