@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use offshoot_types::manifest::{Manifest, Registry};
+use offshoot_types::manifest::{Manifest, Mode, Registry};
 
 use crate::builtin::{ALIASES, HELPERS, builtin};
 use crate::diagnostic::Diagnostic;
@@ -97,6 +97,9 @@ impl Catalogue {
         // Two files of one scope are a mistake, and not a replacement of one by the other.
         let mut first: BTreeMap<String, String> = BTreeMap::new();
         for mut reading in readings {
+            if let Some(why) = misused(&reading) {
+                reading.refuse("mode", &why);
+            }
             self.diagnostics.append(&mut reading.warnings);
             match (&reading.manifest, first.get(&reading.name)) {
                 (Err(diagnostic), taken) => {
@@ -127,7 +130,10 @@ impl Catalogue {
     /// Adds the agents of a script, which replace all others.
     pub fn add_script(&mut self, path: &str, manifests: &[Manifest]) {
         for manifest in manifests {
-            self.put(manifest.clone(), Origin::Script(path.to_owned()));
+            match no_helper(manifest) {
+                Some(why) => self.note(Diagnostic::error(path, None, &why)),
+                None => self.put(manifest.clone(), Origin::Script(path.to_owned())),
+            }
         }
     }
 
@@ -219,6 +225,24 @@ impl Catalogue {
         };
         self.agents.insert(name, definition);
     }
+}
+
+/// Says why a file cannot be the helper whose name it has.
+fn misused(reading: &Reading) -> Option<String> {
+    no_helper(reading.manifest.as_ref().ok()?)
+}
+
+/// Says why a manifest cannot be the helper whose name it has: whatever others may start would be
+/// asked things that it is not for.
+fn no_helper(manifest: &Manifest) -> Option<String> {
+    let name = manifest.name.as_str();
+    let taken = HELPERS.contains(&name) && manifest.mode != Mode::Subagent;
+    taken.then(|| {
+        format!(
+            "agent {name} works for Offshoot itself and nobody else starts it: its `mode` has to \
+             be `subagent`; or give this one another name"
+        )
+    })
 }
 
 /// Returns the agent that answers to a name which is not its own.

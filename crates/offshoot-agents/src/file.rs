@@ -11,6 +11,7 @@ mod header;
 use std::collections::BTreeMap;
 
 use offshoot_types::manifest::Manifest;
+use offshoot_types::suggest;
 
 use crate::diagnostic::Diagnostic;
 
@@ -50,6 +51,28 @@ impl Reading {
         self.manifest = Err(Diagnostic::error(&self.path, self.line_of(key), why));
     }
 
+    /// Warns of tools that there are none of; `known` are those there are.
+    ///
+    /// What a server brings is known only when it runs: of such names nothing is said.
+    pub fn check_tools(&mut self, known: &[&str]) {
+        let Ok(manifest) = &self.manifest else {
+            return;
+        };
+        let tools = &manifest.tools;
+        let named = tools.allow.iter().flatten().chain(&tools.deny);
+        let wrong = named.filter(|name| !comes_later(name) && !known.contains(&name.as_str()));
+        let line = self.line_of("tools");
+        for name in wrong {
+            let way = match suggest::nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are: {}", known.join(", ")),
+            };
+            let why = format!("there is no tool `{}`; {way}", name.escape_debug());
+            let warning = Diagnostic::warning(&self.path, line, &why);
+            self.warnings.push(warning);
+        }
+    }
+
     fn broken(path: &str, name: &str, diagnostic: Diagnostic) -> Self {
         Self {
             path: path.to_owned(),
@@ -59,6 +82,11 @@ impl Reading {
             lines: Lines::new(),
         }
     }
+}
+
+/// Tells whether a name may be that of a tool which is known only when a session runs.
+fn comes_later(name: &str) -> bool {
+    name.ends_with('*') || name.contains(':') || name.starts_with("mcp")
 }
 
 /// Reads an agent file; `name` is what the agent is called unless the header says otherwise.

@@ -24,8 +24,8 @@ use serde_json::{Map, Value};
 use crate::runtime::{CommandError, Parts};
 use crate::settle;
 
-/// What the title of a copy ends with.
-const COPY: &str = " (copy)";
+/// What the title of a copy ends with; that of a copy of one has a number as well.
+const COPY: &str = " (copy";
 
 /// Returns the first entries of a copy: all there is of it when it is created.
 pub(crate) async fn entries(parts: &Parts, fork: &Fork) -> Result<Vec<Event>, CommandError> {
@@ -43,7 +43,7 @@ pub(crate) async fn entries(parts: &Parts, fork: &Fork) -> Result<Vec<Event>, Co
     for item in items {
         copy.say(item);
     }
-    let events = copy.end();
+    let events = copy.end(ending(&root, &transcript, last));
     let copied = Copied {
         session: fork.of.clone(),
         message: last.id().clone(),
@@ -108,6 +108,35 @@ fn visible<'a>(
             let text = format!("message {at} is not in the conversation of session {of}");
             Err(CommandError::Invalid(text))
         }
+    }
+}
+
+/// Returns how the run of a copy ended: as the other one's did, if all of it is there.
+fn ending(root: &Agent, transcript: &Transcript, last: &Item) -> Status {
+    let all = transcript.items().last().map(Item::id) == Some(last.id());
+    match root.settlement() {
+        Some(settlement) if all => settlement.status.clone(),
+        Some(_) | None => Status::Completed,
+    }
+}
+
+/// Returns the title of a copy: `go (copy)`, and of a copy of that `go (copy 2)`.
+fn title_of_copy(title: &str) -> String {
+    let (stem, number) = copied(title).unwrap_or((title, 0));
+    let end = match number {
+        0 => format!("{COPY})"),
+        number => format!("{COPY} {})", number + 1),
+    };
+    let stem: String = stem.chars().take(MAX_TITLE_CHARS - end.len()).collect();
+    stem + &end
+}
+
+/// Returns what was copied and how often, if a title says that it is of a copy.
+fn copied(title: &str) -> Option<(&str, u32)> {
+    let (stem, number) = title.strip_suffix(')')?.rsplit_once(COPY)?;
+    match number.strip_prefix(' ') {
+        None => number.is_empty().then_some((stem, 1)),
+        Some(number) => Some((stem, number.parse().ok().filter(|number| *number < 1000)?)),
     }
 }
 
@@ -207,11 +236,10 @@ impl<'a> Copy<'a> {
     }
 
     fn title(&mut self, title: &str, by: &Author) {
-        let room = MAX_TITLE_CHARS - COPY.len();
-        let mut title: String = title.chars().take(room).collect();
-        title.push_str(COPY);
-        let by = by.clone();
-        self.push(Event::Titled { title, by });
+        self.push(Event::Titled {
+            title: title_of_copy(title),
+            by: by.clone(),
+        });
     }
 
     fn say(&mut self, item: &Item) {
@@ -272,10 +300,10 @@ impl<'a> Copy<'a> {
     }
 
     /// Ends the run, if there was anything to do for one.
-    fn end(mut self) -> Vec<Event> {
+    fn end(mut self, status: Status) -> Vec<Event> {
         self.end_turn();
         if self.turns != TurnNo::ZERO {
-            let settlement = settle::settlement(&self.tally, Status::Completed, self.env.now());
+            let settlement = settle::settlement(&self.tally, status, self.env.now());
             let run = RunNo::new(1);
             self.push(Event::Settled { run, settlement });
         }
@@ -304,5 +332,25 @@ impl<'a> Copy<'a> {
         let new = MessageId::new(self.env.new_id());
         self.ids.insert(old.clone(), new.clone());
         new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_copies_are_counted() {
+        let long = "t".repeat(MAX_TITLE_CHARS);
+        for (title, expected) in [
+            ("go", "go (copy)".to_owned()),
+            ("go (copy)", "go (copy 2)".to_owned()),
+            ("go (copy 2)", "go (copy 3)".to_owned()),
+            ("go (copy x)", "go (copy x) (copy)".to_owned()),
+            ("go (copy 4000)", "go (copy 4000) (copy)".to_owned()),
+            (&long, format!("{} (copy)", "t".repeat(MAX_TITLE_CHARS - 7))),
+        ] {
+            assert_eq!(title_of_copy(title), expected);
+        }
     }
 }

@@ -204,9 +204,15 @@ fn chain(above: &Permissions, manifest: &Manifest) -> Permissions {
     }
 }
 
+/// Returns the ids of the engine's own tools, which are there whatever the host brings.
+pub fn own_tools() -> impl Iterator<Item = &'static str> {
+    let steering = Steering::ALL.iter().map(|call| call.id());
+    [TODO, TASK, PLAN_EXIT].into_iter().chain(steering)
+}
+
 /// Tells whether an id is the engine's own.
 fn is_locked(id: &str) -> bool {
-    [TODO, TASK, PLAN_EXIT].contains(&id) || Steering::ALL.iter().any(|call| call.id() == id)
+    own_tools().any(|own| own == id)
 }
 
 /// Returns what an agent may call: tools in the host's order, then the engine's own calls, whose ids

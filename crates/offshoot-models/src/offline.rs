@@ -26,6 +26,7 @@ mod wanted;
 
 use futures_core::stream::BoxStream;
 use offshoot_types::cancel::Cancel;
+use offshoot_types::caps::Price;
 use offshoot_types::model::{Chunk, Model, ModelError, Request};
 
 use conversation::Conversation;
@@ -46,6 +47,11 @@ impl Model for Offline {
         cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
         answer(&request).stream(request.from.step, cancel)
+    }
+
+    /// Nothing: nobody is asked, so a cap on money can be held.
+    fn price(&self) -> Option<Price> {
+        Some(Price::default())
     }
 }
 

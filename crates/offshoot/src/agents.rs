@@ -24,7 +24,12 @@ pub(crate) fn agents(args: Agents, settings: &Settings) -> Result<Code, Stop> {
         }
         AgentsCommand::Show { name, json, .. } => {
             definitions::check(&catalogue, &name)?;
-            show::show(&catalogue, &name, &settings.limits(), json)?;
+            let small = models.would_help(settings);
+            let host = show::Host {
+                limits: settings.limits(),
+                small: small.as_deref(),
+            };
+            show::show(&catalogue, &name, &host, json)?;
         }
     }
     Ok(Code::Completed)

@@ -10,11 +10,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime};
+use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime, own_tools};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
 use offshoot_tools::shell::{Base, Bash, Environment, Keeper};
+use offshoot_types::caps::Price;
 use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::{Model, Models as _};
 use offshoot_types::store::Store;
@@ -32,6 +33,9 @@ const OFFLINE: &str = "offline";
 
 /// The hidden argument by which this program keeps the processes of a command.
 pub(crate) const KEEP: &str = "__keep";
+
+/// A tool that is to come: agents may name it already.
+const QUESTION: &str = "question";
 
 /// Variables of providers' keys, which no command is given.
 const KEYS: [&str; 6] = [
@@ -89,6 +93,11 @@ impl Host {
             compaction: settings.compacting(),
             key_variable: api_key_env.value.clone(),
         }
+    }
+
+    /// Returns how much there may be of what.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Says who answers when an agent asks: the person agreed beforehand, or sits there, or does not.
@@ -150,11 +159,20 @@ impl Models {
             self.small = self.offline.then(|| OFFLINE.to_owned());
             return Ok(self);
         };
-        let name = chosen(asked)?;
+        let wrong = |stop: Stop| stop.about("small_model");
+        let name = chosen(asked).map_err(wrong)?;
         let usable = self.add(&name).and_then(|()| check(&name, host));
-        usable.map_err(|stop| stop.coming_from(&asked.source))?;
+        usable.map_err(|stop| wrong(stop.coming_from(&asked.source)))?;
         self.small = Some(name);
         Ok(self)
+    }
+
+    /// Returns the model that would name sessions and sum them up, whether it can be asked or not.
+    pub(crate) fn would_help(&self, settings: &Settings) -> Option<String> {
+        match &settings.small_model {
+            Some(small) => Some(small.value.clone()),
+            None => self.offline.then(|| OFFLINE.to_owned()),
+        }
     }
 
     /// Returns the model that names sessions and sums them up; `None` if nobody chose one.
@@ -176,6 +194,32 @@ impl Models {
     pub(crate) fn script(&self) -> Option<(&str, &[Manifest])> {
         let (path, agents) = self.script.as_ref()?;
         Some((path, agents))
+    }
+
+    /// Returns what a model costs; `None` if nobody has said.
+    fn price(&self, name: &str, host: &Host) -> Option<Price> {
+        let mut loaded = self.models.iter();
+        match loaded.find(|(known, _)| known == name) {
+            Some((_, model)) => model.price(),
+            None => Self::default().into_set(host).find(name).ok()?.price(),
+        }
+    }
+
+    /// Refuses a cap on money that could not be held, and says where prices are set.
+    pub(crate) fn check_price(&self, name: &str, host: &Host) -> Result<(), Stop> {
+        if self.price(name, host).is_some() {
+            return Ok(());
+        }
+        let (shown, way) = match name.strip_prefix(SCRIPTED) {
+            Some(path) => (format!("script {path}"), "set `price` in it".to_owned()),
+            None => (
+                name.to_owned(),
+                format!("set [prices.\"{name}\"] in your own offshoot.toml"),
+            ),
+        };
+        Err(Stop::usage(format!(
+            "the cost is capped and the price of {shown} is not known; {way}, or drop the cap"
+        )))
     }
 
     /// Returns all models there are: those that were loaded, `offline`, and the providers'.
@@ -289,6 +333,16 @@ pub(crate) fn runtime(
         data,
         sidecars: Arc::new(Sidecars),
     })
+}
+
+/// Returns the names of all tools that an agent may be offered, by name.
+pub(crate) fn tools() -> Vec<String> {
+    let builtin = offshoot_tools::builtin();
+    let builtin = builtin.iter().map(|tool| tool.spec().id.clone());
+    let own = own_tools().chain(["bash", QUESTION]).map(str::to_owned);
+    let mut tools: Vec<String> = builtin.chain(own).collect();
+    tools.sort();
+    tools
 }
 
 /// Returns the shell: this program keeps its processes, and keys stay with us.

@@ -53,6 +53,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         known,
         helped,
         agents,
+        swap,
     } = run::open(&ask, settings, host, false).await?;
     definitions::warn(&agents);
     if known {
@@ -61,11 +62,12 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     output::note("type a message; /help says what else; Ctrl-D leaves");
     let shown = render::short(session.id.root());
     let agent = session.id.root().clone();
-    let view = console(settings, agent.clone(), &agents)?;
+    let view = console(settings, agent.clone(), &agents, swap)?;
     let errand = Errand {
         session,
         agent,
         prompt: None,
+        swap: None,
         elsewhere: Elsewhere::Follow,
         talk: match helped {
             true => drive::Talk::SummedUp,
@@ -79,7 +81,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     Ok(code)
 }
 
-/// Says which session goes on: what it began with, how much there is, how old it is.
+/// Says which session goes on: its name or what it began with, how much there is, how old it is.
 fn goes_on_with(session: &Session) -> String {
     let prompts = session.prompts(session.id.root());
     let messages = match prompts.count() {
@@ -94,24 +96,35 @@ fn goes_on_with(session: &Session) -> String {
         )
     });
     let agent = session.definition().unwrap_or_default();
-    let words = session.first_words(MOST_OF_PROMPT);
+    let words = match session.title() {
+        Some(title) => render::first_words(title, MOST_OF_PROMPT),
+        None => session.first_words(MOST_OF_PROMPT),
+    };
     render::harmless(&format!(
         "session {} with {agent} goes on: '{words}', {messages}{age}",
         session.id
     ))
 }
 
-fn console(settings: &Settings, agent: AgentId, agents: &Catalogue) -> Result<View, Stop> {
+fn console(
+    settings: &Settings,
+    agent: AgentId,
+    agents: &Catalogue,
+    swap: Option<String>,
+) -> Result<View, Stop> {
     let console = Console::open(Answers::of(agent), Talk::Chat, settings.style)?;
     let registry = agents.registry();
     let all = agents.all().map(|agent| &agent.manifest);
     let others = all.filter(|manifest| !manifest.mode.user_may_start());
+    let names = others.map(|manifest| manifest.name.clone());
+    let (helpers, others) = names.partition(|name| registry.is_hidden(name));
     let offered = Offered {
         startable: registry
             .for_users()
             .map(|manifest| manifest.name.clone())
             .collect(),
-        others: others.map(|manifest| manifest.name.clone()).collect(),
+        others,
+        helpers,
     };
-    Ok(View::console(console.offering(offered)))
+    Ok(View::console(console.offering(offered, swap)))
 }

@@ -88,6 +88,8 @@ pub(crate) struct Offered {
     pub(crate) startable: Vec<String>,
     /// Those that only agents start.
     pub(crate) others: Vec<String>,
+    /// Those that nobody starts but the runtime.
+    pub(crate) helpers: Vec<String>,
 }
 
 /// The console.
@@ -98,6 +100,8 @@ pub(crate) struct Console {
     agents: Offered,
     /// The agent that takes the next message.
     next: Option<String>,
+    /// The agent that has the word, since another one had it.
+    speaker: Option<String>,
     keys: Option<Keys>,
     answers: Answers,
     live: Live,
@@ -124,6 +128,7 @@ impl Console {
             talk,
             agents: Offered::default(),
             next: None,
+            speaker: None,
             keys: Keys::open()?,
             answers,
             live: Live::default(),
@@ -138,9 +143,13 @@ impl Console {
         })
     }
 
-    /// Lets the person go on with one of these agents.
-    pub(crate) fn offering(self, agents: Offered) -> Self {
-        Self { agents, ..self }
+    /// Lets the person go on with one of these agents; `next` takes the next message.
+    pub(crate) fn offering(self, agents: Offered, next: Option<String>) -> Self {
+        Self {
+            agents,
+            next,
+            ..self
+        }
     }
 
     pub(crate) fn answers(&mut self) -> &mut Answers {
@@ -166,10 +175,33 @@ impl Console {
         let about = |call: &CallId| self.live.call(&entry.agent, call);
         self.asks.entry(tree, entry, about);
         self.live.entry(tree, entry);
-        if self.answers.is_of(&entry.agent) && matches!(entry.event, Event::Replied(_)) {
-            self.preview.clear();
+        if self.answers.is_of(&entry.agent) {
+            self.hear(&entry.event);
         }
         self.dirty = true;
+    }
+
+    /// Takes what the agent did that is asked here.
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Replied(_) => self.preview.clear(),
+            Event::Became(role) => self.speaker = Some(role.definition.clone()),
+            Event::Spawned(_)
+            | Event::Prompted(_)
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Compacted(_)
+            | Event::Rewound { .. }
+            | Event::Steered { .. }
+            | Event::Completion { .. }
+            | Event::TurnStarted { .. }
+            | Event::Asked { .. }
+            | Event::Decided { .. }
+            | Event::CallStarted { .. }
+            | Event::CallFinished { .. }
+            | Event::TurnEnded { .. }
+            | Event::Settled { .. } => {}
+        }
     }
 
     /// Tells the person what they asked to be told.
@@ -273,9 +305,10 @@ impl Console {
         self.keys.as_ref()?;
         let (prompt, editor) = match (self.reply.line(), self.talk) {
             (Some(line), _) => ("allow? ".to_owned(), line),
-            // Who answers next, where that is not who answered last.
+            // Who answers next, where that is not who began.
             (None, Talk::Chat) => {
-                let next = self.next.as_deref().unwrap_or_default();
+                let next = self.next.as_ref().or(self.speaker.as_ref());
+                let next = next.map(String::as_str).unwrap_or_default();
                 (format!("{next}> "), &self.input)
             }
             (None, Talk::Once) => return None,
@@ -353,6 +386,12 @@ impl Console {
     fn key(&mut self, key: Key) -> Option<Input> {
         self.hint = None;
         if key == Key::Control('c') {
+            // As in a shell: who has begun to type means what they type.
+            if self.reply.line().is_none() && !self.input.is_empty() {
+                self.input.clear();
+                self.hint("the line is cleared; Ctrl-C again is for what runs");
+                return None;
+            }
             return Some(Input::Interrupt);
         }
         self.reply.follow(self.asks.first());

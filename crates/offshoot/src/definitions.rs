@@ -26,6 +26,7 @@ const MOST_WARNINGS: usize = 10;
 /// Returns all agents of a workspace; the models that they name are added to those there are.
 pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Models) -> Catalogue {
     let mut catalogue = Catalogue::builtin();
+    let tools = assemble::tools();
     let user = settings.agents_dir.as_deref().map(Folder::open);
     let user = taken(user, &mut catalogue);
     let project = workspace.map(|workspace| Folder::beneath(Path::new(workspace), IN_PROJECT));
@@ -40,10 +41,11 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
         else {
             continue;
         };
-        if scope == Scope::User {
-            for reading in &mut files {
+        for reading in &mut files {
+            if scope == Scope::User {
                 find_model(reading, models);
             }
+            reading.check_tools(&tools.iter().map(String::as_str).collect::<Vec<_>>());
         }
         catalogue.add_files(scope, files);
         for problem in problems {
@@ -101,11 +103,17 @@ pub(crate) fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
     let choices = names(registry.for_users());
     let shown = name.escape_debug();
     Stop::usage(match registry.get(name) {
+        Some(_) if registry.is_hidden(name) => helps(&shown.to_string(), &choices),
         Some(_) => {
             format!("agent {shown} is started by other agents only; choose one of: {choices}")
         }
         None => format!("there is no agent {shown}; there are: {choices}"),
     })
+}
+
+/// Says that an agent works for the runtime only, and which a person can start.
+pub(crate) fn helps(name: &str, choices: &str) -> String {
+    format!("agent {name} is a helper that Offshoot starts itself; choose one of: {choices}")
 }
 
 /// Returns a folder that is there, and notes what is wrong with one that cannot be opened.

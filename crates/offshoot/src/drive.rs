@@ -31,6 +31,8 @@ pub(crate) struct Errand {
     pub(crate) agent: AgentId,
     /// The words; without any, the session goes on with what it has.
     pub(crate) prompt: Option<String>,
+    /// The agent that takes over with them.
+    pub(crate) swap: Option<String>,
     /// What to do when another process runs the session.
     pub(crate) elsewhere: Elsewhere,
     /// How long it goes on.
@@ -142,6 +144,7 @@ async fn ask(
         session: Session { id, log, tree },
         agent,
         prompt,
+        swap,
         elsewhere,
         talk,
     } = errand;
@@ -151,7 +154,7 @@ async fn ask(
     if let Some(message) = &message {
         view.answers_to(message);
     }
-    let command = command(&id, &agent, prompt, message.clone());
+    let command = command(&id, &agent, (prompt, swap), message.clone());
     // Listening begins before there is anything to hear: what is not in the log is told only once.
     let mut news = News {
         updates: runtime.subscribe(&id, tree.pos()).await,
@@ -200,7 +203,7 @@ async fn ask(
 fn command(
     tree: &TreeId,
     agent: &AgentId,
-    prompt: Option<String>,
+    (prompt, swap): (Option<String>, Option<String>),
     message: Option<MessageId>,
 ) -> Command {
     let order = match (prompt, message) {
@@ -208,7 +211,7 @@ fn command(
             message,
             text,
             from: offshoot_types::message::Author::Human,
-            agent: None,
+            agent: swap,
             metadata: None,
         }),
         (Some(_) | None, _) => Order::Resume,

@@ -69,6 +69,14 @@ impl Stop {
         Self::Usage(text.into())
     }
 
+    /// Adds which setting is at fault, where what is wrong does not say so.
+    pub(crate) fn about(self, setting: &str) -> Self {
+        match self {
+            Self::Usage(text) => Self::Usage(format!("`{setting}` cannot be used: {text}")),
+            stop @ (Self::Failed(_) | Self::Interrupted) => stop,
+        }
+    }
+
     /// Adds where the value comes from that is at fault; the one of a flag is in sight.
     pub(crate) fn coming_from(self, source: &Source) -> Self {
         match (self, source) {

@@ -90,7 +90,18 @@ enum Asked {
     Ended(Status),
 }
 
-type Ordered<'a> = Pin<Box<dyn Future<Output = Result<Receipt, CommandError>> + 'a>>;
+type Answered = (Kind, Result<Receipt, CommandError>);
+
+type Ordered<'a> = Pin<Box<dyn Future<Output = Answered> + 'a>>;
+
+/// What an order of ours is, for the person who waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It is done at once.
+    Brief,
+    /// A summary is written, and no turn begins meanwhile.
+    Chore,
+}
 
 /// A tree that is followed.
 pub(crate) struct Follower<'a> {
@@ -106,6 +117,8 @@ pub(crate) struct Follower<'a> {
     idle: Option<Pos>,
     /// Commands of our own that are on their way.
     ordered: FuturesUnordered<Ordered<'a>>,
+    /// How many of them no turn may begin beside.
+    chores: usize,
     interrupted: bool,
     /// Whether something was answered since that nobody has summed up.
     talked: bool,
@@ -134,6 +147,7 @@ impl<'a> Follower<'a> {
             goal,
             idle: None,
             ordered: FuturesUnordered::new(),
+            chores: 0,
             interrupted: false,
             talked: false,
             asked: Asked::Waits,
@@ -156,7 +170,7 @@ impl<'a> Follower<'a> {
                         return Ok(ended);
                     },
                 },
-                Some(receipt) = self.ordered.next() => self.answered(receipt)?,
+                Some((kind, receipt)) = self.ordered.next() => self.answered(kind, receipt)?,
                 update = self.news.next() => {
                     self.stirred = Instant::now();
                     if let Some(parked) = self.news(update?)? {
@@ -318,8 +332,23 @@ impl<'a> Follower<'a> {
             agent,
             order,
         };
+        let kind = match command.order {
+            Order::Summarise | Order::Compact => Kind::Chore,
+            Order::Open(_)
+            | Order::Fork(_)
+            | Order::Prompt(_)
+            | Order::Cancel(_)
+            | Order::Promote
+            | Order::Answer(_)
+            | Order::Rewind(_)
+            | Order::Resume
+            | Order::Rename(_) => Kind::Brief,
+        };
+        self.chores += usize::from(kind == Kind::Chore);
         logging::sent(&command);
-        self.ordered.push(Box::pin(self.runtime.command(command)));
+        let done = self.runtime.command(command);
+        self.ordered
+            .push(Box::pin(async move { (kind, done.await) }));
     }
 
     /// Tells whether nobody runs the tree although it is not quiet.

@@ -263,6 +263,12 @@ impl Session {
         Some(root.definition())
     }
 
+    /// Returns what it is called, if anybody has named it.
+    pub(crate) fn title(&self) -> Option<&str> {
+        let root = self.tree.agent(self.tree.root()?)?;
+        root.title.as_ref().map(|(title, _)| title.as_str())
+    }
+
     /// Returns what an agent was asked, in the order it came, without what was taken back.
     pub(crate) fn prompts(&self, agent: &AgentId) -> impl Iterator<Item = &UserMessage> {
         let hidden = self.hidden();

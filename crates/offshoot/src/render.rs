@@ -180,7 +180,7 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             ("turn", format!("{turn} of run {run}, by {by}"))
         }
         Event::Became(role) => {
-            let model = harmless(&role.model);
+            let model = model(&role.model);
             ("became", format!("{} on {model}", role.definition))
         }
         Event::Steered { .. } => ("steered", "takes a message into its turn".to_owned()),
@@ -238,7 +238,7 @@ fn compacted(compaction: &Compaction, length: Length) -> String {
     };
     let tokens = compaction.summary_tokens;
     let summary = quote(&compaction.summary, length);
-    let mut text = format!("{by} to {summary}, {tokens} tokens; {kept}");
+    let mut text = format!("{by} to {summary}, a summary of {tokens} tokens; {kept}");
     if let Some(warning) = &compaction.warning {
         text.push_str(&format!("; {}", harmless(warning)));
     }
@@ -259,7 +259,7 @@ fn birth(spawned: &Spawned) -> String {
         Origin::Session { workspace, .. } => {
             format!(
                 "{definition} on {} in {}",
-                harmless(model),
+                self::model(model),
                 harmless(workspace)
             )
         }
@@ -274,6 +274,14 @@ fn birth(spawned: &Spawned) -> String {
         }
         Origin::Helper(helper) => format!("{definition} for {}", short(&helper.of)),
     }
+}
+
+/// Renders the name of a model; the log has scripts by their whole path.
+pub(crate) fn model(name: &str) -> String {
+    harmless(&match name.strip_prefix("scripted//") {
+        Some(path) => format!("script /{path}"),
+        None => name.to_owned(),
+    })
 }
 
 fn reply(message: &AssistantMessage, length: Length) -> String {
@@ -337,8 +345,9 @@ fn turn_end(end: &TurnEnd, length: Length) -> String {
     }
 }
 
-/// Renders what something cost, after its tokens; nothing where nobody knows.
+/// Renders what something cost, after its tokens; nothing where nobody knows, or it was free.
 pub(crate) fn cost(cost: Option<Money>) -> String {
+    let cost = cost.filter(|cost| *cost != Money::default());
     cost.map_or_else(String::new, |cost| format!(", {cost}"))
 }
 

@@ -1,8 +1,8 @@
 //! `offshoot run`: asks an agent something and prints its answer.
 //!
 //! Opens a session, or continues one, and hands over to `drive`. A session keeps
-//! its model, its agent and its folder; asking it for others is refused rather
-//! than ignored.
+//! its model and its folder; asking it for others is refused rather than ignored.
+//! Another agent takes over with what is said next.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
-use crate::{clock, config, definitions, logging, output, prompt};
+use crate::{clock, config, definitions, logging, output, prompt, render};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -54,6 +54,8 @@ pub(crate) struct Opened {
     pub(crate) helped: bool,
     /// The agents there are in its folder, with its model.
     pub(crate) agents: Catalogue,
+    /// The agent that takes over with what is said next.
+    pub(crate) swap: Option<String>,
 }
 
 /// Carries out `offshoot run`.
@@ -79,9 +81,15 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session,
         known,
         agents,
+        swap,
         ..
     } = opened;
     definitions::warn(&agents);
+    if let (None, Some(swap)) = (&prompt, &swap) {
+        return Err(Stop::usage(format!(
+            "agent {swap} takes over with a message; give a PROMPT, or - to read it from stdin"
+        )));
+    }
     if prompt.is_none() && !known {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
@@ -91,6 +99,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         session,
         agent,
         prompt,
+        swap,
         elsewhere: Elsewhere::Follow,
         talk: Talk::Once,
     };
@@ -116,6 +125,7 @@ pub(crate) async fn open(
     };
     let model = match (known.as_ref().and_then(Session::model), asked) {
         (Some(kept), Some(asked)) if kept != asked => {
+            let kept = render::model(kept);
             let text = format!("session {id} keeps its model, {kept}; leave out --model");
             return Err(Stop::usage(text));
         }
@@ -135,7 +145,13 @@ pub(crate) async fn open(
     let helped = models.small().is_some();
     let agents = definitions::load(settings, Some(&workspace), &mut models);
     let kept = known.as_ref().and_then(Session::definition);
-    let agent = agent(kept, &settings.agent, &agents)?;
+    let asked = ask.choice.agent.as_ref();
+    let agent = agent(kept.filter(|_| asked.is_none()), &settings.agent, &agents)?;
+    let swap = kept.is_some_and(|kept| kept != agent.value);
+    let swap = swap.then(|| agent.value.clone());
+    if known.is_none() {
+        check_price(&ask.most, (&agent.value, &model), &agents, (&models, &host))?;
+    }
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
     let is_known = known.is_some();
     let session = match known {
@@ -162,6 +178,7 @@ pub(crate) async fn open(
         known: is_known,
         helped,
         agents,
+        swap,
     })
 }
 
@@ -181,6 +198,24 @@ fn agent(
     match own.filter(|manifest| manifest.mode.user_may_start()) {
         Some(manifest) => Ok(Sourced::new(manifest.name.clone(), source.clone())),
         None => Err(definitions::unknown(agents, value).coming_from(source)),
+    }
+}
+
+/// Refuses to open a session whose money is capped and whose model has no price.
+fn check_price(
+    most: &Most,
+    (agent, model): (&str, &str),
+    agents: &Catalogue,
+    (models, host): (&Models, &Host),
+) -> Result<(), Stop> {
+    let Some(agent) = agents.get(agent).map(|agent| &agent.manifest) else {
+        return Ok(());
+    };
+    let usual = host.limits().root;
+    let caps = [most.caps().cost, agent.limits.cost, usual.cost];
+    match caps.into_iter().flatten().next() {
+        Some(_) => models.check_price(agent.model.as_deref().unwrap_or(model), host),
+        None => Ok(()),
     }
 }
 
@@ -236,12 +271,6 @@ fn keeps(session: &Session, args: &Ask<'_>) -> Result<(), Stop> {
     let Some(root) = session.tree.agent(id.root()) else {
         return Ok(());
     };
-    let definition = &root.spawned.definition;
-    let asked = args.choice.agent.as_ref();
-    if asked.is_some_and(|asked| asked != definition) {
-        let text = format!("session {id} keeps its agent, {definition}; leave out --agent");
-        return Err(Stop::usage(text));
-    }
     if let (Some(asked), Origin::Session { workspace, .. }) = (&args.cwd, &root.spawned.origin)
         && config::workspace(Some(asked))? != *workspace
     {

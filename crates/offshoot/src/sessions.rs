@@ -32,7 +32,7 @@ use crate::lookup::{self, Found};
 use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
-use crate::{clock, definitions, prompt, render, tree_view};
+use crate::{clock, definitions, prompt, render, terminal, tree_view};
 
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
@@ -167,12 +167,20 @@ async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let owned = is_owned(store.as_ref(), &session.id).await?;
     let mut stdout = Stdout::default();
-    for line in tree_view::lines(&session, &agent, owned) {
-        if json {
+    let lines = tree_view::lines(&session, &agent, owned);
+    if json {
+        for line in lines {
             stdout.line(&line.json().to_string())?;
-        } else {
-            stdout.line(&line.text())?;
         }
+        return Ok(());
+    }
+    let width = terminal::width(&std::io::stdout());
+    let texts = lines.iter().map(tree_view::Line::text);
+    for text in texts.chain(tree_view::helped(&lines)) {
+        stdout.line(&match width {
+            Some(width) => terminal::cut(&text, width),
+            None => text,
+        })?;
     }
     Ok(())
 }
@@ -203,6 +211,7 @@ async fn message(
         session,
         agent,
         prompt: Some(text),
+        swap: None,
         elsewhere: Elsewhere::Leave,
         talk: Talk::Once,
     };

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use offshoot_types::caps::Money;
-use offshoot_types::event::Event;
+use offshoot_types::event::{Event, Origin};
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::settlement::Status;
-use offshoot_types::tree::{Agent, Tree};
+use offshoot_types::tree::{Agent, Run, Tree};
 use serde_json::{Value, json};
 
 use crate::lookup::Session;
@@ -23,11 +23,17 @@ pub(crate) struct Line {
     id: AgentId,
     parent: Option<AgentId>,
     definition: String,
+    /// What it goes by now, where that is something else.
+    now: Option<String>,
     /// Below the agent that was asked for.
     indent: u32,
     state: State,
     tokens: u64,
     cost: Option<Money>,
+    /// What was used by those that work for it: tokens, and dollars where a price is known.
+    helpers: (u64, Option<Money>),
+    /// The session it is a copy of.
+    copy_of: Option<AgentId>,
     runs: u32,
     waits_for: Vec<String>,
     /// What it was asked first, in a few words.
@@ -56,17 +62,27 @@ pub(crate) fn lines(session: &Session, top: &AgentId, owned: bool) -> Vec<Line> 
             id: id.clone(),
             parent: agent.parent().map(|parent| parent.agent.clone()),
             definition: agent.spawned.definition.clone(),
+            now: Some(agent.definition().to_owned()).filter(|now| *now != agent.spawned.definition),
             indent: agent.spawned.depth.saturating_sub(base),
             state: state(agent, owned),
             tokens: tokens(agent),
             cost: cost(agent),
-            runs: agent.last_run().get(),
+            helpers: helpers(tree, id),
+            copy_of: copy_of(agent).cloned(),
+            runs: u32::try_from(own(agent).count()).unwrap_or(u32::MAX),
             waits_for: waits_for(tree, id, agent, &tools),
             prompt: prompts.get(id).map_or_else(String::new, |text| {
                 render::first_words(text, MOST_OF_PROMPT)
             }),
         })
         .collect()
+}
+
+/// Says what helpers have used for these agents; `None` if nothing.
+pub(crate) fn helped(lines: &[Line]) -> Option<String> {
+    let (tokens, cost) = sum(lines.iter().map(|line| line.helpers));
+    let cost = render::cost(cost);
+    (tokens > 0).then(|| format!("helpers: {tokens} tokens{cost}"))
 }
 
 impl Line {
@@ -84,7 +100,12 @@ impl Line {
             State::New | State::Running | State::Interrupted => self.state.word().to_owned(),
         };
         let cost = render::cost(self.cost);
-        let mut text = format!("{indent}{definition}  {id}  {state}  {tokens} tokens{cost}");
+        let now = self.now.as_ref();
+        let now = now.map_or_else(String::new, |now| format!(", now {now}"));
+        let mut text = format!("{indent}{definition}{now}  {id}  {state}  {tokens} tokens{cost}");
+        if let Some(copied) = &self.copy_of {
+            text.push_str(&format!("  copied from {copied}"));
+        }
         if !self.waits_for.is_empty() {
             text.push_str(match self.state {
                 State::Interrupted => "  was waiting for ",
@@ -105,10 +126,14 @@ impl Line {
             "agentId": self.id,
             "parentAgentId": self.parent,
             "agent": self.definition,
+            "agentNow": self.now.as_ref().unwrap_or(&self.definition),
             "status": self.state.word(),
             "reason": self.state.reason(),
             "totalTokens": self.tokens,
             "costUsd": self.cost,
+            "helperTokens": self.helpers.0,
+            "helperCostUsd": self.helpers.1,
+            "copyOf": self.copy_of,
             "runs": self.runs,
             "waitsFor": self.waits_for,
             "prompt": self.prompt,
@@ -143,8 +168,41 @@ fn state(agent: &Agent, owned: bool) -> State {
     }
 }
 
+/// Returns the session that an agent is the copy of.
+fn copy_of(agent: &Agent) -> Option<&AgentId> {
+    match &agent.spawned.origin {
+        Origin::Session { copy, .. } => copy.as_ref().map(|copied| &copied.session),
+        Origin::Task(_) | Origin::Helper(_) => None,
+    }
+}
+
+/// Returns the runs of an agent that are its own: a copy begins with one that another has paid for.
+fn own(agent: &Agent) -> impl Iterator<Item = &Run> {
+    // A copy is all there is of a tree at first, so its places are those of the tree.
+    let copied = agent.spawned.copies().get();
+    let is_own = move |run: &&Run| {
+        let settled = run.settled.as_ref();
+        settled.is_none_or(|(pos, _)| pos.get() > copied)
+    };
+    agent.runs.iter().filter(is_own)
+}
+
+/// Returns what those have used that the runtime had work for an agent.
+fn helpers(tree: &Tree, id: &AgentId) -> (u64, Option<Money>) {
+    let helpers = tree.helpers().iter().filter_map(|id| tree.agent(id));
+    let theirs = helpers.filter(|helper| helper.spawned.above() == Some(id));
+    sum(theirs.map(|helper| (tokens(helper), cost(helper))))
+}
+
+fn sum(all: impl Iterator<Item = (u64, Option<Money>)>) -> (u64, Option<Money>) {
+    all.fold((0, None), |(tokens, cost), (more, paid)| {
+        let costs = [cost, paid].into_iter().flatten();
+        (tokens.saturating_add(more), costs.reduce(Money::plus))
+    })
+}
+
 fn tokens(agent: &Agent) -> u64 {
-    let settled = agent.runs.iter().filter_map(|run| run.settled.as_ref());
+    let settled = own(agent).filter_map(|run| run.settled.as_ref());
     let open = agent.open_run().map(|_| agent.tally.usage);
     let all = settled.map(|(_, end)| end.usage).chain(open);
     all.map(|usage| usage.total()).fold(0, u64::saturating_add)
@@ -152,7 +210,7 @@ fn tokens(agent: &Agent) -> u64 {
 
 /// Returns what an agent's own steps cost, as far as that is known.
 fn cost(agent: &Agent) -> Option<Money> {
-    let settled = agent.runs.iter().filter_map(|run| run.settled.as_ref());
+    let settled = own(agent).filter_map(|run| run.settled.as_ref());
     let open = agent.open_run().and(agent.tally.cost);
     let all = settled.filter_map(|(_, end)| end.cost).chain(open);
     all.reduce(Money::plus)

@@ -360,3 +360,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tool_that_there_is_not_is_told_and_one_that_may_come_is_not() {
+    let warned = |tools: &str| {
+        let text = format!("---\nmode: all\ntools: {tools}\n---\nYou.");
+        let mut reading = read(text.as_bytes(), "a.md", "a");
+        reading.check_tools(&["grep", "read", "write"]);
+        assert!(reading.manifest.is_ok(), "{reading:?}");
+        let warnings = reading.warnings.iter().map(ToString::to_string);
+        warnings.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        warned("[raed, grep]"),
+        ["a.md:3: there is no tool `raed`; did you mean `read`?"]
+    );
+    assert_eq!(
+        warned("{deny: [launch]}"),
+        ["a.md:3: there is no tool `launch`; there are: grep, read, write"]
+    );
+    for later in [
+        "[read]",
+        "['*']",
+        "['mcp:files:read']",
+        "[mcp_shell, 'x_*']",
+    ] {
+        assert_eq!(warned(later), [] as [&str; 0], "{later}");
+    }
+}

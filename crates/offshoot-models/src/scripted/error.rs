@@ -27,7 +27,7 @@ impl ScriptError {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "an enum of another crate, of which we say three cases better"
+    reason = "an enum of another crate, of which we say some cases better"
 )]
 fn what_is_wrong(error: &Error) -> String {
     match error {
@@ -38,7 +38,16 @@ fn what_is_wrong(error: &Error) -> String {
             variant, expected, ..
         } => format!("unknown value `{variant}`{}", instead(variant, expected)),
         Error::SerdeMissingField { field, .. } => format!("key `{field}` is missing"),
+        Error::InvalidScalar { ty, .. } => format!("{} was expected here", kind(ty)),
         other => one_line(other),
+    }
+}
+
+/// Says in words what kind of number was expected.
+fn kind(ty: &str) -> &'static str {
+    match ty.chars().next() {
+        Some('f') => "a number",
+        _ => "a whole number, not less than 0 and not too large,",
     }
 }
 

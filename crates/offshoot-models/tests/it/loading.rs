@@ -138,7 +138,17 @@ fn a_value_of_the_wrong_type_is_told_with_its_place() {
     );
     check(
         "replies: [{step: first, say: hi}]",
-        "load script demo.yaml:1:18: invalid u32",
+        "load script demo.yaml:1:18: a whole number, not less than 0 and not too large, was \
+         expected here",
+    );
+    check(
+        "window: -3\nreplies: [{say: hi}]",
+        "load script demo.yaml:1:9: a whole number, not less than 0 and not too large, was \
+         expected here",
+    );
+    check(
+        "price: {input: much, output: 1}\nreplies: [{say: hi}]",
+        "load script demo.yaml:1:16: a number was expected here",
     );
 }
 

@@ -22,11 +22,18 @@ use crate::render;
 /// How wide the column of keys is.
 const KEYS: usize = 22;
 
+/// What a host says where an agent's author says nothing.
+pub(super) struct Host<'a> {
+    pub(super) limits: Limits,
+    /// The model for chores.
+    pub(super) small: Option<&'a str>,
+}
+
 /// Prints an agent.
 pub(super) fn show(
     catalogue: &Catalogue,
     name: &str,
-    limits: &Limits,
+    host: &Host<'_>,
     json: bool,
 ) -> Result<(), Stop> {
     let Some(agent) = catalogue.get(name) else {
@@ -38,10 +45,10 @@ pub(super) fn show(
     let aliases: Vec<&str> = catalogue.aliases(&agent.manifest.name).collect();
     let mut stdout = Stdout::default();
     if json {
-        stdout.line(&object(agent, &aliases, limits)?.to_string())?;
+        stdout.line(&object(agent, &aliases, &host.limits)?.to_string())?;
         return Ok(());
     }
-    for (key, value) in lines(agent, &aliases, limits) {
+    for (key, value) in lines(agent, &aliases, host) {
         let mut key = key;
         for line in value.lines() {
             stdout.line(&format!("{key:<KEYS$}{}", render::harmless(line)))?;
@@ -64,8 +71,8 @@ fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
 }
 
 /// Returns every key with what holds.
-fn lines(agent: &Definition, aliases: &[&str], host: &Limits) -> Vec<(&'static str, String)> {
-    let usual = usual(agent, host);
+fn lines(agent: &Definition, aliases: &[&str], host: &Host<'_>) -> Vec<(&'static str, String)> {
+    let usual = usual(agent, &host.limits);
     let Manifest {
         name,
         mode,
@@ -100,7 +107,7 @@ fn lines(agent: &Definition, aliases: &[&str], host: &Limits) -> Vec<(&'static s
     lines.extend([
         ("description", or(Some(words.join(" ")), "none")),
         ("mode", format!("{mode}: {}", starters(agent))),
-        ("model", or(model.clone(), of_model(agent))),
+        ("model", model_of(agent, model.as_deref(), host.small)),
         ("effort", or(effort.as_ref(), providers)),
         ("temperature", or(temperature.as_ref(), providers)),
         (
@@ -156,9 +163,29 @@ fn starters(agent: &Definition) -> &'static str {
     }
 }
 
-fn of_model(agent: &Definition) -> &'static str {
+/// Says which model an agent has.
+fn model_of(agent: &Definition, own: Option<&str>, small: Option<&str>) -> String {
+    let named = own.map(render::model);
+    if !is_helper(agent) {
+        return named.unwrap_or_else(|| of_others(agent).to_owned());
+    }
+    // Nobody is asked for a name whom nobody has chosen for that, whatever the file says.
+    let asks_small_only = agent.manifest.name == "title";
+    match (named, small) {
+        (Some(model), None) if asks_small_only => {
+            format!("{model}, where there is a small_model; there is none")
+        }
+        (Some(model), _) => model,
+        (None, Some(small)) => format!("{}, the small_model", render::model(small)),
+        (None, None) if asks_small_only => {
+            "none: without a small_model sessions are not named".to_owned()
+        }
+        (None, None) => "that of the agent it works for; there is no small_model".to_owned(),
+    }
+}
+
+fn of_others(agent: &Definition) -> &'static str {
     match agent.manifest.mode {
-        Mode::Subagent if is_helper(agent) => "small_model, else that of the agent it works for",
         Mode::Primary => "the session's",
         Mode::Subagent => "its parent's",
         Mode::All => "the session's, or its parent's",

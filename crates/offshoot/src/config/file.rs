@@ -74,6 +74,9 @@ const TABLES: [&str; 6] = [
     "compaction.smart_recovery",
 ];
 
+/// How much of a name tells which one was begun.
+const LEAST_BEGINNING: usize = 3;
+
 /// Where else to set what a project cannot.
 const OWN_FILE: &str = "set it in your own config file";
 
@@ -459,10 +462,14 @@ fn entries<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
 
 /// Says which key may have been meant, or which there are; never one that would be refused next.
 fn meant(name: &str, owner: Owner) -> String {
-    let last = name.rsplit('.').next().unwrap_or(name);
+    let (table, last) = name.rsplit_once('.').unwrap_or(("", name));
     let same = |key: &&&str| key.rsplit('.').next() == Some(last);
-    let found = suggest::nearest(name, KEYS.into_iter().chain(TABLES))
-        .or_else(|| KEYS.iter().find(same).copied());
+    let found = sibling(table, last).or_else(|| KEYS.iter().find(same).copied());
+    // In a table the names differ in their end only, so all of them look alike.
+    let found = found.or_else(|| match table {
+        "" => suggest::nearest(name, KEYS.into_iter().chain(TABLES)),
+        _ => None,
+    });
     match found {
         Some(key) if owner == Owner::Project && is_users(key) => format!(
             "did you mean `{key}`? a project cannot set it; put it into your own config file"
@@ -470,10 +477,32 @@ fn meant(name: &str, owner: Owner) -> String {
         Some(key) => format!("did you mean `{key}`?"),
         None => {
             let open = |key: &&str| owner == Owner::User || !is_users(key);
-            let keys: Vec<&str> = KEYS.into_iter().filter(open).collect();
+            let near = |key: &&str| table.is_empty() || siblings(table).any(|(own, _)| own == *key);
+            let keys: Vec<&str> = KEYS.into_iter().filter(open).filter(near).collect();
             format!("there are: {}", keys.join(", "))
         }
     }
+}
+
+/// Returns the keys and tables of a table, each with its own last part.
+fn siblings(table: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = KEYS.into_iter().chain(TABLES);
+    all.filter_map(move |key| match key.rsplit_once('.') {
+        Some((above, own)) => (above == table).then_some((key, own)),
+        None => table.is_empty().then_some((key, key)),
+    })
+}
+
+/// Returns the key of a table that is nearest to a name, or that begins with it.
+fn sibling(table: &str, name: &str) -> Option<&'static str> {
+    let near = suggest::nearest(name, siblings(table).map(|(_, own)| own));
+    let begun = |own: &str| name.len() >= LEAST_BEGINNING && own.starts_with(name);
+    let mut siblings = siblings(table);
+    let found = siblings.find(|(_, own)| match near {
+        Some(near) => *own == near,
+        None => begun(own),
+    });
+    found.map(|(key, _)| key)
 }
 
 /// Tells whether a key, or all of a table, is for a user's file only.

@@ -88,6 +88,11 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
             "[compaction]\ndrop_middle = true",
             "compaction.smart_recovery.drop_middle",
         ),
+        (
+            "[compaction.smart_recovery]\nprune = true",
+            "compaction.smart_recovery.prune_tool_outputs",
+        ),
+        ("[limits]\nsesion = 1", "limits.session"),
         ("[openai-chat]\nbase_url = 'x'", "openai_chat"),
     ] {
         let said = parse(text, Owner::User).unwrap_err();
@@ -99,6 +104,14 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
     let said = parse("theme = 'dark'", Owner::User).unwrap_err();
     assert!(
         said.contains("there are: model, small_model, agent"),
+        "{said}"
+    );
+    let said = parse("[compaction.smart_recovery]\nfoo = 1", Owner::User).unwrap_err();
+    assert!(
+        said.ends_with(
+            "there are: compaction.smart_recovery.prune_tool_outputs, \
+             compaction.smart_recovery.chunked_summarize, compaction.smart_recovery.drop_middle"
+        ),
         "{said}"
     );
     // Nobody is led from one error to the next.

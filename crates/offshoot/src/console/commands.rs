@@ -6,6 +6,7 @@
 use offshoot_types::message::MAX_PROMPT_BYTES;
 
 use super::{Console, Input, Offered};
+use crate::definitions;
 
 /// What there is.
 const HELP: &str = "/agent NAME, /title TEXT, /summary, /compact, /cancel (Ctrl-C), /quit (Ctrl-D); \
@@ -46,20 +47,32 @@ impl Console {
                 ));
                 None
             }
-            _ => Some(Input::Say {
-                text: text.to_owned(),
-                agent: self.next.take(),
-            }),
+            _ => {
+                let agent = self.next.take();
+                // Until the log says so.
+                self.speaker = agent.clone().or(self.speaker.take());
+                Some(Input::Say {
+                    text: text.to_owned(),
+                    agent,
+                })
+            }
         }
     }
 
     /// Has another agent take the next message; returns what is said to that.
     fn turn_to(&mut self, name: &str) -> String {
-        let Offered { startable, others } = &self.agents;
+        let Offered {
+            startable,
+            others,
+            helpers,
+        } = &self.agents;
         let is = |known: &String| known == name;
         let choices = startable.join(", ");
         if name.is_empty() {
             return format!("/agent NAME has another agent go on; there are: {choices}");
+        }
+        if helpers.iter().any(is) {
+            return definitions::helps(name, &choices);
         }
         if others.iter().any(is) {
             return format!(

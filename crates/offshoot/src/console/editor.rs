@@ -72,6 +72,11 @@ impl Editor {
         None
     }
 
+    /// Empties the line; what was in it can be called back.
+    pub(crate) fn clear(&mut self) {
+        drop(self.take());
+    }
+
     /// Empties the line and returns what was in it.
     pub(crate) fn take(&mut self) -> String {
         self.cursor = 0;

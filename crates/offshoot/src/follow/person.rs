@@ -10,7 +10,7 @@ use offshoot_types::event::{Entry, Event, TurnEnd};
 use offshoot_types::id::MessageId;
 use offshoot_types::message::Author;
 
-use super::{Ended, Follower};
+use super::{Ended, Follower, Kind};
 use crate::console::Input;
 use crate::env::System;
 use crate::exit::{Code, Stop};
@@ -23,6 +23,10 @@ impl Follower<'_> {
             Input::Say { text, agent } => {
                 self.view.heard(&text)?;
                 self.interrupted = false;
+                if self.chores > 0 {
+                    let text = "this waits until the summary is written; /cancel stops that";
+                    self.view.remark(text)?;
+                }
                 let message = MessageId::new(System.new_id());
                 let prompt = Prompt {
                     message,
@@ -41,11 +45,13 @@ impl Follower<'_> {
                 self.order(self.id.root().clone(), Order::Rename(Rename { title, by }));
             }
             Input::Summary => {
-                self.view.remark("summing up what happened")?;
+                self.view
+                    .remark("summing up what happened; messages wait, /cancel stops it")?;
                 self.order(self.agent.clone(), Order::Summarise);
             }
             Input::Compact => {
-                self.view.remark("shortening the conversation")?;
+                self.view
+                    .remark("shortening the conversation; messages wait, /cancel stops it")?;
                 self.order(self.agent.clone(), Order::Compact);
             }
             Input::Interrupt => {
@@ -60,7 +66,16 @@ impl Follower<'_> {
     }
 
     /// Says something where an order had no effect, or was refused in a conversation, which goes on.
-    pub(super) fn answered(&mut self, answer: Result<Receipt, CommandError>) -> Result<(), Stop> {
+    pub(super) fn answered(
+        &mut self,
+        kind: Kind,
+        answer: Result<Receipt, CommandError>,
+    ) -> Result<(), Stop> {
+        let mut stopped = false;
+        if kind == Kind::Chore {
+            self.chores -= 1;
+            stopped = std::mem::take(&mut self.interrupted);
+        }
         let receipt = match answer {
             Ok(receipt) => receipt,
             Err(CommandError::Invalid(why) | CommandError::Unknown(why)) if self.goal.chat => {
@@ -69,6 +84,7 @@ impl Follower<'_> {
             Err(error) => return Err(error.into()),
         };
         match receipt {
+            Receipt::NoEffect { .. } if stopped => self.view.remark("stopped")?,
             Receipt::NoEffect { why } => self.view.remark(&why)?,
             Receipt::Queued => self
                 .view
@@ -84,7 +100,9 @@ impl Follower<'_> {
             Receipt::Renamed => self.view.remark("the session has that name now")?,
             Receipt::Summarised { summary } => self.view.told(&summary)?,
             Receipt::Compacted { summary_tokens } => {
-                let text = format!("compacted: {summary_tokens} tokens stand for what was said");
+                let text = format!(
+                    "compacted: a summary of {summary_tokens} tokens stands for what was said"
+                );
                 self.view.remark(&text)?;
             }
         }
@@ -125,7 +143,9 @@ impl Follower<'_> {
 
     /// Leaves a conversation: what runs is stopped, in good order.
     fn leave(&self) -> Ended {
-        match (is_quiet(&self.tree, self.runtime.limits()), self.talked) {
+        // Nobody is kept by a summary that they do not want any more.
+        let quiet = is_quiet(&self.tree, self.runtime.limits()) && self.chores == 0;
+        match (quiet, self.talked) {
             (true, true) => Ended::Talked,
             (true, false) => Ended::Quiet(Code::Completed),
             (false, _) => Ended::Terminated,
@@ -134,7 +154,8 @@ impl Follower<'_> {
 
     /// Stops what runs; the second time, and where nothing runs, it is time to leave.
     pub(super) fn interrupt(&mut self) -> Result<Option<Ended>, Stop> {
-        let idle = self.goal.chat && is_quiet(&self.tree, self.runtime.limits());
+        let quiet = is_quiet(&self.tree, self.runtime.limits());
+        let idle = self.goal.chat && quiet && self.chores == 0;
         if self.interrupted {
             return Ok(Some(if idle { self.leave() } else { Ended::AtOnce }));
         }

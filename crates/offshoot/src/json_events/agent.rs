@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use offshoot_types::caps::Money;
 use offshoot_types::event::{Parent, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, TreeId};
 use offshoot_types::message::{
@@ -64,6 +65,14 @@ enum Asked {
 pub(super) struct Totals {
     pub(super) calls: u64,
     pub(super) tokens: u64,
+    pub(super) cost: Option<Money>,
+}
+
+impl Totals {
+    fn pay(&mut self, cost: Option<Money>) {
+        let both = [self.cost, cost].into_iter().flatten();
+        self.cost = both.reduce(Money::plus);
+    }
 }
 
 /// The birth of an agent.
@@ -111,6 +120,7 @@ impl Agent {
         if self.runs {
             self.spent.calls += totals.calls;
             self.spent.tokens = self.spent.tokens.saturating_add(totals.tokens);
+            self.spent.pay(totals.cost);
         }
     }
 
@@ -294,6 +304,7 @@ impl Agent {
             interaction_type,
             finish_reason,
             parent_tool_call_id: self.parent_call(),
+            cost_usd: message.cost,
         }
     }
 
@@ -310,6 +321,7 @@ impl Agent {
         self.runs = false;
         let mut totals = std::mem::take(&mut self.spent);
         totals.tokens = totals.tokens.saturating_add(settlement.usage.total());
+        totals.pay(settlement.cost);
         totals
     }
 }

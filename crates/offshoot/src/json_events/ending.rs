@@ -96,6 +96,7 @@ pub(super) fn subagent(
         error,
         status: status.word(),
         reason: status.reason(),
+        total_cost_usd: totals.cost,
     };
     if failed {
         Body::SubagentFailed(ended)

@@ -52,7 +52,7 @@ fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
     let mut model = match &spawned.origin {
         // The entry itself names it.
         Origin::Session { .. } => String::new(),
-        Origin::Task(_) | Origin::Helper(_) => spawned.model.clone(),
+        Origin::Task(_) | Origin::Helper(_) => super::model(&spawned.model),
     };
     if let Some(effort) = terms.effort {
         let comma = if model.is_empty() { "" } else { ", " };
@@ -75,7 +75,14 @@ fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
         };
         format!("{capability} {word}")
     });
+    let copied = match &spawned.origin {
+        Origin::Session {
+            copy: Some(copied), ..
+        } => format!("from {}, up to {}", copied.session, copied.message),
+        Origin::Session { .. } | Origin::Task(_) | Origin::Helper(_) => String::new(),
+    };
     vec![
+        ("copied", copied),
         ("model", model),
         ("context", sees),
         ("only", only.to_owned()),
@@ -97,15 +104,23 @@ fn caps(caps: &Caps) -> String {
         descendants,
     } = caps;
     let caps = [
-        steps.map(|steps| format!("{steps} requests")),
-        tokens.map(|tokens| format!("{tokens} tokens")),
+        steps.map(|steps| many(steps.into(), "request")),
+        tokens.map(|tokens| many(tokens, "token")),
         cost.map(|cost| cost.to_string()),
         time.map(|time| time.to_string()),
         stall.map(|stall| format!("{stall} without progress")),
-        descendants.map(|agents| format!("{agents} agents below")),
+        descendants.map(|agents| format!("{} below", many(agents.into(), "agent"))),
     ];
     let caps: Vec<String> = caps.into_iter().flatten().collect();
     caps.join(", ")
+}
+
+/// Renders a number of things: `1 request`, `2 requests`.
+fn many(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        count => format!("{count} {thing}s"),
+    }
 }
 
 /// What a run came to, beyond its words.

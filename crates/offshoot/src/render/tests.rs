@@ -83,6 +83,29 @@ fn finished(outcome: Outcome) -> Event {
 }
 
 #[test]
+fn a_script_is_shown_by_its_path_and_not_with_two_slashes() {
+    assert_eq!(model("scripted//tmp/x.yaml"), "script /tmp/x.yaml");
+    assert_eq!(model("openai-chat/gpt"), "openai-chat/gpt");
+}
+
+#[test]
+fn one_of_a_kind_is_not_many() {
+    let Event::Spawned(mut born) = spawned(Origin::Task(Parent {
+        agent: AgentId::new("root"),
+        call: CallId::new("c1"),
+        message: MessageId::new("m"),
+        background: false,
+    })) else {
+        panic!("no birth");
+    };
+    born.terms.caps.steps = Some(1);
+    born.terms.caps.descendants = Some(1);
+    let details = receipt::details(&Event::Spawned(born), Length::Cut);
+    let limits = ("limits", "1 request, 1 agent below".to_owned());
+    assert!(details.contains(&limits), "{details:?}");
+}
+
+#[test]
 fn births_name_their_origin() {
     let session = Origin::Session {
         workspace: "/book".to_owned(),

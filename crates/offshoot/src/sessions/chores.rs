@@ -13,6 +13,7 @@ use serde_json::json;
 use super::{is_owned, order};
 use crate::assemble::{self, Host, Models};
 use crate::config::Settings;
+use crate::definitions;
 use crate::exit::{Code, Stop};
 use crate::lookup::{self, Found, Session};
 use crate::output::{self, Stdout};
@@ -70,7 +71,7 @@ pub(super) async fn summary(
         print(&known, false)?;
         return Ok(Code::Completed);
     }
-    ready(settings, &found).await?;
+    ready(settings, &found, "summary").await?;
     match order::send(settings, store, found, Order::Summarise).await? {
         Receipt::Summarised { summary } => {
             print(&summary, true)?;
@@ -100,11 +101,11 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
     let found = lookup::find(store.as_ref(), id).await?;
     let is_compaction = |event: &Event| matches!(event, Event::Compacted(_));
     let news = has_news(&found.session, &found.agent, is_compaction);
-    ready(settings, &found).await?;
+    ready(settings, &found, "compaction").await?;
     let receipt = order::send(settings, store, found, Order::Compact).await?;
     let (text, code) = match &receipt {
         Receipt::Compacted { summary_tokens } => {
-            let text = format!("compacted: {summary_tokens} tokens");
+            let text = format!("compacted: the summary has {summary_tokens} tokens");
             (text, Code::Completed)
         }
         // What was wanted is the case.
@@ -162,8 +163,9 @@ fn told(receipt: &Receipt, json: bool) -> Result<Code, Stop> {
     Ok(Code::Completed)
 }
 
-/// Fails if the models cannot be asked that would be, where it is this process that asks them.
-async fn ready(settings: &Settings, found: &Found) -> Result<(), Stop> {
+/// Fails if the helper or the models cannot be asked that would be, where it is this process that
+/// asks them.
+async fn ready(settings: &Settings, found: &Found, helper: &str) -> Result<(), Stop> {
     let store = assemble::store(&settings.data_dir.value)?;
     if is_owned(store.as_ref(), &found.session.id).await? {
         return Ok(());
@@ -172,7 +174,10 @@ async fn ready(settings: &Settings, found: &Found) -> Result<(), Stop> {
     let Some(model) = found.session.model() else {
         return Ok(());
     };
-    let models = Models::load(model)?.with_small(settings, &host)?;
+    let mut models = Models::load(model)?.with_small(settings, &host)?;
+    let agents = definitions::load(settings, found.session.workspace(), &mut models);
+    definitions::check(&agents, helper)?;
+    definitions::warn(&agents);
     if models.small().is_none() {
         assemble::check(model, &host)?;
     }

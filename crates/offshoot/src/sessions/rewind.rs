@@ -74,11 +74,17 @@ pub(super) async fn rewind(
         } else {
             "queued"
         };
+        // What will be taken back is up to whoever runs it: more may have been said by then.
+        let prompt = prompt.filter(|_| hidden.is_some());
         let line = json!({ "status": status, "receipt": receipt, "prompt": prompt });
         return Ok(stdout.line(&line.to_string())?);
     }
     match hidden {
-        None => stdout.line("queued")?,
+        None => {
+            stdout.line("queued")?;
+            output::note("another process runs the session; it takes back what it can when it can");
+            return Ok(());
+        }
         Some(1) => stdout.line("1 message hidden")?,
         Some(many) => stdout.line(&format!("{many} messages hidden"))?,
     }

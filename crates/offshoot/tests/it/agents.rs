@@ -229,3 +229,71 @@ fn an_agent_that_cannot_be_shown_is_told_why() {
     assert_eq!(listed.stderr.lines().count(), 2, "{listed:#?}");
     assert!(listed.stderr.starts_with("warning: "), "{listed:#?}");
 }
+
+#[test]
+fn a_tool_that_there_is_not_is_told_wherever_the_agent_is_looked_at() {
+    let stage = stage();
+    stage.write(
+        ".offshoot/agents/typist.md",
+        "---\nmode: all\ntools: [raed, bash, task, plan_exit, 'mcp:files']\n---\nType.",
+    );
+    let warning = "typist.md:3: there is no tool `raed`; did you mean `read`?";
+    for args in [&["agents", "list"][..], &["agents", "show", "typist"]] {
+        let done = stage.offshoot(args).succeeded();
+        assert_eq!(done.stderr.matches("there is no tool").count(), 1);
+        assert!(done.stderr.contains(warning), "{done:#?}");
+    }
+    let doctor = stage.offshoot(["doctor"]).succeeded();
+    assert!(doctor.stdout.contains(warning), "{doctor:#?}");
+}
+
+#[test]
+fn a_helper_is_shown_with_the_model_that_it_would_have() {
+    let stage = stage();
+    let model = |name: &str, chosen: &str| {
+        let args = ["agents", "show", name, "--model", chosen];
+        shown(&stage.offshoot(args).succeeded().stdout, "model")
+    };
+    let script = "scripted/script.yaml";
+    assert_eq!(model("title", "offline"), "offline, the small_model");
+    assert_eq!(
+        model("title", script),
+        "none: without a small_model sessions are not named"
+    );
+    assert_eq!(
+        model("summary", script),
+        "that of the agent it works for; there is no small_model"
+    );
+    stage.write(
+        ".config/offshoot/agents/title.md",
+        "---\nmode: subagent\nmodel: offline\n---\nName it.",
+    );
+    assert_eq!(
+        model("title", script),
+        "offline, where there is a small_model; there is none"
+    );
+    stage.write(
+        ".config/offshoot/offshoot.toml",
+        "small_model = 'openai-chat/tiny'",
+    );
+    assert_eq!(
+        model("summary", script),
+        "openai-chat/tiny, the small_model"
+    );
+    assert_eq!(model("title", script), "offline");
+}
+
+#[test]
+fn a_helper_cannot_be_asked_by_a_person_whatever_its_file_says() {
+    let stage = stage();
+    let choices = "choose one of: build, general, plan";
+    let why = format!("agent title is a helper that Offshoot starts itself; {choices}");
+    let run = ["run", "--agent", "title", "hello"];
+    stage.offshoot(run).complained(2, &why);
+    stage.write(
+        ".config/offshoot/agents/title.md",
+        "---\nmode: primary\n---\nName it.",
+    );
+    let why = "title.md:2: agent title works for Offshoot itself and nobody else starts it";
+    stage.offshoot(run).complained(2, why);
+}

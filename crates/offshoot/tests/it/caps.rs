@@ -1,6 +1,6 @@
 //! Caps that people set: by a flag, in a config file, and what a run that reaches one comes to.
 
-use crate::stage::{Done, Stage};
+use crate::stage::{Done, Stage, of_type};
 
 /// An agent that reads for ever and hands back when it may not.
 const ENDLESS: &str = r#"
@@ -57,14 +57,40 @@ fn a_run_whose_time_is_up_gives_what_it_has_said_and_exits_with_3() {
 fn a_cap_on_money_needs_a_price_and_costs_nothing_without_one() {
     let stage = Stage::new(ENDLESS);
     run(&stage, &["--max-cost", "0.5"])
-        .complained(2, "the cost is capped and the price of scripted/");
+        .complained(2, "the cost is capped and the price of script /");
     let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
     assert_eq!(listed.stdout, "");
     stage.write(
         ".config/offshoot/offshoot.toml",
         "limits.session.cost_usd = 1",
     );
-    run(&stage, &[]).complained(2, "is not known; set its price or drop the cap");
+    run(&stage, &[]).complained(2, "is not known; set `price` in it, or drop the cap");
+}
+
+#[test]
+fn a_cap_on_money_of_a_model_without_a_price_says_where_prices_are_set() {
+    let stage = Stage::new(HANGING);
+    let mut command = stage.command([
+        "run",
+        "--model",
+        "openai-chat/some",
+        "--max-cost",
+        "1",
+        "go",
+    ]);
+    let done = crate::stage::wait(command.env("OPENAI_API_KEY", "x").spawn().unwrap());
+    done.complained(
+        2,
+        "set [prices.\"openai-chat/some\"] in your own offshoot.toml, or drop the cap",
+    );
+}
+
+#[test]
+fn money_can_be_capped_where_the_model_is_offline_which_is_free() {
+    let stage = Stage::new(HANGING);
+    let run = ["run", "--model", "offline", "--max-cost", "0.01", "hello"];
+    let done = stage.offshoot(run).succeeded();
+    assert!(!done.stderr.contains('$'), "{}", done.stderr);
 }
 
 /// A root and a child, at a dollar a thousand tokens.
@@ -103,6 +129,10 @@ fn what_a_run_costs_is_shown_wherever_its_tokens_are() {
         .offshoot(["sessions", "tree", "mine", "--json"])
         .succeeded();
     assert_eq!(tree.events()[0]["costUsd"], 0.6);
+    let events = run(&stage, &["--session", "another", "--json"]).events();
+    let of = |kind: &str| of_type(&events, kind)[0]["data"].clone();
+    assert_eq!(of("assistant.usage")["costUsd"], 0.25);
+    assert_eq!(of("subagent.completed")["totalCostUsd"], 0.125);
     let shown = stage.offshoot(["sessions", "show", "mine"]).succeeded();
     assert!(
         shown

@@ -68,7 +68,7 @@ fn another_agent_takes_over_with_a_message_and_the_conversation_goes_on() {
     terminal.until(&["I am helper and heard good day"]);
     // It goes on with what comes, and nobody has to be named again.
     terminal.enter("and now?");
-    terminal.until(&["I am helper and heard and now?"]);
+    terminal.until(&["I am helper and heard and now?", "\nhelper> "]);
     terminal.press("\x04");
     assert_eq!(terminal.ended(), Some(0));
     let sessions = stage.offshoot(["sessions", "list", "--json"]).succeeded();
@@ -81,7 +81,107 @@ fn another_agent_takes_over_with_a_message_and_the_conversation_goes_on() {
         shown.stdout
     );
     let terminal = Terminal::start(&stage, (100, 24), &["chat", "--session", "first"]);
-    terminal.until(&["session first with helper goes on: 'hello', 4 messages"]);
+    terminal.until(&[
+        "session first with helper goes on: 'hello', 4 messages",
+        "\nhelper> ",
+    ]);
+    let tree = stage.offshoot(["sessions", "tree", "first"]).succeeded();
+    assert!(
+        tree.stdout.starts_with("lead, now helper  first  "),
+        "{tree:#?}"
+    );
+    let tree = stage
+        .offshoot(["sessions", "tree", "--json", "first"])
+        .succeeded();
+    let root = &tree.events()[0];
+    assert_eq!(
+        (&root["agent"], &root["agentNow"]),
+        (&"lead".into(), &"helper".into())
+    );
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    assert_eq!(listed.events()[0]["agent"], "lead");
+}
+
+#[test]
+fn the_flag_has_another_agent_go_on_with_a_session_as_well() {
+    let stage = Stage::new(PAIR);
+    stage.offshoot(RUN).succeeded();
+    let ask = |more: &[&str], prompt: &str| {
+        let args = [&["run", "--session", "first"], more, &[prompt]].concat();
+        stage.offshoot(args).succeeded().stdout
+    };
+    assert_eq!(
+        ask(&["--agent", "helper"], "now you"),
+        "I am helper and heard now you\n"
+    );
+    assert_eq!(ask(&[], "again"), "I am helper and heard again\n");
+    let args = ["chat", "--continue", "--agent", "lead"];
+    let mut terminal = Terminal::start(&stage, (100, 24), &args);
+    terminal.until(&["session first with helper goes on", "\nlead> "]);
+    terminal.enter("and you");
+    terminal.until(&["I am lead and heard and you", "\nlead> "]);
+}
+
+/// A summary that never comes.
+const NEVER_SUMMED_UP: &str = r#"
+replies:
+  - {agent: summary, say: it begins, fault: hang}
+  - {say: "heard {prompt}"}
+"#;
+
+#[test]
+fn a_summary_that_takes_too_long_is_stopped_and_messages_wait_until_then() {
+    let stage = Stage::new(NEVER_SUMMED_UP);
+    let args = ["chat", "--model", "scripted/script.yaml"];
+    let mut terminal = Terminal::start(&stage, (100, 24), &args);
+    terminal.until(&["> "]);
+    terminal.enter("one");
+    terminal.until(&["heard one"]);
+    terminal.enter("/summary");
+    terminal.until(&["summing up what happened; messages wait, /cancel stops it"]);
+    terminal.enter("two");
+    terminal.until(&["this waits until the summary is written; /cancel stops that"]);
+    terminal.enter("/cancel");
+    terminal.until(&["heard two"]);
+    // Once more, with the key; and nobody has left by that.
+    terminal.enter("/summary");
+    terminal.until(&["summing up what happened"]);
+    terminal.press("\x03");
+    terminal.until(&["stopped"]);
+    terminal.enter("three");
+    terminal.until(&["heard three"]);
+    // Who leaves does not wait for one either.
+    terminal.enter("/summary");
+    terminal.until(&["summing up what happened"]);
+    terminal.press("\x04");
+    assert_eq!(terminal.ended(), Some(130));
+}
+
+#[test]
+fn ctrl_c_clears_what_was_typed_before_it_means_to_leave() {
+    let stage = Stage::new(PAIR);
+    stage.offshoot(RUN).succeeded();
+    let mut terminal = chat(&stage, stage.path());
+    terminal.press("half a thou");
+    terminal.until(&["> half a thou"]);
+    terminal.press("\x03");
+    terminal.wait_for("an empty line", |text| {
+        text.contains("the line is cleared") && !text.contains("half a thou")
+    });
+    terminal.press("\x03");
+    terminal.until(&["Ctrl-C again leaves"]);
+    terminal.press("\x03");
+    assert_eq!(terminal.ended(), Some(0));
+}
+
+#[test]
+fn a_session_with_a_name_goes_on_under_it() {
+    let stage = Stage::new(PAIR);
+    stage.offshoot(RUN).succeeded();
+    let rename = ["sessions", "rename", "first", "A good name"];
+    stage.offshoot(rename).succeeded();
+    let terminal = chat(&stage, stage.path());
+    terminal.until(&["session first with lead goes on: 'A good name', 1 message"]);
 }
 
 #[test]
@@ -98,7 +198,7 @@ fn a_session_is_named_summed_up_and_shortened_from_a_conversation() {
     terminal.enter("/summary");
     terminal.until(&["I am summary and heard", "asked", "hello"]);
     terminal.enter("/compact");
-    terminal.until(&["compacted: ", "tokens stand for what was said"]);
+    terminal.until(&["compacted: ", "tokens stands for what was said"]);
     terminal.enter("/compact");
     terminal.until(&["there is nothing to shorten"]);
     terminal.press("\x04");

@@ -75,7 +75,7 @@ fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
     assert!(
         shown
             .stdout
-            .contains("compacted  of itself to 'Goal: to go on', 7 tokens"),
+            .contains("compacted  of itself to 'Goal: to go on', a summary of 7 tokens"),
         "{shown:#?}"
     );
     assert!(shown.stdout.contains("much of it"), "{shown:#?}");
@@ -87,7 +87,9 @@ fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
     let stored = stage.show("first");
     assert_eq!(of_type(&stored, "session.compaction_start").len(), 1);
     let tree = stage.offshoot(["sessions", "tree", "first"]).succeeded();
-    assert_eq!(tree.stdout.lines().count(), 1, "{tree:#?}");
+    let lines: Vec<&str> = tree.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{tree:#?}");
+    assert!(lines[1].starts_with("helpers: "), "{tree:#?}");
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn who_turns_it_off_is_left_alone() {
     assert_eq!(of_type(&events, "session.compaction_start").len(), 0);
     // Whoever asks for it gets it.
     let done = stage.offshoot(["sessions", "compact", "first"]).succeeded();
-    assert_eq!(done.stdout, "compacted: 7 tokens\n");
+    assert_eq!(done.stdout, "compacted: the summary has 7 tokens\n");
 }
 
 #[test]
@@ -138,7 +140,7 @@ fn a_session_is_shortened_on_request() {
     let done = stage.offshoot(compact).succeeded();
     assert_eq!(
         (done.stdout.as_str(), done.stderr.as_str()),
-        ("compacted: 7 tokens\n", "")
+        ("compacted: the summary has 7 tokens\n", "")
     );
     let again = stage.offshoot(compact).succeeded();
     assert_eq!(again.stdout, "not compacted: there is nothing to shorten\n");
@@ -260,9 +262,10 @@ fn a_small_model_that_cannot_be_asked_is_told_with_where_it_was_said() {
     let stage = small();
     stage.write(USER, "small_model = 'acme/small'");
     let run = ["run", "--model", "scripted/script.yaml", "x"];
-    stage
-        .offshoot(run)
-        .complained(2, "there is no model acme/small");
+    stage.offshoot(run).complained(
+        2,
+        "`small_model` cannot be used: there is no model acme/small",
+    );
     let refused = stage.offshoot(run);
     assert!(
         refused.stderr.contains("offshoot.toml line 1"),
@@ -287,4 +290,71 @@ fn a_small_model_that_cannot_be_asked_is_told_with_where_it_was_said() {
         doctor.stdout.contains("small_model = offline, from "),
         "{doctor:#?}"
     );
+}
+
+#[test]
+fn a_helper_of_ones_own_that_is_broken_is_told_and_not_passed_over() {
+    let stage = small();
+    stage.run("hello").succeeded();
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
+    for (command, name) in [("summary", "summary"), ("compact", "compaction")] {
+        let file = format!(".config/offshoot/agents/{name}.md");
+        stage.write(&file, "---\nmood: subagent\n---\nSum up.");
+        let refused = stage.offshoot(["sessions", command, &id]);
+        refused.complained(2, &format!("agent {name} cannot be used: "));
+    }
+}
+
+#[test]
+fn what_helpers_used_is_in_the_tree() {
+    let stage = Stage::new(
+        "price: {input: 1000, output: 0}
+replies:
+  - {agent: summary, say: short, usage: {input: 40}}
+  - {say: hi, usage: {input: 7}}",
+    );
+    let run = ["run", "--model", "scripted/script.yaml", "--session"];
+    stage
+        .offshoot([&run[..], &["talk", "x"]].concat())
+        .succeeded();
+    let tree = || {
+        stage
+            .offshoot(["sessions", "tree", "talk"])
+            .succeeded()
+            .stdout
+    };
+    assert!(!tree().contains("helpers"), "{}", tree());
+    stage.offshoot(["sessions", "summary", "talk"]).succeeded();
+    assert!(
+        tree().ends_with("\nhelpers: 40 tokens, $0.04\n"),
+        "{}",
+        tree()
+    );
+    let json = ["sessions", "tree", "--json", "talk"];
+    let json = stage.offshoot(json).succeeded().events();
+    assert_eq!(json[0]["totalTokens"], 7);
+    assert_eq!(json[0]["helperTokens"], 40);
+    assert_eq!(json[0]["helperCostUsd"], 0.04);
+}
+
+#[test]
+fn the_tree_fits_the_window() {
+    let stage = small();
+    stage
+        .run("a prompt of some words that go on for a while")
+        .succeeded();
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
+    let args = ["sessions", "tree", &id];
+    let piped = stage.offshoot(args).succeeded().stdout;
+    assert!(
+        piped.lines().next().unwrap().chars().count() > 60,
+        "{piped}"
+    );
+    let shown = stage.on_terminal(60, &args);
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 60, "{shown}");
+    }
+    assert!(shown.contains('…'), "{shown}");
 }

@@ -76,10 +76,6 @@ fn continue_goes_on_with_the_last_session_of_this_folder() {
     stage
         .offshoot(["run", "--continue", "--session", "first", "x"])
         .exited(2);
-    let other = ["run", "--continue", "--agent", "general", "x"];
-    stage
-        .offshoot(other)
-        .complained(2, "keeps its agent, build");
 }
 
 #[test]

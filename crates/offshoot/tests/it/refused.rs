@@ -147,8 +147,10 @@ fn what_would_change_a_session() {
         "x",
     ];
     stage.offshoot(other).complained(2, "keeps its model");
-    let refused = stage.offshoot(with(&["--agent", "general", "x"]));
-    refused.complained(2, "keeps its agent, build");
+    let refused = stage.offshoot(with(&["--agent", "nobody", "x"]));
+    refused.complained(2, "there is no agent nobody");
+    let refused = stage.offshoot(with(&["--agent", "general"]));
+    refused.complained(2, "agent general takes over with a message; give a PROMPT");
     let refused = stage.offshoot(with(&["--cwd", "..", "x"]));
     refused.complained(2, "keeps its folder");
     stage

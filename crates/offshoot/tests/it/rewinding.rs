@@ -205,3 +205,79 @@ fn ses_08_what_cannot_be_copied_is_refused() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("no message"), "{}", refused.stderr);
 }
+
+#[test]
+fn a_rewind_that_is_left_with_another_process_says_that_it_is_queued() {
+    let stage = Stage::new("replies: [{say: thinking, fault: hang}]");
+    let mut run = stage.start("a-long-talk", "hang");
+    run.until("assistant.message_delta");
+    // Whoever is stopped answers nobody, and holds what it has.
+    run.signal("STOP");
+    let back = stage
+        .offshoot(["sessions", "rewind", "a-long-talk"])
+        .succeeded();
+    let json = ["sessions", "rewind", "--json", "a-long-talk"];
+    let json = stage.offshoot(json).succeeded().events();
+    run.signal("CONT");
+    run.signal("INT");
+    run.wait();
+    assert_eq!(back.stdout, "queued\n");
+    assert!(
+        back.stderr.contains("another process runs the session"),
+        "{back:?}"
+    );
+    assert_eq!(
+        (&json[0]["status"], &json[0]["prompt"]),
+        (&"queued".into(), &Value::Null)
+    );
+}
+
+#[test]
+fn a_copy_says_what_it_is_of_ends_as_that_did_and_has_used_nothing_yet() {
+    let stage = Stage::new(
+        "replies: [{prompt: hang, say: thinking, fault: hang, usage: {input: 9}}, {say: hi, usage: {input: 7}}]",
+    );
+    let mut run = stage.start("first", "hang");
+    run.until("assistant.message_delta");
+    run.signal("INT");
+    run.wait();
+    let rename = ["sessions", "rename", "first", "Talk"];
+    stage.offshoot(rename).succeeded();
+    let fork = |id: &str| {
+        let made = stage.offshoot(["sessions", "fork", id]).succeeded();
+        made.stdout.trim_end().to_owned()
+    };
+    let copy = fork("first");
+    let tree = stage
+        .offshoot(["sessions", "tree", &copy])
+        .succeeded()
+        .stdout;
+    let expected =
+        format!("build  {copy}  cancelled by the user  0 tokens  copied from first  'hang'\n");
+    assert_eq!(tree, expected);
+    assert_eq!(stage.status(&copy), "cancelled");
+    let shown = stage
+        .offshoot(["sessions", "show", &copy])
+        .succeeded()
+        .stdout;
+    assert!(shown.contains(" copied     from first, up to "), "{shown}");
+    stage
+        .offshoot(["run", "--session", &copy, "go on"])
+        .succeeded();
+    let tree = ["sessions", "tree", "--json", &copy];
+    let tree = stage.offshoot(tree).succeeded().events();
+    assert_eq!(tree[0]["copyOf"], "first");
+    assert_eq!(tree[0]["runs"], 1);
+    assert_eq!(tree[0]["status"], "completed");
+    let again = fork(&copy);
+    let listed = stage
+        .offshoot(["sessions", "list", "--json"])
+        .succeeded()
+        .events();
+    let title = |id: &str| {
+        let mut listed = listed.iter();
+        listed.find(|session| session["sessionId"] == *id).unwrap()["title"].clone()
+    };
+    assert_eq!(title(&copy), "Talk (copy)");
+    assert_eq!(title(&again), "Talk (copy 2)");
+}

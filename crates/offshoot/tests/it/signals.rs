@@ -84,3 +84,32 @@ fn a_prompt_that_is_being_read_can_be_interrupted() {
     }
     assert!(!stage.data().exists());
 }
+
+#[test]
+fn ctrl_c_stops_a_summary_and_leaves_the_session_as_it_was() {
+    let stage =
+        Stage::new("replies: [{agent: summary, say: it begins, fault: hang}, {say: \"{prompt}\"}]");
+    let run = ["run", "--model", "scripted/script.yaml", "--session"];
+    stage
+        .offshoot([&run[..], &["talk", "hello"]].concat())
+        .succeeded();
+    let args = ["sessions", "summary", "talk"];
+    let child = stage.command(args).spawn().unwrap();
+    let show = ["sessions", "show", "--full", "talk"];
+    let begun = || {
+        let shown = stage.offshoot(show).succeeded().stdout;
+        shown.contains("summary for talk")
+    };
+    while !begun() {}
+    let sent = Command::new("kill")
+        .args(["-INT".to_owned(), child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let done = wait(child).exited(130);
+    assert_eq!(done.stdout, "");
+    assert_eq!(done.stderr, "offshoot: interrupted\n");
+    assert_eq!(stage.status("talk"), "completed");
+    let more = ["run", "--session", "talk", "more"];
+    assert_eq!(stage.offshoot(more).succeeded().stdout, "more\n");
+}

@@ -1,5 +1,6 @@
 //! Events about what a model says.
 
+use offshoot_types::caps::Money;
 use offshoot_types::id::{CallId, MessageId};
 use offshoot_types::json::RawJson;
 use serde::Serialize;
@@ -51,6 +52,9 @@ pub(crate) struct Usage {
     pub(crate) finish_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_tool_call_id: Option<CallId>,
+    /// Ours: US dollars; absent where no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cost_usd: Option<Money>,
 }
 
 /// Because of whom the model was asked.

@@ -1,5 +1,6 @@
 //! Events about the agents that agents start.
 
+use offshoot_types::caps::Money;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::manifest::Effort;
 use serde::Serialize;
@@ -67,4 +68,7 @@ pub(crate) struct Ended {
     /// Ours: what is behind that word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// Ours: US dollars, those of the agents below it included; absent where no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total_cost_usd: Option<Money>,
 }
