@@ -430,6 +430,12 @@ impl State {
         self.tree.open_runs() - usize::from(root_runs.is_some()) + self.planned()
     }
 
+    /// Tells whether an agent rests and has something to run for.
+    pub(crate) fn is_about_to_run(&self, id: &AgentId) -> bool {
+        let agent = self.tree.agent(id);
+        self.runnable.contains(id) && agent.is_some_and(|agent| agent.open_run().is_none())
+    }
+
     /// Returns how many agents are about to live.
     pub(crate) fn planned(&self) -> usize {
         self.planned + self.waking.len()

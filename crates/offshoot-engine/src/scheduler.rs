@@ -21,6 +21,7 @@ use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, Tool};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
@@ -215,6 +216,8 @@ impl Plan {
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let mut open = Open::of(&self);
         let desk = Desk::new(agent, cancel);
+        // Whoever is spoken to and waited for in one message is waited for after that.
+        let (unsaid, _) = watch::channel(self.errands.iter().filter(|(_, it)| it.speaks()).count());
         let mut calls: FuturesUnordered<BoxFuture<'_, Result<Finished, StoreError>>> =
             FuturesUnordered::new();
         for (call, child) in self.children {
@@ -224,7 +227,9 @@ impl Plan {
             calls.push(Box::pin(desk.run(run)));
         }
         for (call, errand) in self.errands {
-            calls.push(Box::pin(errand.run(agent, call, cancel).map(Ok)));
+            calls.push(Box::pin(
+                in_order(errand, agent, call, cancel, &unsaid).map(Ok),
+            ));
         }
         let mut entries = Vec::new();
         let mut finished: Vec<Finished> = Vec::new();
@@ -258,6 +263,25 @@ impl Plan {
             }
         }
     }
+}
+
+/// Runs an errand: what waits or looks after all that is said in the same message.
+async fn in_order(
+    errand: Errand,
+    agent: &Agent,
+    call: CallId,
+    cancel: &CancellationToken,
+    unsaid: &watch::Sender<usize>,
+) -> Finished {
+    if errand.speaks() {
+        let finished = errand.run(agent, call, cancel).await;
+        unsaid.send_modify(|left| *left -= 1);
+        return finished;
+    }
+    let mut all_said = unsaid.subscribe();
+    // It cannot be closed: we hold the sender.
+    drop(all_said.wait_for(|left| *left == 0).await);
+    errand.run(agent, call, cancel).await
 }
 
 /// The calls of a message that are not over.

@@ -55,8 +55,7 @@ pub(crate) enum Steering {
 pub(crate) enum Errand {
     Children,
     Wait {
-        runs: Vec<RunId>,
-        targets: Vec<AgentId>,
+        whom: Whom,
         mode: WaitMode,
         timeout: Option<Duration>,
     },
@@ -67,6 +66,13 @@ pub(crate) enum Errand {
     Cancel {
         target: [AgentId; 1],
     },
+}
+
+/// Whom a `wait` is for.
+pub(crate) enum Whom {
+    Named(Vec<AgentId>),
+    /// Whoever there is to wait for when it begins; these are there already.
+    Anybody(Vec<AgentId>),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -178,21 +184,17 @@ impl Steering {
             Self::Children => self.read(arguments).map(|Nothing {}| Errand::Children),
             Self::Wait => {
                 let wanted: WaitFor = self.read(arguments)?;
-                let targets = match wanted.session_ids {
-                    Some(ids) => ids,
-                    None => state.awaitable(&agent.id),
-                };
-                for id in &targets {
-                    check_below(&state, &agent.id, id)?;
-                }
-                let last_run = |id: &AgentId| {
-                    let run = state.tree.agent(id)?.last_run();
-                    let agent = id.clone();
-                    Some(RunId { agent, run })
+                let whom = match wanted.session_ids {
+                    Some(ids) => {
+                        for id in &ids {
+                            check_below(&state, &agent.id, id)?;
+                        }
+                        Whom::Named(ids)
+                    }
+                    None => Whom::Anybody(state.awaitable(&agent.id)),
                 };
                 Ok(Errand::Wait {
-                    runs: targets.iter().filter_map(last_run).collect(),
-                    targets,
+                    whom,
                     mode: wanted.mode,
                     timeout: wanted.timeout_ms.map(Duration::from_millis),
                 })
@@ -247,11 +249,19 @@ impl Errand {
         }
     }
 
+    /// Tells whether it says something to an agent.
+    pub(crate) fn speaks(&self) -> bool {
+        matches!(self, Self::Message { .. })
+    }
+
     /// Returns whom it is about.
     pub(crate) fn targets(&self) -> &[AgentId] {
         match self {
             Self::Children => &[],
-            Self::Wait { targets, .. } => targets,
+            Self::Wait {
+                whom: Whom::Named(ids) | Whom::Anybody(ids),
+                ..
+            } => ids,
             Self::Message { target, .. } | Self::Cancel { target } => target,
         }
     }
@@ -267,11 +277,13 @@ impl Errand {
         let (outcome, delivers) = match self {
             Self::Children => (agent.list_children(), Vec::new()),
             Self::Wait {
-                runs,
+                whom,
                 mode,
                 timeout,
-                ..
-            } => agent.wait_for(runs, mode, timeout, cancel).await,
+            } => {
+                let runs = agent.board.state().runs_of(&agent.id, whom);
+                agent.wait_for(runs, mode, timeout, cancel).await
+            }
             Self::Message {
                 target: [target],
                 text,
@@ -559,13 +571,33 @@ impl State {
         self.tree.agent(id).is_some_and(|agent| agent.hidden)
     }
 
-    /// Returns the children whose last run is open, or settled and not told.
+    /// Returns the runs that a call waits for: of each agent the last, or the one that is about to open.
+    fn runs_of(&self, caller: &AgentId, whom: Whom) -> Vec<RunId> {
+        let ids = match whom {
+            Whom::Named(ids) => ids,
+            Whom::Anybody(_) => self.awaitable(caller),
+        };
+        let of = |agent: AgentId| {
+            let run = self.tree.agent(&agent)?.last_run();
+            let run = if self.is_about_to_run(&agent) {
+                run.next()
+            } else {
+                run
+            };
+            Some(RunId { agent, run })
+        };
+        ids.into_iter().filter_map(of).collect()
+    }
+
+    /// Returns the children whose last run is open, about to open, or settled and not told.
     fn awaitable(&self, id: &AgentId) -> Vec<AgentId> {
         let Some(own) = self.tree.agent(id) else {
             return Vec::new();
         };
         let untold = own.mail.values().map(|mail| &mail.run.agent);
-        let mut ids: Vec<AgentId> = own.open_children.iter().chain(untold).cloned().collect();
+        let woken = own.children.iter().filter(|id| self.is_about_to_run(id));
+        let open = own.open_children.iter().chain(woken);
+        let mut ids: Vec<AgentId> = open.chain(untold).cloned().collect();
         ids.sort();
         ids.dedup();
         ids.retain(|id| !self.is_hidden(id));

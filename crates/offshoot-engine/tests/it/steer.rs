@@ -5,7 +5,7 @@ use offshoot_types::command::{Command, Order};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CommandId};
 use offshoot_types::message::Author;
-use offshoot_types::outcome::ErrorKind;
+use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::{CancelledBy, Status};
 use serde_json::json;
 
@@ -417,4 +417,36 @@ async fn r26_two_messages_of_one_reply_do_not_wake_more_agents_than_may_live() {
     gate.open();
     stage.quiet().await;
     assert_eq!(stage.script.sent("helper").len(), 1);
+}
+
+#[tokio::test]
+async fn who_is_spoken_to_and_waited_for_in_one_reply_is_waited_for_until_it_has_answered() {
+    let wait = ("wait", json!({}));
+    let named = ("wait", json!({ "session_ids": ["FIRST"] }));
+    let message = ("message", json!({ "session_id": "FIRST", "text": "more" }));
+    for wait in [named, wait] {
+        let gate = Gate::shut();
+        let script = Script::default()
+            .part(
+                "lead",
+                [
+                    task("worker", "first"),
+                    // The wait comes first, and is for what the message brings about all the same.
+                    call(&[wait, message.clone()]),
+                    say("done"),
+                ],
+            )
+            .part("worker", [say("worked"), say("and again").behind(&gate)]);
+        script.name_first_child("FIRST");
+        let stage = Stage::new(script).await;
+        stage.prompt(stage.root(), "go").await;
+        stage.asked("worker", 2).await;
+        assert_eq!(stage.script.sent("lead").len(), 2, "it still waits");
+        gate.open();
+        stage.quiet().await;
+        let outcomes = stage.outcomes("lead").await;
+        let told = |outcome: &&Outcome| outcome.for_model().contains("and again");
+        assert_eq!(outcomes.iter().filter(told).count(), 1, "{outcomes:?}");
+        assert_eq!(stage.script.sent("lead").len(), 3, "and is told once");
+    }
 }
