@@ -3,8 +3,11 @@
 //! One for each model, shared by all trees of a runtime. As long as the provider
 //! says nothing, it lets everybody through. When one stream is told to wait,
 //! nobody asks that model before the wait is over, and half as many as before may
-//! ask then; each round of answers lets one more through. Order: first come,
-//! first. A ticket is given back by dropping it. Who waits here holds no slot.
+//! ask then; each answer lets one more through, until as many may as when it
+//! complained: then it says nothing again. Order: first come, first.
+//!
+//! A ticket is a stream: nobody holds one who waits for anything else, and nobody
+//! who waits for one holds a slot. Dropping it gives it back.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,9 +37,9 @@ struct Inner {
     open: usize,
     /// How many there may be; `None` as long as the provider has not complained.
     most: Option<usize>,
-    /// Answers since `most` has changed.
-    answers: usize,
-    /// Complaints so far. One that is about a stream from before the last is the same complaint.
+    /// How many there were when it complained.
+    too_many: usize,
+    /// Complaints so far. What becomes of a stream from before the last one says nothing new.
     complaints: u64,
     arrivals: u64,
     waiting: BTreeMap<u64, oneshot::Sender<Ticket>>,
@@ -60,6 +63,7 @@ pub(crate) enum Admission {
 /// A place in the queue. Dropping it leaves the queue.
 pub(crate) struct Turn {
     governor: Governor,
+    place: u64,
     ticket: oneshot::Receiver<Ticket>,
     again: watch::Receiver<Option<Instant>>,
 }
@@ -91,6 +95,7 @@ impl Governor {
         inner.waiting.insert(place, tx);
         Admission::Queued(Turn {
             governor: self.clone(),
+            place,
             ticket: rx,
             again: self.0.again.subscribe(),
         })
@@ -142,19 +147,14 @@ impl Governor {
 }
 
 impl Ticket {
-    /// Tells whether the model may still be asked: somebody may have been told to wait since.
-    pub(crate) fn is_good(&self) -> bool {
-        !self.of.as_ref().is_some_and(Governor::is_parked)
-    }
-
     /// The provider wants everybody to wait.
     pub(crate) fn limited(&self, wait: Duration) {
         let Some(governor) = &self.of else { return };
         let mut inner = governor.lock();
         if self.complaints == inner.complaints {
             inner.complaints += 1;
+            inner.too_many = inner.open;
             inner.most = Some((inner.open / 2).max(1));
-            inner.answers = 0;
         }
         let at = Instant::now() + wait;
         governor.0.again.send_if_modified(|again| {
@@ -169,13 +169,14 @@ impl Ticket {
     /// The provider has answered to the end.
     pub(crate) fn answered(&self) {
         let Some(governor) = &self.of else { return };
-        let mut inner = governor.lock();
-        let Some(most) = inner.most else { return };
-        inner.answers += 1;
-        if inner.answers >= most {
-            inner.most = Some(most + 1);
-            inner.answers = 0;
+        {
+            let mut inner = governor.lock();
+            let Some(most) = inner.most.filter(|_| self.complaints == inner.complaints) else {
+                return;
+            };
+            inner.most = Some(most + 1).filter(|most| *most <= inner.too_many);
         }
+        governor.let_through();
     }
 }
 
@@ -186,6 +187,12 @@ impl Drop for Ticket {
         };
         governor.lock().open -= 1;
         governor.let_through();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.governor.lock().waiting.remove(&self.place);
     }
 }
 

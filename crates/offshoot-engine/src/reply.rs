@@ -1,6 +1,6 @@
 //! One step of a model, from request to message.
 //!
-//! Takes a ticket of the governor and a slot, streams, publishes deltas, retries what may be retried. A
+//! Takes a slot and a ticket of the governor, streams, publishes deltas, retries what may be retried. A
 //! stream is never replayed once something of it was shown. What was said
 //! before a cut or an abort comes back as a message marked so; calls of such a
 //! message are dropped, because nobody can tell whether they were meant so.
@@ -31,6 +31,9 @@ use crate::update::{Activity, DeltaKind};
 /// The first wait before another try; doubled each time.
 const BACKOFF: Duration = Duration::from_millis(500);
 
+/// However long a provider wants everybody to wait, it is asked again after this.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+
 /// How a step ended.
 pub(crate) enum Reply {
     /// The model said all it had to say.
@@ -54,7 +57,6 @@ pub(crate) async fn ask(
     let mut errors: Vec<String> = Vec::new();
     loop {
         let mut step = Step::new(agent, prefix);
-        // The ticket first: who waits for a provider keeps no slot from those who could work.
         let leave = tokio::select! {
             biased;
             () = cancel.cancelled() => return Reply::Cancelled(step.end(StopReason::Cut)),
@@ -107,30 +109,40 @@ pub(crate) async fn ask(
 }
 
 /// Waits until the model may be asked and the tree has a slot for it.
-async fn leave_to_ask(agent: &Agent, prefix: &Prefix, rank: Rank) -> (Ticket, Slot) {
+///
+/// Whoever has one of the two and not the other gives it back before it waits: a slot that waits for a
+/// provider keeps others from working, and a ticket that waits for a slot keeps other trees from asking.
+async fn leave_to_ask(agent: &Agent, prefix: &Prefix, rank: Rank) -> (Option<Ticket>, Slot) {
+    let slots = &agent.board.slots;
+    if !prefix.model.is_metered(&agent.definition) {
+        // Nobody outside is asked.
+        agent.set_activity(Activity::Slot);
+        return (None, slots.take(rank, agent.depth).await);
+    }
     let governor = agent.board.governors.of(&prefix.model_name);
     loop {
-        let ticket = match governor.admit() {
-            Admission::Granted(ticket) => ticket,
-            Admission::Queued(turn) => {
-                agent.set_activity(Activity::RateLimit);
-                turn.come().await
-            }
-        };
         agent.set_activity(Activity::Slot);
-        let slot = agent.board.slots.take(rank, agent.depth).await;
-        if ticket.is_good() {
-            return (ticket, slot);
+        let slot = slots.take(rank, agent.depth).await;
+        let turn = match governor.admit() {
+            Admission::Granted(ticket) => return (Some(ticket), slot),
+            Admission::Queued(turn) => turn,
+        };
+        drop(slot);
+        agent.set_activity(Activity::RateLimit);
+        let ticket = turn.come().await;
+        if let Some(slot) = slots.take_free() {
+            return (Some(ticket), slot);
         }
     }
 }
 
 /// Gives back what was needed to ask, and tells the governor what the provider did.
-fn give_back((ticket, slot): (Ticket, Slot), ended: &Ended, wait: Option<Duration>) {
+fn give_back((ticket, slot): (Option<Ticket>, Slot), ended: &Ended, wait: Option<Duration>) {
     match planted(Bug::SlotLeak) {
         true => std::mem::forget(slot),
         false => drop(slot),
     }
+    let Some(ticket) = ticket else { return };
     match ended {
         Ended::Whole(_) => ticket.answered(),
         Ended::Failed(error) => {
@@ -171,7 +183,9 @@ fn with_those_before(mut error: ModelError, before: &[String]) -> ModelError {
 fn wait_before(error: &ModelError, attempt: u32) -> Option<Duration> {
     let backoff = BACKOFF * 2_u32.saturating_pow(attempt - 1);
     match error.kind {
-        ModelErrorKind::RateLimited { retry_after } => Some(retry_after.unwrap_or(backoff)),
+        ModelErrorKind::RateLimited { retry_after } => {
+            Some(retry_after.unwrap_or(backoff).min(LONGEST))
+        }
         ModelErrorKind::Unavailable => Some(backoff),
         ModelErrorKind::TooLong | ModelErrorKind::Invalid | ModelErrorKind::Config => None,
     }

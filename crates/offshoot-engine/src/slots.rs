@@ -71,6 +71,13 @@ impl Slots {
         }
     }
 
+    /// Takes a slot if one is free. Then nobody waits for one.
+    pub(crate) fn take_free(&self) -> Option<Slot> {
+        let mut inner = self.lock();
+        inner.free = inner.free.checked_sub(1)?;
+        Some(Slot(Some(self.clone())))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Nothing below can panic with the lock held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

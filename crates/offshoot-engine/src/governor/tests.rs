@@ -68,28 +68,55 @@ async fn r28_a_later_complaint_holds_those_who_wait_already() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r28_afterwards_half_as_many_may_ask_and_each_round_of_answers_adds_one() {
+async fn r28_afterwards_half_as_many_may_ask_and_each_answer_adds_one_until_it_is_as_before() {
     let governor = Governors::default().of("m");
     let open: Vec<Ticket> = (0..8).map(|_| granted(governor.admit())).collect();
     // One storm is one complaint, however many streams it hits.
     for ticket in &open {
         ticket.limited(SECOND);
     }
+    // Answers to what was asked before it say nothing about what may be asked now.
+    for ticket in &open {
+        ticket.answered();
+    }
     drop(open);
     pass(1).await;
     let mut open: Vec<Ticket> = (0..4).map(|_| granted(governor.admit())).collect();
     let mut fifth = queued(&governor);
     assert!((&mut fifth).now_or_never().is_none(), "four may ask");
+    let answered = open.pop().expect("four");
+    answered.answered();
+    drop(answered);
+    open.push((&mut fifth).now_or_never().expect("its turn"));
+    open.push(granted(governor.admit()));
+    let mut sixth = queued(&governor);
+    assert!((&mut sixth).now_or_never().is_none(), "five may ask");
     for ticket in &open {
         ticket.answered();
     }
-    open.pop();
-    let fifth = (&mut fifth).now_or_never().expect("its turn");
-    let sixth = granted(governor.admit());
-    assert_eq!(open.len(), 3);
-    let mut seventh = queued(&governor);
-    assert!((&mut seventh).now_or_never().is_none(), "five may ask");
-    drop((fifth, sixth));
+    open.push(
+        (&mut sixth)
+            .now_or_never()
+            .unwrap_or_else(|| granted(governor.admit())),
+    );
+    open.extend((0..100).map(|_| granted(governor.admit())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_one_that_was_asked_alone_may_be_asked_by_all_after_an_answer() {
+    let governor = Governors::default().of("m");
+    let ticket = granted(governor.admit());
+    ticket.limited(SECOND);
+    drop(ticket);
+    pass(1).await;
+    let ticket = granted(governor.admit());
+    assert!(
+        (&mut queued(&governor)).now_or_never().is_none(),
+        "one at a time"
+    );
+    ticket.answered();
+    let all: Vec<Ticket> = (0..16).map(|_| granted(governor.admit())).collect();
+    drop((ticket, all));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use offshoot_types::caps::{Caps, Span};
 use offshoot_types::model::ModelErrorKind;
 use serde_json::json;
 
-use crate::stage::{Line, Script, Stage, call, fail, say, task_arguments};
+use crate::stage::{Gate, Line, Script, Stage, call, fail, say, task_arguments};
 
 fn wait_for(secs: u64) -> Line {
     fail(ModelErrorKind::RateLimited {
@@ -42,8 +42,8 @@ async fn r28_who_waits_for_the_provider_holds_no_slot_and_does_not_stall() {
     let script = Script::default()
         .part("lead", [both, say("done")])
         .part("worker", [wait_for(60), say("one"), say("two")]);
-    // With one slot the second child has a ticket and waits for the slot when the first is told to
-    // wait: it must not ask with it.
+    // With one slot the second child waits for it when the first is told to wait: it gets the slot, and
+    // must not ask.
     let limits = Limits {
         slots: 1,
         spawned: Caps {
@@ -103,4 +103,37 @@ async fn r28_a_deadline_goes_on_while_the_provider_makes_everybody_wait() {
     assert!(told[0].for_model().contains("exhausted: time"), "{told:?}");
     stage.pass(500).await;
     assert_eq!(stage.script.sent("worker").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_what_is_halved_are_streams_however_many_wait_for_a_slot() {
+    let (complains, begun) = (Gate::shut(), Gate::shut());
+    let children: Vec<_> = (0..20)
+        .map(|index| ("task", task_arguments("worker", &format!("part {index}"))))
+        .collect();
+    let mut lines = vec![wait_for(5).behind(&complains)];
+    lines.extend((0..3).map(|_| say("early").behind(&begun)));
+    lines.extend((0..20).map(|_| say("late").behind(&begun)));
+    let script = Script::default()
+        .part("lead", [call(&children), say("done")])
+        .part("worker", lines);
+    let limits = Limits {
+        slots: 4,
+        ..Limits::default()
+    };
+    let stage = Stage::ticking_with(script, limits, Vec::new()).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.pass(1).await;
+    assert_eq!(
+        stage.script.sent("worker").len(),
+        4,
+        "as many as have a slot"
+    );
+    complains.open();
+    stage.pass(7).await;
+    // Half of four may be answered now, and three are.
+    assert_eq!(stage.script.sent("worker").len(), 4);
+    begun.open();
+    stage.pass(2).await;
+    assert_eq!(stage.script.sent("worker").len(), 21);
 }
