@@ -191,6 +191,13 @@ impl Actor {
                 if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
                     return self.record(order, Batch::default(), nothing(&why));
                 }
+                if let Some(named) = &message.agent
+                    && self.agent.parts.registry.get(named).is_none()
+                {
+                    // Whoever sent it may have other agents than the process that has the session.
+                    let why = format!("the process that runs this session knows no agent {named}");
+                    return self.record(order, Batch::default(), nothing(&why));
+                }
                 if self.knows(&message.id) {
                     let why = nothing("a message of that id has been sent before");
                     return self.record(order, Batch::default(), why);
@@ -210,6 +217,9 @@ impl Actor {
             Order::Cancel(Scope::Run) => {
                 if let Some(chore) = &self.chore {
                     chore.cancel();
+                }
+                for waiting in std::mem::take(&mut self.chores) {
+                    self.record(waiting, Batch::default(), nothing("it was stopped"));
                 }
                 self.agent.board.cancel(&self.agent.id, CancelledBy::User);
                 match self.agent.open_run().or(self.opening) {

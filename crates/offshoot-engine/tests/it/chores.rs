@@ -343,3 +343,22 @@ async fn two_names_at_once_and_the_persons_stays() {
     let (_, by) = tree.agent(&stage.root()).unwrap().title.clone().unwrap();
     assert_eq!(by, Author::Human);
 }
+
+#[tokio::test]
+async fn a_summary_that_waits_for_a_turn_is_stopped_with_it() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [say("never").behind(&gate)])
+        .part("summary", [say("paid for")]);
+    let stage = Stage::helped(script, cast(), Helpers::default()).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.asked("lead", 1).await;
+    let (summary, cancelled) = tokio::join! {
+        biased;
+        stage.order(stage.root(), Order::Summarise),
+        stage.cancel(stage.root()),
+    };
+    assert!(matches!(summary, Receipt::NoEffect { why } if why == "it was stopped"));
+    assert_eq!(cancelled.status, Status::Cancelled(CancelledBy::User));
+    assert!(stage.script.sent("summary").is_empty());
+}

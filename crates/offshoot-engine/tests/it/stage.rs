@@ -297,6 +297,27 @@ impl Stage {
         self.runtime.command(command).await.unwrap()
     }
 
+    /// Sends an order from another process, which has more agents than this one.
+    pub(crate) async fn order_from_elsewhere(&self, order: Order, more: Manifest) -> Receipt {
+        let cast: Vec<Manifest> = self.cast.iter().cloned().chain([more]).collect();
+        let elsewhere = runtime(
+            &self.script,
+            Arc::new(self.store.another().unwrap()),
+            self.env.clone(),
+            &self.limits,
+            self.asks,
+            &cast,
+            (&self.hooks, &self.helpers),
+        );
+        let command = Command {
+            id: CommandId::new(self.env.new_id()),
+            tree: self.tree.clone(),
+            agent: self.root(),
+            order,
+        };
+        elsewhere.command(command).await.unwrap()
+    }
+
     /// Opens another session beside the one on stage.
     pub(crate) async fn open_another(&self, name: &str) {
         self.open_as(name, opening("lead")).await;
