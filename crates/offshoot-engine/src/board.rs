@@ -446,7 +446,12 @@ impl State {
         self.waking.insert(id.clone());
     }
 
-    /// Takes that back: nobody has woken it.
+    /// Tells whether an agent is about to be woken.
+    pub(crate) fn is_waking(&self, id: &AgentId) -> bool {
+        self.waking.contains(id)
+    }
+
+    /// Takes that back: it runs, or nobody wakes it.
     pub(crate) fn let_sleep(&mut self, id: &AgentId) {
         self.waking.remove(id);
     }
@@ -541,8 +546,11 @@ impl State {
             | Event::TurnEnded { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
-            | Event::Compacted(_)
-            | Event::Rewound { .. } => {}
+            | Event::Compacted(_) => {}
+            Event::Rewound { .. } => {
+                self.let_sleep(id);
+                self.change_role(id);
+            }
         }
         if let Some(infancy) = self
             .nodes

@@ -435,7 +435,10 @@ impl Agent {
                 Outcome::output(RawJson::of(&data))
             }
             Err(outcome) => {
-                self.board.state().let_sleep(&target);
+                // One that we only stopped waiting for arrives all the same.
+                if !cancel.is_cancelled() {
+                    self.board.state().let_sleep(&target);
+                }
                 outcome
             }
         }
@@ -551,6 +554,9 @@ impl State {
         else {
             return true;
         };
+        if self.is_waking(id) {
+            return true;
+        }
         let above = agent.spawned.above();
         let full = above.is_some_and(|above| self.is_full(above, limits).is_some());
         let may = !full && self.live() < limits.descendants;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_engine::{Asks, CommandError, Limits};
-use offshoot_types::command::{Command, Order, Receipt};
+use offshoot_types::command::{Command, Order, Receipt, Rewind};
 use offshoot_types::event::Event;
 use offshoot_types::hook::{About, Hook};
 use offshoot_types::id::CommandId;
@@ -12,7 +12,7 @@ use offshoot_types::message::UserMessage;
 use offshoot_types::outcome::ErrorKind;
 use serde_json::json;
 
-use crate::stage::{Script, Stage, call, data, kind, say, task, user_texts};
+use crate::stage::{Gate, Script, Stage, call, data, kind, say, task, user_texts};
 
 async fn ask_as(stage: &Stage, agent: &str, text: &str) {
     let mut prompt = stage.words(text);
@@ -267,4 +267,60 @@ async fn r21_what_is_above_a_child_now_narrows_it_too() {
         "while its parent plans"
     );
     assert_eq!(data(&outcomes[2]), json!("done"), "and no longer");
+}
+
+#[tokio::test]
+async fn ses_06_a_rewind_takes_back_who_came_with_what_is_taken_back() {
+    let script = Script::default()
+        .part(
+            "lead",
+            [say("as lead"), say("as lead again"), say("after a restart")],
+        )
+        .part("helper", [say("as helper"), say("still helper")]);
+    let stage = Stage::new(script).await;
+    stage.ask("first").await;
+    ask_as(&stage, "helper", "second").await;
+    stage.ask("third").await;
+    let second = stage
+        .log()
+        .await
+        .into_iter()
+        .find_map(|entry| match entry.event {
+            Event::Replied(message) => Some(message.id),
+            _ => None,
+        });
+    let order = Order::Rewind(Rewind { to: second });
+    let receipt = stage.order(stage.root(), order).await;
+    assert!(matches!(receipt, Receipt::Rewound { .. }), "{receipt:?}");
+    stage.ask("fourth").await;
+    assert_eq!(stage.script.sent("helper").len(), 2);
+    let sent = stage.script.sent("lead");
+    assert_eq!(user_texts(&sent[1]), ["first", "fourth"]);
+    let stage = stage.crash().await;
+    stage.ask("fifth").await;
+    assert_eq!(stage.script.sent("lead").len(), 3);
+}
+
+#[tokio::test]
+async fn an_agent_that_only_the_sender_has_takes_over_no_session_of_another_process() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [say("as lead").behind(&gate)])
+        .part("reviewer", [say("never")]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "first").await;
+    stage.asked("lead", 1).await;
+    let mut prompt = stage.words("second");
+    prompt.agent = Some("reviewer".to_owned());
+    let reviewer = Manifest::new("reviewer", Mode::All, "Review.");
+    let order = Order::Prompt(prompt);
+    let receipt = stage.order_from_elsewhere(order, reviewer).await;
+    let refused = |why: &str| why.contains("knows no agent reviewer");
+    assert!(
+        matches!(&receipt, Receipt::NoEffect { why } if refused(why)),
+        "{receipt:?}"
+    );
+    gate.open();
+    stage.quiet().await;
+    assert_eq!(stage.script.sent("lead").len(), 1);
 }

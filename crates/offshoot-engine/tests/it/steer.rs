@@ -390,7 +390,8 @@ async fn r26_two_messages_of_one_reply_do_not_wake_more_agents_than_may_live() {
                 task("worker", "first"),
                 task("helper", "second"),
                 say("made"),
-                call(&[message("FIRST"), message("SECOND")]),
+                // Two for one of them take one place.
+                call(&[message("FIRST"), message("FIRST"), message("SECOND")]),
                 say("asked"),
                 say("heard"),
             ],

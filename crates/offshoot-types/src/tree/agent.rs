@@ -22,6 +22,8 @@ pub struct Agent {
     pub spawned: Spawned,
     /// What it has become since.
     pub(super) role: Option<Box<Role>>,
+    /// What it was before each message that made it something else.
+    former_roles: Vec<(Option<MessageId>, Option<Box<Role>>)>,
     /// What its parent had become when it was born.
     pub(super) born_under: Option<Box<Role>>,
     /// The last entry of its log.
@@ -209,6 +211,7 @@ impl Agent {
             summary: None,
             hidden: false,
             role: None,
+            former_roles: Vec::new(),
             born_under: None,
             last_completion: None,
             prompts: HashSet::new(),
@@ -385,7 +388,11 @@ impl Agent {
                 self.paused = false;
             }
             Event::Completion { message, .. } => self.last_completion = Some(message.clone()),
-            Event::Became(role) => self.role = Some(role.clone()),
+            Event::Became(role) => {
+                let former = self.role.replace(role.clone());
+                self.former_roles
+                    .push((self.queue.front().cloned(), former));
+            }
             Event::Steered { prompt } => {
                 self.queue.retain(|queued| queued != prompt);
                 self.wakes = 0;
@@ -454,6 +461,13 @@ impl Agent {
             Event::Rewound { hides, .. } => {
                 self.queue.retain(|queued| !hides.contains(queued));
                 self.paused &= !self.queue.is_empty();
+                // A message that is taken back brings nobody in.
+                let is_hidden = |message: &Option<MessageId>| {
+                    message.as_ref().is_some_and(|id| hides.contains(id))
+                };
+                while let Some((_, former)) = self.former_roles.pop_if(|(by, _)| is_hidden(by)) {
+                    self.role = former;
+                }
                 self.context = 0;
             }
         }
