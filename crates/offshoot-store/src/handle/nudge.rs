@@ -83,8 +83,14 @@ impl Sockets {
         loop {
             let handle = HANDLES.fetch_add(1, Ordering::Relaxed);
             let name = format!("{}-{handle}.sock", process::id());
-            match UnixDatagram::bind(self.address(&name)) {
-                Ok(socket) => return Ok((name, socket)),
+            // A file that cannot be sent to yet looks like one that nobody reads any more, and would be
+            // cleared away: it has its name when it can.
+            let making = format!("{name}.new");
+            match UnixDatagram::bind(self.address(&making)) {
+                Ok(socket) => {
+                    fs::rename(self.path.join(&making), self.path.join(&name))?;
+                    return Ok((name, socket));
+                }
                 // Left over from a process that had our number, or of another machine's view.
                 Err(error) if error.kind() == ErrorKind::AddrInUse => {}
                 Err(error) => return Err(error),

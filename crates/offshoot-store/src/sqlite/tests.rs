@@ -118,12 +118,15 @@ fn what_two_writers_put_into_a_log_with_room_is_there_after_a_crash() {
     let path = folder.path().join("offshoot.db");
     let (mut a, mut b) = (reopened(&path), reopened(&path));
     let (mut one, mut two) = (Scene::opened("one"), Scene::opened("two"));
+    let log = folder.path().join("offshoot.db-wal");
     let first = claim(&mut a, &one);
-    // The second makes its room when there is something in the log already.
+    // The second finds a log that ends where its last page does, and makes its room behind that.
+    let pages = a.log_pages().load(std::sync::atomic::Ordering::Relaxed);
+    let file = std::fs::OpenOptions::new().write(true).open(&log).unwrap();
+    file.set_len(32 + pages * (24 + 4096)).unwrap();
     let second = claim(&mut b, &two);
     a.commit(vec![append(&mut one, first)]);
     b.commit(vec![append(&mut two, second)]);
-    let log = folder.path().join("offshoot.db-wal");
     assert_eq!(log.metadata().unwrap().len(), 1024 * 1024);
     // What a machine finds that lost its power now.
     let found = tempfile::tempdir().unwrap();
