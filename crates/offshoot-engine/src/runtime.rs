@@ -86,6 +86,9 @@ pub enum CommandError {
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The runtime is leaving, or has left.
+    #[error("the runtime was shut down")]
+    Closed,
 }
 
 /// A question about the state of things; has no effect.
@@ -218,7 +221,11 @@ impl Runtime {
         let store = &self.inner.parts.store;
         let mut submitted_at = None;
         loop {
-            match self.reach(&command).await {
+            let reached = match self.inner.departure.is_near() {
+                true => self.reach_the_living(&command),
+                false => self.reach(&command).await,
+            };
+            match reached {
                 Ok(Reached::Done(receipt)) => return Ok(*receipt),
                 Ok(Reached::Session(handle)) => {
                     if let Some(receipt) = order(&handle, &command).await {
@@ -294,11 +301,10 @@ impl Runtime {
     }
 
     /// Leaves in good order (R20).
-    pub async fn shutdown(self, ending: Ending) {
-        let mut sessions = self
-            .sessions
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+    /// Nothing is opened any more from here on. A command that waits for an answer has one by then, or
+    /// is told `CommandError::Closed`.
+    pub async fn shutdown(&self, ending: Ending) {
+        let mut sessions = std::mem::take(&mut *lock(&self.sessions));
         let mut all = Box::pin(async move { while sessions.join_next().await.is_some() {} });
         match ending {
             Ending::WhenQuiet => {
@@ -319,6 +325,15 @@ impl Runtime {
             let inner = self.inner.clone();
             lock(&self.sessions).spawn(async move { inner.recover_others().await });
         }
+    }
+
+    /// Reaches the session of a command's tree if it is there, and opens none.
+    fn reach_the_living(&self, command: &Command) -> Result<Reached, CommandError> {
+        let slot = self.inner.slot(&command.tree);
+        // Whoever has it locked is opening it, and will find that we leave.
+        let handle = slot.try_lock().ok().and_then(|held| held.clone());
+        let living = handle.filter(Handle::is_live);
+        living.map(Reached::Session).ok_or(CommandError::Closed)
     }
 
     /// Reaches the session of a command's tree, which is opened if need be.

@@ -125,6 +125,7 @@ impl From<CommandError> for Stop {
         match error {
             CommandError::Invalid(text) | CommandError::Unknown(text) => Self::Usage(text),
             CommandError::Store(error) => error.into(),
+            CommandError::Closed => Self::Failed(error.into()),
         }
     }
 }

@@ -47,6 +47,7 @@ impl From<CommandError> for Error {
             CommandError::Invalid(why) => Self::Invalid(why),
             CommandError::Unknown(why) => Self::Unknown(why),
             CommandError::Store(error) => Self::Store(error),
+            CommandError::Closed => Self::Closed,
         }
     }
 }

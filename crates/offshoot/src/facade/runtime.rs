@@ -1,18 +1,18 @@
 //! The handle on a whole runtime, and what all handles share.
 //!
-//! The engine is lent for the time of one command and given up when it is shut down, so handles may be
-//! cloned and kept as one likes: afterwards they say that it is closed. Nothing here decides anything.
+//! The engine is lent for one command and given up when it is shut down, so handles may be cloned and
+//! kept as one likes: afterwards they say that it is closed. Nothing here decides anything, and nobody
+//! who leaves waits for a command: the engine answers those itself.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offshoot_engine::{Answer, Ending, Query, Runtime as Engine, Subscription};
 use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
 use offshoot_types::store::{SessionSummary, Store};
-use tokio::sync::RwLock;
 
 use super::builder::Builder;
 use super::error::Error;
@@ -73,7 +73,7 @@ impl Runtime {
     /// `Ending::WhenQuiet` lets it finish, and waits for as long as somebody holds `Updates` of it.
     pub async fn shutdown(&self, ending: Ending) {
         let leaving = Leaving(&self.0);
-        let engine = self.0.engine.write().await.take();
+        let engine = self.0.lent().take();
         if let Some(engine) = engine {
             engine.shutdown(ending).await;
         }
@@ -90,7 +90,7 @@ impl fmt::Debug for Runtime {
 /// What all handles share.
 pub(super) struct Shared {
     /// `None` from the moment somebody shuts it down.
-    engine: RwLock<Option<Engine>>,
+    engine: Mutex<Option<Arc<Engine>>>,
     /// Whether it has been shut down, and nothing more will happen.
     closed: AtomicBool,
     pub(super) store: Arc<dyn Store>,
@@ -129,13 +129,21 @@ impl Shared {
         workspace: String,
     ) -> Self {
         Self {
-            engine: RwLock::new(Some(engine)),
+            engine: Mutex::new(Some(Arc::new(engine))),
             closed: AtomicBool::new(false),
             store,
             env,
             model,
             workspace,
         }
+    }
+
+    fn engine(&self) -> Result<Arc<Engine>, Error> {
+        self.lent().clone().ok_or(Error::Closed)
+    }
+
+    fn lent(&self) -> MutexGuard<'_, Option<Arc<Engine>>> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has an order carried out and returns what became of it.
@@ -151,22 +159,17 @@ impl Shared {
             agent: agent.clone(),
             order,
         };
-        let lent = self.engine.read().await;
-        let engine = lent.as_ref().ok_or(Error::Closed)?;
-        Ok(engine.command(command).await?)
+        Ok(self.engine()?.command(command).await?)
     }
 
     /// Follows a tree from a position.
     pub(super) async fn subscribe(&self, tree: &TreeId, after: Pos) -> Result<Subscription, Error> {
-        let lent = self.engine.read().await;
-        let engine = lent.as_ref().ok_or(Error::Closed)?;
-        Ok(engine.subscribe(tree, after).await)
+        Ok(self.engine()?.subscribe(tree, after).await)
     }
 
     /// Tells whether anybody does something about a tree.
     pub(super) async fn attended(&self, tree: &TreeId) -> Result<Attended, Error> {
-        let lent = self.engine.read().await;
-        let Some(engine) = lent.as_ref() else {
+        let Ok(engine) = self.engine() else {
             return Ok(match self.closed.load(Ordering::Acquire) {
                 true => Attended::Closed,
                 // It is leaving, and may be waiting for just that tree.

@@ -186,6 +186,17 @@ async fn r20_leaving_now_settles_what_runs_and_closes_every_handle() {
 }
 
 #[tokio::test]
+async fn r20_leaving_now_waits_for_no_command() {
+    let runtime = gated(&Gate::shut()).build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    session.message("go").await.unwrap();
+    // It waits until the agent rests, which it does only because we leave.
+    let leaving = runtime.shutdown(Ending::Now);
+    let (summary, ()) = tokio::join!(session.summarise(), leaving);
+    assert!(summary.is_err(), "{summary:?}");
+}
+
+#[tokio::test]
 async fn leaving_when_quiet_lets_the_prompt_that_waits_be_answered() {
     let gate = Gate::shut();
     let runtime = gated(&gate).build().unwrap();
