@@ -91,6 +91,11 @@ fn money_can_be_capped_where_the_model_is_offline_which_is_free() {
     let run = ["run", "--model", "offline", "--max-cost", "0.01", "hello"];
     let done = stage.offshoot(run).succeeded();
     assert!(!done.stderr.contains('$'), "{}", done.stderr);
+    // Nothing was used, and nothing is guessed.
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
+    let tree = stage.offshoot(["sessions", "tree", "--json", &id]);
+    assert_eq!(tree.succeeded().events()[0]["totalTokens"], 0);
 }
 
 /// A root and a child, at a dollar a thousand tokens.
