@@ -19,6 +19,7 @@ use std::io;
 use std::time::Duration;
 
 use offshoot_engine::{Activity, Delta, DeltaKind, Output};
+use offshoot_types::caps::Caps;
 use offshoot_types::command::Verdict;
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
@@ -251,13 +252,14 @@ impl Console {
     }
 
     /// Shows how what was asked has ended.
-    pub(crate) fn quiet(&mut self, settlement: &Settlement) -> io::Result<()> {
+    pub(crate) fn quiet(&mut self, settlement: &Settlement, caps: &Caps) -> io::Result<()> {
         if let Some(text) = self.answers.unfinished() {
             self.say(&text)?;
         }
         if settlement.status != Status::Completed {
-            let text = render::status(&settlement.status);
-            self.screen.print(&[Line::of(Tone::Bad, &text)])?;
+            let text = render::ending(settlement, caps);
+            let lines = Line::of(Tone::Bad, &text).wrap(self.screen.width(), "  ");
+            self.screen.print(&lines)?;
         }
         self.preview.clear();
         // Whatever it said, it said of what has ended now.

@@ -43,7 +43,8 @@ fn a_run_that_cannot_even_hand_back_exits_with_3_and_says_so() {
         ENDLESS,
         &["--max-tokens", "1"],
         "",
-        "budget exhausted: tokens",
+        "budget exhausted: tokens; at most 1 tokens, and one request would need more than is left \
+         of that",
     );
 }
 
@@ -65,6 +66,14 @@ fn a_cap_on_money_needs_a_price_and_costs_nothing_without_one() {
         "limits.session.cost_usd = 1",
     );
     run(&stage, &[]).complained(2, "is not known; set `price` in it, or drop the cap");
+}
+
+#[test]
+fn a_cap_on_money_that_no_request_fits_says_how_much_it_is() {
+    let priced = format!("price: {{input: 1000, output: 1000}}{ENDLESS}");
+    let why = "budget exhausted: cost; at most $0.001, and one request would need more than is \
+               left of that";
+    check(&priced, &["--max-cost", "0.001"], "", why);
 }
 
 #[test]
