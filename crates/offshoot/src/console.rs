@@ -76,6 +76,8 @@ pub(crate) enum Input {
     Compact,
     /// Ctrl-C.
     Interrupt,
+    /// Wants what runs to be stopped, and to stay.
+    Cancel,
     /// Wants to leave.
     Quit,
     /// Time has passed.
@@ -91,6 +93,8 @@ pub(crate) struct Offered {
     pub(crate) others: Vec<String>,
     /// Those that nobody starts but the runtime.
     pub(crate) helpers: Vec<String>,
+    /// Those that a person may start elsewhere, and why not here.
+    pub(crate) barred: Vec<(String, String)>,
 }
 
 /// The console.
@@ -439,9 +443,11 @@ impl Console {
     /// Shows what the person said, as part of the conversation.
     pub(crate) fn heard(&mut self, text: &str) -> io::Result<()> {
         let width = self.screen.width();
+        let speaker = self.speaker.as_deref().unwrap_or_default();
+        let first = format!("{speaker}> ");
         let mut lines = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let mark = if index == 0 { "> " } else { "  " };
+            let mark = if index == 0 { &first } else { "  " };
             let line = Line::of(Tone::Bold, mark).and(Tone::Bold, line);
             lines.extend(line.wrap(width, "  "));
         }

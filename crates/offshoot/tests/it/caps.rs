@@ -1,6 +1,7 @@
 //! Caps that people set: by a flag, in a config file, and what a run that reaches one comes to.
 
 use crate::stage::{Done, Stage, of_type};
+use crate::terminal::Terminal;
 
 /// An agent that reads for ever and hands back when it may not.
 const ENDLESS: &str = r#"
@@ -74,6 +75,27 @@ fn a_cap_on_money_that_no_request_fits_says_how_much_it_is() {
     let why = "budget exhausted: cost; at most $0.001, and one request would need more than is \
                left of that";
     check(&priced, &["--max-cost", "0.001"], "", why);
+}
+
+/// A planner whose money is capped, and a script without a price.
+const CAPPED: &str = "
+agents:
+  - {name: lead, mode: primary, prompt: Lead.}
+  - {name: thrifty, mode: all, prompt: Save., max_cost_usd: 1}
+replies: [{say: hello}]
+";
+
+#[test]
+fn an_agent_whose_money_is_capped_takes_no_session_over_whose_model_has_no_price() {
+    let stage = Stage::new(CAPPED);
+    run(&stage, &["--agent", "lead", "--session", "first"]).succeeded();
+    let over = ["run", "--session", "first", "--agent", "thrifty", "go on"];
+    let why = "is not known; set `price` in it, or drop the cap";
+    stage.offshoot(over).complained(2, why);
+    let mut terminal = Terminal::start(&stage, (100, 24), &["chat", "--session", "first"]);
+    terminal.until(&["> "]);
+    terminal.enter("/agent thrifty");
+    terminal.until(&["the cost is capped and the price of script"]);
 }
 
 #[test]
