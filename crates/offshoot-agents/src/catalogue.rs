@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use offshoot_types::manifest::{Manifest, Mode, Registry};
+use offshoot_types::suggest;
 
 use crate::builtin::{ALIASES, HELPERS, builtin};
 use crate::diagnostic::Diagnostic;
@@ -75,6 +76,10 @@ pub struct Catalogue {
     agents: BTreeMap<String, Definition>,
     /// Files that would have been the agent of a name.
     broken: BTreeMap<String, Diagnostic>,
+    /// Files that would be the agent of a name if it were not somebody else's.
+    ignored: BTreeMap<String, Diagnostic>,
+    /// The agents that a file says its own may start, with the file and the line.
+    spawns: Vec<(String, Option<usize>, String)>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -84,6 +89,8 @@ impl Catalogue {
         let mut catalogue = Self {
             agents: BTreeMap::new(),
             broken: BTreeMap::new(),
+            ignored: BTreeMap::new(),
+            spawns: Vec::new(),
             diagnostics: Vec::new(),
         };
         for manifest in builtin() {
@@ -116,6 +123,10 @@ impl Catalogue {
                 }
                 (Ok(manifest), None) => {
                     first.insert(reading.name.clone(), reading.path.clone());
+                    let line = reading.line_of("spawns");
+                    let spawns = manifest.spawns.iter().flatten();
+                    let spawns = spawns.map(|name| (reading.path.clone(), line, name.clone()));
+                    self.spawns.extend(spawns);
                     match scope {
                         Scope::User => {
                             self.put(manifest.clone(), Origin::User(reading.path.clone()));
@@ -132,7 +143,12 @@ impl Catalogue {
         for manifest in manifests {
             match no_helper(manifest) {
                 Some(why) => self.note(Diagnostic::error(path, None, &why)),
-                None => self.put(manifest.clone(), Origin::Script(path.to_owned())),
+                None => {
+                    let spawns = manifest.spawns.iter().flatten();
+                    let spawns = spawns.map(|name| (path.to_owned(), None, name.clone()));
+                    self.spawns.extend(spawns);
+                    self.put(manifest.clone(), Origin::Script(path.to_owned()));
+                }
             }
         }
     }
@@ -140,6 +156,25 @@ impl Catalogue {
     /// Notes what is wrong with a folder of definitions.
     pub fn note(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
+    }
+
+    /// Warns of agents that somebody may start and that there are none of. For when all were added.
+    pub fn check_spawns(&mut self) {
+        for (path, line, name) in std::mem::take(&mut self.spawns) {
+            if self.get(&name).is_some() || self.broken.contains_key(&name) {
+                continue;
+            }
+            let known = self.agents.keys().map(String::as_str);
+            let way = match suggest::nearest(&name, known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "see \"offshoot agents list\"".to_owned(),
+            };
+            let why = format!(
+                "there is no agent `{}` to start; {way}",
+                name.escape_debug()
+            );
+            self.note(Diagnostic::warning(&path, line, &why));
+        }
     }
 
     /// Finds an agent by name, or by another name it answers to.
@@ -184,6 +219,11 @@ impl Catalogue {
         self.broken.get(name)
     }
 
+    /// Returns why a file is not the agent of a name, which somebody else's is.
+    pub fn ignored(&self, name: &str) -> Option<&Diagnostic> {
+        self.ignored.get(name)
+    }
+
     /// Adds an agent that somebody else may have written.
     fn put_project(&mut self, mut manifest: Manifest, reading: &Reading) {
         let name = &manifest.name;
@@ -196,7 +236,9 @@ impl Catalogue {
                 "agent {name} is {whose}, and a project cannot replace it as long as there is no \
                  way to trust one; give this one another name"
             );
-            return self.complain(reading, "name", &why);
+            let diagnostic = Diagnostic::error(&reading.path, reading.line_of("name"), &why);
+            self.ignored.insert(name.clone(), diagnostic.clone());
+            return self.note(diagnostic);
         }
         if manifest.model.take().is_some() {
             let why = "`model` is left out: a project cannot choose who answers you as long as \
@@ -234,7 +276,7 @@ fn misused(reading: &Reading) -> Option<String> {
 
 /// Says why a manifest cannot be the helper whose name it has: whatever others may start would be
 /// asked things that it is not for.
-fn no_helper(manifest: &Manifest) -> Option<String> {
+pub fn no_helper(manifest: &Manifest) -> Option<String> {
     let name = manifest.name.as_str();
     let taken = HELPERS.contains(&name) && manifest.mode != Mode::Subagent;
     taken.then(|| {

@@ -84,9 +84,12 @@ impl Reading {
     }
 }
 
-/// Tells whether a name may be that of a tool which is known only when a session runs.
+/// A tool that is to come: agents may name it already, and nobody is sent to it.
+const QUESTION: &str = "question";
+
+/// Tells whether a name may be that of a tool which is known only when a session runs, or later.
 fn comes_later(name: &str) -> bool {
-    name.ends_with('*') || name.contains(':') || name.starts_with("mcp")
+    name == QUESTION || name.ends_with('*') || name.contains(':') || name.starts_with("mcp")
 }
 
 /// Reads an agent file; `name` is what the agent is called unless the header says otherwise.

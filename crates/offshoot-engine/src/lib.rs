@@ -57,6 +57,7 @@ pub use helper::{HELPER_CAPS, Helpers};
 pub use limits::Limits;
 pub use next::is_quiet;
 pub use runtime::{Answer, CommandError, Ending, Parts, Query, Runtime};
+pub use schema::check_json_schema;
 pub use scope::own_tools;
 pub use subscribe::Subscription;
 pub use toolbox::{Attachment, Toolbox};

@@ -41,6 +41,11 @@ impl Schema {
     }
 }
 
+/// Says why a value is no JSON Schema, if it is none.
+pub fn check_json_schema(schema: &RawJson) -> Result<(), String> {
+    Shape::compile(schema).map(drop)
+}
+
 /// A schema that has been compiled.
 pub(crate) struct Shape(Validator);
 

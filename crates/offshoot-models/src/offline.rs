@@ -53,6 +53,11 @@ impl Model for Offline {
     fn price(&self) -> Option<Price> {
         Some(Price::default())
     }
+
+    /// No tokens are used, and none are to be guessed.
+    fn is_metered(&self, _definition: &str) -> bool {
+        false
+    }
 }
 
 fn answer(request: &Request) -> Reply {

@@ -271,6 +271,7 @@ impl Kept {
             agent: agent.clone(),
             parent,
             definition: found.spawned.definition.clone(),
+            now: found.definition().to_owned(),
             workspace,
             title: title.unwrap_or_default(),
             created_at: at(log().next()),

@@ -194,6 +194,8 @@ pub struct SessionSummary {
     pub parent: Option<AgentId>,
     /// Its manifest's name.
     pub definition: String,
+    /// The manifest's name that it goes by now: another agent may have taken over.
+    pub now: String,
     /// Its root folder.
     pub workspace: String,
     /// Its first prompt, cut to a line; empty before one.

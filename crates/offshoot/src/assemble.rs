@@ -34,9 +34,6 @@ const OFFLINE: &str = "offline";
 /// The hidden argument by which this program keeps the processes of a command.
 pub(crate) const KEEP: &str = "__keep";
 
-/// A tool that is to come: agents may name it already.
-const QUESTION: &str = "question";
-
 /// Variables of providers' keys, which no command is given.
 const KEYS: [&str; 6] = [
     "OPENAI_API_KEY",
@@ -339,7 +336,7 @@ pub(crate) fn runtime(
 pub(crate) fn tools() -> Vec<String> {
     let builtin = offshoot_tools::builtin();
     let builtin = builtin.iter().map(|tool| tool.spec().id.clone());
-    let own = own_tools().chain(["bash", QUESTION]).map(str::to_owned);
+    let own = own_tools().chain(["bash"]).map(str::to_owned);
     let mut tools: Vec<String> = builtin.chain(own).collect();
     tools.sort();
     tools

@@ -54,15 +54,16 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         helped,
         agents,
         swap,
-    } = run::open(&ask, settings, host, false).await?;
+        barred,
+    } = run::open(&ask, settings, host).await?;
     definitions::warn(&agents);
     if known {
-        output::note(&goes_on_with(&session));
+        greet(&goes_on_with(&session));
     }
-    output::note("type a message; /help says what else; Ctrl-D leaves");
+    greet("type a message; /help says what else; Ctrl-D leaves");
     let shown = render::short(session.id.root());
     let agent = session.id.root().clone();
-    let view = console(settings, agent.clone(), &agents, swap)?;
+    let view = console(settings, agent.clone(), &agents, (swap, barred))?;
     let errand = Errand {
         session,
         agent,
@@ -79,6 +80,14 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         "session {shown} is kept; go on with: offshoot chat --session {shown}"
     ));
     Ok(code)
+}
+
+/// Says something before the conversation begins, with lines that end where words do.
+fn greet(text: &str) {
+    let width = terminal::width(&std::io::stderr()).unwrap_or(usize::MAX);
+    for line in terminal::wrapped(text, width) {
+        output::note(&line);
+    }
 }
 
 /// Says which session goes on: its name or what it began with, how much there is, how old it is.
@@ -110,7 +119,7 @@ fn console(
     settings: &Settings,
     agent: AgentId,
     agents: &Catalogue,
-    swap: Option<String>,
+    (swap, barred): (Option<String>, Vec<(String, String)>),
 ) -> Result<View, Stop> {
     let console = Console::open(Answers::of(agent), Talk::Chat, settings.style)?;
     let registry = agents.registry();
@@ -125,6 +134,7 @@ fn console(
             .collect(),
         others,
         helpers,
+        barred,
     };
     Ok(View::console(console.offering(offered, swap)))
 }

@@ -19,6 +19,7 @@ use std::io;
 use std::time::Duration;
 
 use offshoot_engine::{Activity, Delta, DeltaKind, Output};
+use offshoot_types::caps::Caps;
 use offshoot_types::command::Verdict;
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
@@ -75,6 +76,8 @@ pub(crate) enum Input {
     Compact,
     /// Ctrl-C.
     Interrupt,
+    /// Wants what runs to be stopped, and to stay.
+    Cancel,
     /// Wants to leave.
     Quit,
     /// Time has passed.
@@ -90,6 +93,8 @@ pub(crate) struct Offered {
     pub(crate) others: Vec<String>,
     /// Those that nobody starts but the runtime.
     pub(crate) helpers: Vec<String>,
+    /// Those that a person may start elsewhere, and why not here.
+    pub(crate) barred: Vec<(String, String)>,
 }
 
 /// The console.
@@ -251,13 +256,14 @@ impl Console {
     }
 
     /// Shows how what was asked has ended.
-    pub(crate) fn quiet(&mut self, settlement: &Settlement) -> io::Result<()> {
+    pub(crate) fn quiet(&mut self, settlement: &Settlement, caps: &Caps) -> io::Result<()> {
         if let Some(text) = self.answers.unfinished() {
             self.say(&text)?;
         }
         if settlement.status != Status::Completed {
-            let text = render::status(&settlement.status);
-            self.screen.print(&[Line::of(Tone::Bad, &text)])?;
+            let text = render::ending(settlement, caps);
+            let lines = Line::of(Tone::Bad, &text).wrap(self.screen.width(), "  ");
+            self.screen.print(&lines)?;
         }
         self.preview.clear();
         // Whatever it said, it said of what has ended now.
@@ -437,9 +443,11 @@ impl Console {
     /// Shows what the person said, as part of the conversation.
     pub(crate) fn heard(&mut self, text: &str) -> io::Result<()> {
         let width = self.screen.width();
+        let speaker = self.speaker.as_deref().unwrap_or_default();
+        let first = format!("{speaker}> ");
         let mut lines = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let mark = if index == 0 { "> " } else { "  " };
+            let mark = if index == 0 { &first } else { "  " };
             let line = Line::of(Tone::Bold, mark).and(Tone::Bold, line);
             lines.extend(line.wrap(width, "  "));
         }

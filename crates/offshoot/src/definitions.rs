@@ -9,7 +9,8 @@ mod folder;
 use std::path::Path;
 
 use offshoot_agents::{Catalogue, Diagnostic, Reading, Scope};
-use offshoot_types::manifest::names;
+use offshoot_engine::check_json_schema;
+use offshoot_types::manifest::{Manifest, names};
 
 use crate::assemble::{self, Models};
 use crate::config::Settings;
@@ -19,6 +20,9 @@ use folder::{Contents, Folder};
 
 /// Where a project keeps its agents, as seen from the folder to work in.
 const IN_PROJECT: &str = ".offshoot/agents";
+
+/// The key of a schema that answers are held against.
+const OUTPUT_SCHEMA: &str = "output_schema";
 
 /// Most warnings that are told before a run; `doctor` tells all.
 const MOST_WARNINGS: usize = 10;
@@ -45,6 +49,7 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
             if scope == Scope::User {
                 find_model(reading, models);
             }
+            check_schema(reading);
             reading.check_tools(&tools.iter().map(String::as_str).collect::<Vec<_>>());
         }
         catalogue.add_files(scope, files);
@@ -53,8 +58,18 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
         }
     }
     if let Some((path, manifests)) = models.script() {
-        catalogue.add_script(path, manifests);
+        let (usable, broken): (Vec<Manifest>, Vec<Manifest>) = manifests
+            .iter()
+            .cloned()
+            .partition(|manifest| no_schema(manifest).is_none());
+        catalogue.add_script(path, &usable);
+        for manifest in broken {
+            let why = no_schema(&manifest).unwrap_or_default();
+            let why = format!("agent {}: {why}", manifest.name);
+            catalogue.note(Diagnostic::error(path, None, &why));
+        }
     }
+    catalogue.check_spawns();
     for diagnostic in catalogue.diagnostics() {
         tracing::warn!("{diagnostic}");
     }
@@ -81,7 +96,8 @@ pub(crate) fn warn_of(catalogue: &Catalogue, path: &str) {
         .for_each(tell);
 }
 
-fn tell(diagnostic: &Diagnostic) {
+/// Says on stderr one thing that is wrong.
+pub(crate) fn tell(diagnostic: &Diagnostic) {
     let text = render::harmless(&diagnostic.to_string());
     output::note(&format!("warning: {text}"));
 }
@@ -128,6 +144,21 @@ fn taken(
             None
         }
     }
+}
+
+/// Gives up an agent whose answers nothing could be held against.
+fn check_schema(reading: &mut Reading) {
+    let manifest = reading.manifest.as_ref().ok();
+    if let Some(why) = manifest.and_then(no_schema) {
+        reading.refuse(OUTPUT_SCHEMA, &why);
+    }
+}
+
+/// Says why what a manifest has for a schema is none.
+fn no_schema(manifest: &Manifest) -> Option<String> {
+    let schema = manifest.output_schema.as_ref()?;
+    let why = check_json_schema(schema).err()?;
+    Some(format!("`{OUTPUT_SCHEMA}` is no JSON Schema: {why}"))
 }
 
 /// Loads the model that a file of the user's names; a script is seen from the folder of the file.

@@ -177,6 +177,10 @@ async fn ask(
         }
     };
     drop(ordered);
+    if let (Some(_), Receipt::NoEffect { why }) = (&message, &receipt) {
+        // Nobody took it, so there is nothing to follow.
+        return Err(Stop::usage(why.clone()));
+    }
     if !is_ours(runtime, &id).await? {
         let here = format!("session {id} is run by another process");
         let left = if receipt == Receipt::Queued {

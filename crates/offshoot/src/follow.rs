@@ -230,7 +230,8 @@ impl<'a> Follower<'a> {
             output::note(&waiting(&self.tree, &self.id));
             return Ok(Ended::Quiet(Code::Completed));
         }
-        self.view.quiet(settlement)?;
+        let ended = agent.and_then(|agent| Some((settlement?, &agent.terms().caps)));
+        self.view.quiet(ended)?;
         self.view
             .spent(agent.map_or_else(Spent::default, |agent| agent.spent))?;
         // A prompt that was queued behind a turn that failed stays queued: that failure counts.
@@ -246,11 +247,10 @@ impl<'a> Follower<'a> {
         if self.goal.chat
             && entry.agent == self.agent
             && let Event::Settled { settlement, .. } = &entry.event
+            && let Some(agent) = self.tree.agent(&self.agent)
         {
-            self.view.quiet(Some(settlement))?;
-            if let Some(agent) = self.tree.agent(&self.agent) {
-                self.view.spent(agent.spent)?;
-            }
+            self.view.quiet(Some((settlement, &agent.terms().caps)))?;
+            self.view.spent(agent.spent)?;
         }
         if !self.goal.chat && entry.agent == self.agent {
             self.take_asked(entry)?;

@@ -7,13 +7,13 @@ mod receipt;
 #[cfg(test)]
 mod tests;
 
-use offshoot_types::caps::Money;
+use offshoot_types::caps::{Caps, Money};
 use offshoot_types::event::{Compaction, Entry, Event, Origin, Spawned, TurnEnd};
 use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::{Action, Need};
-use offshoot_types::settlement::{CancelledBy, Settlement, Status};
+use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
 
 use crate::clock;
 
@@ -152,6 +152,28 @@ pub(crate) fn status(status: &Status) -> String {
         | Status::Denied { .. }
         | Status::Lost { .. } => format!("{word}: {reason}"),
     })
+}
+
+/// Renders how a run ended; of a cap that ended it, how much that was.
+pub(crate) fn ending(settlement: &Settlement, caps: &Caps) -> String {
+    let how = status(&settlement.status);
+    let Status::BudgetExhausted(cap) = &settlement.status else {
+        return how;
+    };
+    let most = match cap {
+        Cap::Steps => caps.steps.map(|most| format!("{most} requests")),
+        Cap::Tokens => caps.tokens.map(|most| format!("{most} tokens")),
+        Cap::Cost => caps.cost.map(|most| most.to_string()),
+        Cap::Time => caps.time.map(|most| most.to_string()),
+        Cap::Stall => caps.stall.map(|most| format!("{most} without progress")),
+    };
+    match (most, settlement.steps) {
+        (None, _) => how,
+        (Some(most), 0) => {
+            format!("{how}; at most {most}, and one request would need more than is left of that")
+        }
+        (Some(most), _) => format!("{how}; at most {most}"),
+    }
 }
 
 fn event(event: &Event, length: Length) -> (&'static str, String) {

@@ -56,6 +56,8 @@ pub(crate) struct Opened {
     pub(crate) agents: Catalogue,
     /// The agent that takes over with what is said next.
     pub(crate) swap: Option<String>,
+    /// Agents that cannot take over, and why.
+    pub(crate) barred: Vec<(String, String)>,
 }
 
 /// Carries out `offshoot run`.
@@ -75,7 +77,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
     let host = Host::of(settings).asking(args.consent, face.can_ask());
-    let opened = open(&ask, settings, host, args.json).await?;
+    let opened = open(&ask, settings, host).await?;
     let Opened {
         runtime,
         session,
@@ -93,6 +95,9 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     if prompt.is_none() && !known {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
+    if let Some(speaker) = speaker(&session, swap.as_deref()) {
+        output::note(&speaker);
+    }
     let agent = session.id.root().clone();
     let view = face.open(settings, &session.id, &agent)?;
     let errand = Errand {
@@ -106,13 +111,16 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     drive::drive(runtime, errand, view, &mut signals).await
 }
 
+/// Says who answers, where that is not who the session began with.
+fn speaker(session: &Session, swap: Option<&str>) -> Option<String> {
+    let root = session.tree.agent(session.id.root())?;
+    let first = &root.spawned.definition;
+    let now = swap.unwrap_or(root.definition());
+    (now != first).then(|| format!("agent {now} answers; the session began with {first}"))
+}
+
 /// Opens a session, or finds the one to continue.
-pub(crate) async fn open(
-    ask: &Ask<'_>,
-    settings: &Settings,
-    host: Host,
-    json: bool,
-) -> Result<Opened, Stop> {
+pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Result<Opened, Stop> {
     let asked = ask.choice.model.as_deref();
     let asked = asked.map(|model| assemble::model_name(model, Path::new("")));
     let asked = asked.transpose()?;
@@ -149,9 +157,11 @@ pub(crate) async fn open(
     let agent = agent(kept.filter(|_| asked.is_none()), &settings.agent, &agents)?;
     let swap = kept.is_some_and(|kept| kept != agent.value);
     let swap = swap.then(|| agent.value.clone());
-    if known.is_none() {
+    // What a session was opened with was looked at then.
+    if known.is_none() || swap.is_some() {
         check_price(&ask.most, (&agent.value, &model), &agents, (&models, &host))?;
     }
+    let barred = barred(&model, &agents, (&models, &host));
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
     let is_known = known.is_some();
     let session = match known {
@@ -166,7 +176,7 @@ pub(crate) async fn open(
             };
             let session = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
-            if let Some(choice) = assemble::choice(&settings.model).filter(|_| !json) {
+            if let Some(choice) = assemble::choice(&settings.model) {
                 output::note(&choice);
             }
             session
@@ -179,6 +189,7 @@ pub(crate) async fn open(
         helped,
         agents,
         swap,
+        barred,
     })
 }
 
@@ -217,6 +228,27 @@ fn check_price(
         Some(_) => models.check_price(agent.model.as_deref().unwrap_or(model), host),
         None => Ok(()),
     }
+}
+
+/// Returns the agents that people may start and that cannot take over here, and why.
+fn barred(
+    model: &str,
+    agents: &Catalogue,
+    (models, host): (&Models, &Host),
+) -> Vec<(String, String)> {
+    let mut barred = Vec::new();
+    for agent in agents.all().map(|agent| &agent.manifest) {
+        let price = check_price(
+            &Most::default(),
+            (&agent.name, model),
+            agents,
+            (models, host),
+        );
+        if let Err(stop) = price {
+            barred.push((agent.name.clone(), stop.to_string()));
+        }
+    }
+    barred
 }
 
 /// Finds the session to continue; `None` if one has to be opened.

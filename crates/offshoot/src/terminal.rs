@@ -81,6 +81,21 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     kept
 }
 
+/// Breaks a text between words into lines of so many columns; a longer word has a line of its own.
+pub(crate) fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 fn columns_of(character: char) -> usize {
     character.width().unwrap_or(0)
 }
@@ -88,6 +103,13 @@ fn columns_of(character: char) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_broken_between_words() {
+        let lines = wrapped("type a message; /help says more", 15);
+        assert_eq!(lines, ["type a message;", "/help says more"]);
+        assert_eq!(wrapped("a longerword b", 4), ["a", "longerword", "b"]);
+    }
 
     #[test]
     fn a_text_is_cut_to_columns_and_never_within_a_letter() {

@@ -18,6 +18,12 @@ use crate::render;
 /// How many characters of a prompt tell siblings apart.
 const MOST_OF_PROMPT: usize = 48;
 
+/// How many agents that somebody waits for are named.
+const MOST_AGENTS: usize = 3;
+
+/// What stands before the id of an agent that is waited for.
+const AGENT: &str = "agent ";
+
 /// One agent of a tree.
 pub(crate) struct Line {
     id: AgentId,
@@ -111,7 +117,7 @@ impl Line {
                 State::Interrupted => "  was waiting for ",
                 State::New | State::Running | State::Ended(_) => "  waits for ",
             });
-            text.push_str(&self.waits_for.join(", "));
+            text.push_str(&shortened(&self.waits_for));
         }
         let mut text = render::harmless(&text);
         if !self.prompt.is_empty() {
@@ -243,6 +249,20 @@ fn tools(session: &Session) -> Tools<'_> {
     tools
 }
 
+/// Names what is waited for; of more than a few agents only how many they are.
+fn shortened(reasons: &[String]) -> String {
+    let is_agent = |reason: &&String| reason.starts_with(AGENT);
+    let agents = reasons.iter().filter(is_agent).count();
+    if agents <= MOST_AGENTS {
+        return reasons.join(", ");
+    }
+    let others = reasons.iter().filter(|reason| !is_agent(reason)).cloned();
+    let all: Vec<String> = std::iter::once(format!("{agents} agents"))
+        .chain(others)
+        .collect();
+    all.join(", ")
+}
+
 fn waits_for(tree: &Tree, id: &AgentId, agent: &Agent, tools: &Tools<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     let open = |child: &&AgentId| {
@@ -252,7 +272,7 @@ fn waits_for(tree: &Tree, id: &AgentId, agent: &Agent, tools: &Tools<'_>) -> Vec
     let calls = agent.open_calls();
     for call in &calls {
         match &call.child {
-            Some(child) => reasons.push(format!("agent {}", render::short(child))),
+            Some(child) => reasons.push(format!("{AGENT}{}", render::short(child))),
             None => reasons.push(match tools.get(&(id, &call.call)) {
                 Some(tool) => format!("tool {tool}"),
                 None => format!("call {}", call.call),
@@ -264,7 +284,7 @@ fn waits_for(tree: &Tree, id: &AgentId, agent: &Agent, tools: &Tools<'_>) -> Vec
     }
     if agent.turn.is_none() && agent.open_run().is_some() {
         let children = agent.children.iter().filter(open);
-        reasons.extend(children.map(|child| format!("agent {}", render::short(child))));
+        reasons.extend(children.map(|child| format!("{AGENT}{}", render::short(child))));
     }
     match agent.queue.len() {
         0 => {}
@@ -272,4 +292,19 @@ fn waits_for(tree: &Tree, id: &AgentId, agent: &Agent, tools: &Tools<'_>) -> Vec
         many => reasons.push(format!("a turn for {many} prompts")),
     }
     reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_agents_that_are_waited_for_are_counted() {
+        let agents =
+            |many: usize| -> Vec<String> { (1..=many).map(|id| format!("{AGENT}{id}")).collect() };
+        assert_eq!(shortened(&agents(3)), "agent 1, agent 2, agent 3");
+        let mut reasons = agents(16);
+        reasons.push("tool read".to_owned());
+        assert_eq!(shortened(&reasons), "16 agents, tool read");
+    }
 }

@@ -7,7 +7,7 @@
 use std::io;
 
 use offshoot_engine::{Activity, Delta, Output};
-use offshoot_types::caps::Money;
+use offshoot_types::caps::{Caps, Money};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event, Origin, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
@@ -185,22 +185,22 @@ impl View {
         }
     }
 
-    /// Shows that the tree is quiet, and how the run of the agent that was asked ended.
-    pub(crate) fn quiet(&mut self, settlement: Option<&Settlement>) -> io::Result<()> {
+    /// Shows that the tree is quiet, and how the run of the agent that was asked ended under its caps.
+    pub(crate) fn quiet(&mut self, ended: Option<(&Settlement, &Caps)>) -> io::Result<()> {
         let answers = match &mut self.form {
             Form::Events(fold) => {
                 let event = fold.idle(System.now());
                 return print(&mut self.stdout, &event);
             }
             Form::Console(console) => {
-                return match settlement {
-                    Some(settlement) => console.quiet(settlement),
+                return match ended {
+                    Some((settlement, caps)) => console.quiet(settlement, caps),
                     None => Ok(()),
                 };
             }
             Form::Answers(answers) => answers,
         };
-        let Some(settlement) = settlement else {
+        let Some((settlement, caps)) = ended else {
             return Ok(());
         };
         // Of a turn that was cut short there is what it said so far.
@@ -208,7 +208,7 @@ impl View {
             self.answer(&text)?;
         }
         if settlement.status != Status::Completed {
-            output::complain(&render::status(&settlement.status));
+            output::complain(&render::ending(settlement, caps));
         }
         Ok(())
     }

@@ -117,6 +117,11 @@ impl<'a> Conversation<'a> {
         self.tools.iter().any(|spec| spec.id == tool)
     }
 
+    /// Tells whether anything may be called at all; not so any more when a limit is reached.
+    pub(super) fn may_call(&self) -> bool {
+        self.may_call
+    }
+
     /// Returns what is said of a tool.
     pub(super) fn description(&self, tool: &str) -> Option<&'a str> {
         let spec = self.tools.iter().find(|spec| spec.id == tool)?;

@@ -83,11 +83,11 @@ fn delegate(talk: &Conversation<'_>, facts: &Facts<'_>, areas: &[Area]) -> Optio
     let mut calls = plan::list(talk, Stage::Exploring(areas.len()));
     calls.extend(areas.iter().map(|area| plan::child(talk, facts, area)));
     let names: Vec<String> = areas.iter().map(Area::shown).collect();
-    let text = format!(
-        "I ask one agent for each of {} areas: {}.",
-        areas.len(),
-        names.join(", ")
-    );
+    let names = names.join(", ");
+    let text = match areas.len() {
+        1 => format!("I ask one agent about the one area: {names}."),
+        many => format!("I ask one agent for each of {many} areas: {names}."),
+    };
     talk.ask(calls, &text)
 }
 

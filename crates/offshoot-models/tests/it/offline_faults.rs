@@ -4,7 +4,7 @@ use offshoot_types::message::AssistantPart;
 use offshoot_types::model::RequestMessage;
 use proptest::prelude::*;
 
-use crate::offline_world::{Played, Run, World, drive};
+use crate::offline_world::{Played, Run, World, cut_short, drive};
 
 const STATEMENT: &str = "no language model";
 
@@ -51,6 +51,17 @@ fn denied_tools_are_named_and_the_rest_is_told() {
         .flatten()
         .filter(|call| call.starts_with("todo"));
     assert_eq!(todos.count(), 1, "what was denied is not tried again");
+}
+
+#[test]
+fn what_a_limit_kept_it_from_is_not_said_to_be_missing() {
+    let text = cut_short("Survey this repository");
+    assert!(!text.contains("Not found"), "{text}");
+    assert!(!text.contains("there are no folders"), "{text}");
+    assert!(
+        text.contains("Entry points\n\n- Not looked at: no more calls are allowed"),
+        "{text}"
+    );
 }
 
 #[test]

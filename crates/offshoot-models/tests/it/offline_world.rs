@@ -278,22 +278,9 @@ pub(crate) fn drive(
     loop {
         run.steps += 1;
         assert!(run.steps <= MOST_STEPS, "no end: {:#?}", run.calls);
-        let request = Request {
-            from: Asker {
-                agent: AgentId::new("a1"),
-                definition: "build".into(),
-                depth,
-                step: u32::try_from(run.steps).unwrap(),
-            },
-            model: "offline".into(),
-            system: Arc::from(""),
-            tools: Arc::clone(&tools),
-            choice: ToolChoice::Auto,
-            messages: run.messages.clone(),
-            temperature: None,
-            effort: None,
-            max_output_tokens: None,
-        };
+        let step_no = u32::try_from(run.steps).unwrap();
+        let messages = run.messages.clone();
+        let request = request(messages, (depth, step_no), &tools, ToolChoice::Auto);
         let (parts, calls) = step(request);
         run.text = said(&parts);
         run.messages.push(RequestMessage::Assistant(parts));
@@ -323,6 +310,39 @@ pub(crate) fn drive(
         };
         run.calls.push(calls.iter().map(shown).collect());
         run.messages.push(RequestMessage::Outcomes(outcomes));
+    }
+}
+
+/// Returns the last words of an agent that reaches a limit before its first call.
+pub(crate) fn cut_short(prompt: &str) -> String {
+    let tools: Arc<[ToolSpec]> = ROOT_TOOLS.iter().map(|id| spec(id)).collect();
+    let messages = vec![RequestMessage::User(prompt.to_owned())];
+    let (parts, calls) = step(request(messages, (0, 1), &tools, ToolChoice::None));
+    assert!(calls.is_empty(), "{calls:?}");
+    said(&parts)
+}
+
+fn request(
+    messages: Vec<RequestMessage>,
+    (depth, step): (u32, u32),
+    tools: &Arc<[ToolSpec]>,
+    choice: ToolChoice,
+) -> Request {
+    Request {
+        from: Asker {
+            agent: AgentId::new("a1"),
+            definition: "build".into(),
+            depth,
+            step,
+        },
+        model: "offline".into(),
+        system: Arc::from(""),
+        tools: Arc::clone(tools),
+        choice,
+        messages,
+        temperature: None,
+        effort: None,
+        max_output_tokens: None,
     }
 }
 

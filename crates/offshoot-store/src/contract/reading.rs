@@ -1,9 +1,11 @@
 //! Reading what was written.
 
-use offshoot_types::event::{Entry, Event};
+use offshoot_types::event::{Entry, Event, Role};
 use offshoot_types::id::{AgentId, CommandId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::json::RawJson;
+use offshoot_types::permission::Layer;
 use offshoot_types::store::SessionSummary;
+use offshoot_types::terms::Terms;
 use serde_json::Value;
 
 use super::scene::{Child, Scene};
@@ -94,6 +96,7 @@ pub(super) async fn lists_tell_of_roots(a: Handle, b: Handle) {
         agent: scene.tree().root().clone(),
         parent: None,
         definition: "build".to_owned(),
+        now: "build".to_owned(),
         workspace: "/home/me/project".to_owned(),
         title: "go".to_owned(),
         created_at: Timestamp::new(1_001),
@@ -114,6 +117,13 @@ pub(super) async fn lists_tell_of_roots(a: Handle, b: Handle) {
     scene
         .prompt("s", "ask2", "another title\nof two lines")
         .settle("s");
+    let role = Role {
+        definition: "plan".to_owned(),
+        model: "m".to_owned(),
+        layer: Layer::default(),
+        terms: Terms::default(),
+    };
+    scene.event("s", Event::Became(Box::new(role)));
     assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
     let listed = b.sessions().await.expect("it can be read");
     let settled = SessionSummary {
@@ -121,6 +131,7 @@ pub(super) async fn lists_tell_of_roots(a: Handle, b: Handle) {
         open_runs: 0,
         owned: true,
         status: Some("completed".to_owned()),
+        now: "plan".to_owned(),
         ..expected
     };
     assert_eq!(listed, [settled]);
@@ -147,6 +158,7 @@ pub(super) async fn lists_tell_of_inspectable_children(a: Handle, b: Handle) {
         agent: AgentId::new("two"),
         parent: Some(AgentId::new("s")),
         definition: "explore".to_owned(),
+        now: "explore".to_owned(),
         workspace: "/home/me/project".to_owned(),
         title: "look".to_owned(),
         created_at: Timestamp::new(1_001),

@@ -312,6 +312,11 @@ impl Place<'_> {
                 self.drop_child(entry, agent, child)?;
             }
         }
+        if let Event::Became(role) = &entry.event {
+            let sql = "UPDATE agents SET definition = ?2 WHERE key = ?1";
+            let mut update = self.connection.prepare_cached(sql)?;
+            update.execute(params![agent.key, role.definition])?;
+        }
         if let Event::TurnStarted { run, .. } = &entry.event
             && !agent.open
         {

@@ -16,7 +16,8 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionSummary>, F
             (SELECT status FROM runs WHERE runs.agent = root.key ORDER BY run DESC LIMIT 1),
             (SELECT count(*) FROM agents
                 WHERE agents.tree = trees.key AND (parent IS NOT NULL OR agents.id = trees.id)),
-            (SELECT count(*) FROM runs WHERE runs.tree = trees.key AND settled_pos IS NULL)
+            (SELECT count(*) FROM runs WHERE runs.tree = trees.key AND settled_pos IS NULL),
+            root.definition
         FROM trees
             JOIN agents AS root ON root.id = trees.id
             JOIN chat_sessions AS chat ON chat.id = trees.id
@@ -27,7 +28,7 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionSummary>, F
             agents: number(row, 10)?,
             open_runs: number(row, 11)?,
         };
-        summary(row, below)
+        summary(row, 12, below)
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -41,7 +42,7 @@ pub(super) fn children(connection: &Connection) -> Result<Vec<SessionSummary>, F
                 AS changed_at,
             trees.owned,
             (SELECT status FROM runs WHERE runs.agent = child.key ORDER BY run DESC LIMIT 1),
-            child.key
+            child.key, child.definition
         FROM chat_sessions AS chat
             JOIN agents AS child ON child.id = chat.id
             JOIN trees ON trees.key = child.tree
@@ -50,7 +51,7 @@ pub(super) fn children(connection: &Connection) -> Result<Vec<SessionSummary>, F
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| {
         let below = below.get(&row.get(10)?);
-        summary(row, below.copied().unwrap_or_default())
+        summary(row, 11, below.copied().unwrap_or_default())
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -88,12 +89,13 @@ fn below(connection: &Connection) -> Result<HashMap<i64, Below>, Failure> {
     Ok(counts)
 }
 
-fn summary(row: &Row<'_>, below: Below) -> rusqlite::Result<SessionSummary> {
+fn summary(row: &Row<'_>, now: usize, below: Below) -> rusqlite::Result<SessionSummary> {
     Ok(SessionSummary {
         tree: TreeId::of(AgentId::new(row.get::<_, String>(0)?)),
         agent: AgentId::new(row.get::<_, String>(1)?),
         parent: row.get::<_, Option<String>>(2)?.map(AgentId::new),
         definition: row.get(3)?,
+        now: row.get(now)?,
         workspace: row.get::<_, Option<String>>(4)?.unwrap_or_default(),
         title: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
         created_at: Timestamp::new(number(row, 6)?),

@@ -42,6 +42,9 @@ pub(super) fn show(
     if let Some(path) = agent.origin.path() {
         definitions::warn_of(catalogue, path);
     }
+    if let Some(ignored) = catalogue.ignored(&agent.manifest.name) {
+        definitions::tell(ignored);
+    }
     let aliases: Vec<&str> = catalogue.aliases(&agent.manifest.name).collect();
     let mut stdout = Stdout::default();
     if json {

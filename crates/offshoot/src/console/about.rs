@@ -1,8 +1,8 @@
 //! What a call is about, for a person who watches it or has to allow it.
 //!
 //! In short for the tree: the tool, and the argument that tells it apart. In full
-//! for who is asked: what would be written to a file stands there line by line,
-//! because nobody can allow what they have not seen. Not a diff against the file:
+//! for who is asked: what would be written to a file, a plan and every other text
+//! stand there line by line, because nobody can allow what they have not seen. Not a diff against the file:
 //! what is there may change before the answer comes.
 
 use offshoot_types::json::RawJson;
@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) struct About {
     /// The tool, and the argument that tells it apart.
     pub(crate) brief: String,
-    /// What it would put into a file, and in the place of what.
+    /// What it would put into a file and in the place of what, or what else it says.
     pub(crate) change: Vec<Changed>,
 }
 
@@ -25,7 +25,12 @@ pub(crate) enum Changed {
     Gone(String),
     /// It would be there.
     New(String),
+    /// It is told to the tool, whatever that does with it.
+    Said(String),
 }
+
+/// The argument that tells a call apart: the first of these that there is.
+const TELLING: [&str; 4] = ["subagent_type", "command", "pattern", "path"];
 
 impl About {
     pub(crate) fn of(call: &Call) -> Self {
@@ -34,10 +39,8 @@ impl About {
             Arguments::Malformed(_) => None,
         };
         let text = |key: &str| value.as_ref()?.get(key)?.as_str();
-        let about = ["subagent_type", "command", "pattern", "path"]
-            .into_iter()
-            .find_map(text);
-        let brief = match about {
+        let told = TELLING.into_iter().find(|key| text(key).is_some());
+        let brief = match told.and_then(text) {
             Some(about) => format!("{} {}", call.tool, about.trim()),
             None => call.tool.clone(),
         };
@@ -53,10 +56,29 @@ impl About {
                 let gone = lines("old_string").map(Changed::Gone);
                 gone.chain(lines("new_string").map(Changed::New)).collect()
             }
-            _ => Vec::new(),
+            _ => said(value.as_ref(), told),
         };
         Self { brief, change }
     }
+}
+
+/// Returns every text among the arguments but the one that is told already.
+fn said(arguments: Option<&Value>, told: Option<&str>) -> Vec<Changed> {
+    let arguments = arguments.and_then(Value::as_object).into_iter().flatten();
+    let mut said = Vec::new();
+    for (key, text) in arguments.filter(|(key, _)| told != Some(key.as_str())) {
+        let Some(text) = text.as_str() else {
+            continue;
+        };
+        match text.trim_end().contains('\n') {
+            true => {
+                said.push(Changed::Said(format!("{key}:")));
+                said.extend(text.lines().map(|line| Changed::Said(line.to_owned())));
+            }
+            false => said.push(Changed::Said(format!("{key}: {}", text.trim_end()))),
+        }
+    }
+    said
 }
 
 #[cfg(test)]
@@ -84,6 +106,21 @@ mod tests {
         assert_eq!(edit.change, [gone("1"), gone("2"), new("3")]);
         let write = about("write", &json!({ "path": "a", "content": "x\n\ny\n" }));
         assert_eq!(write.change, [new("x"), new(""), new("y")]);
+    }
+
+    #[test]
+    fn who_is_asked_sees_every_text_of_a_call_once() {
+        let said = |text: &str| Changed::Said(text.to_owned());
+        let plan = about("plan_exit", &json!({ "plan": "1. paint\n2. dry\n" }));
+        assert_eq!(plan.brief, "plan_exit");
+        assert_eq!(
+            plan.change,
+            [said("plan:"), said("1. paint"), said("2. dry")]
+        );
+        let mine = json!({ "command": "send", "to": "all", "times": 3 });
+        let mine = about("mine", &mine);
+        assert_eq!(mine.brief, "mine send");
+        assert_eq!(mine.change, [said("to: all")]);
     }
 
     #[test]

@@ -192,6 +192,7 @@ impl Ask {
                 let line = match changed {
                     Changed::Gone(text) => Line::of(Tone::Bad, "- ").and(Tone::Bad, text),
                     Changed::New(text) => Line::of(Tone::Good, "+ ").and(Tone::Good, text),
+                    Changed::Said(text) => Line::of(Tone::Dim, "| ").and(Tone::Plain, text),
                 };
                 lines.extend(line.wrap(width, "  "));
             }

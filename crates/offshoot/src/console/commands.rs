@@ -19,7 +19,7 @@ impl Console {
         match (word, rest.trim()) {
             ("", _) => None,
             ("/quit" | "/exit", _) => Some(Input::Quit),
-            ("/cancel", _) => Some(Input::Interrupt),
+            ("/cancel", _) => Some(Input::Cancel),
             ("/agent", name) => {
                 let hint = self.turn_to(name);
                 self.hint(&hint);
@@ -65,6 +65,7 @@ impl Console {
             startable,
             others,
             helpers,
+            barred,
         } = &self.agents;
         let is = |known: &String| known == name;
         let choices = startable.join(", ");
@@ -81,6 +82,9 @@ impl Console {
         }
         if !startable.iter().any(is) {
             return format!("there is no agent {name}; there are: {choices}");
+        }
+        if let Some((_, why)) = barred.iter().find(|(barred, _)| barred == name) {
+            return why.clone();
         }
         self.next = Some(name.to_owned());
         format!("{name} takes your next message and goes on from there")

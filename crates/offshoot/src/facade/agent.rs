@@ -65,6 +65,8 @@ impl Agent {
     }
 
     /// Waits until it rests, and returns how its last run ended.
+    ///
+    /// One that nobody has asked anything has no run yet: this waits until somebody does.
     pub async fn settled(&self) -> Result<Settlement, Error> {
         let mut follower = self.follow().await?;
         let log = self.shared.store.agent_log(&self.id).await?;
@@ -90,12 +92,16 @@ impl Agent {
     /// Waits until it rests, and returns its answer as a value.
     ///
     /// The value is the one that fits the `output_schema` of its manifest. Anything else is an error
-    /// that has the whole settlement, if there is more in it than nothing.
+    /// that has the whole settlement, if there is more in it than nothing. Like `settled`, it waits
+    /// for the first question where nobody has asked one.
     pub async fn result<T: DeserializeOwned>(&self) -> Result<T, Error> {
         read(self.settled().await?)
     }
 
     /// Stops its run and everything below it, and waits until that is settled.
+    ///
+    /// If another process runs the session and has not answered in two seconds, it returns: that
+    /// process will do it, and `settled` waits for that.
     pub async fn cancel(&self) -> Result<(), Error> {
         let cancelled = self.order(Order::Cancel(Scope::Run));
         cancelled.await.map(drop)

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offshoot_agents::Catalogue;
-use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime as Engine};
+use offshoot_agents::{Catalogue, no_helper};
+use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime as Engine, own_tools};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
@@ -28,17 +28,6 @@ use crate::system::System;
 
 /// The folder of sessions that have none: nothing can be in it.
 const NOWHERE: &str = "/dev/null";
-
-/// The engine's own calls, whose ids no tool can have.
-const LOCKED: [&str; 7] = [
-    "todo",
-    "task",
-    "children",
-    "wait",
-    "message",
-    "cancel",
-    "plan_exit",
-];
 
 /// A runtime that is being assembled.
 #[must_use = "nothing is made before `build`"]
@@ -246,7 +235,7 @@ fn check_tools(tools: &[Arc<dyn Tool>]) -> Result<(), Error> {
     let mut ids = BTreeSet::new();
     for tool in tools {
         let id = tool.spec().id.as_str();
-        if LOCKED.contains(&id) {
+        if own_tools().any(|own| own == id) {
             return Err(Error::Invalid(format!(
                 "add tool {id}: the engine has a call of that name; give it another"
             )));
@@ -264,6 +253,9 @@ fn registry(agents: Vec<Manifest>, builtin: bool) -> Result<Registry, Error> {
         return Err(Error::Invalid(format!(
             "add agent {HOST}: that is the one that stands for the program; give it another name"
         )));
+    }
+    if let Some(why) = agents.iter().find_map(no_helper) {
+        return Err(Error::Invalid(why));
     }
     let mut registry = match builtin {
         true => Catalogue::builtin().registry(),

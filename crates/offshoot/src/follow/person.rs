@@ -59,6 +59,7 @@ impl Follower<'_> {
                     return Ok(Some(ended));
                 }
             }
+            Input::Cancel => self.cancel()?,
             Input::Quit => return Ok(Some(self.leave())),
         }
         self.view.paint(&self.tree)?;
@@ -144,8 +145,7 @@ impl Follower<'_> {
     /// Leaves a conversation: what runs is stopped, in good order.
     fn leave(&self) -> Ended {
         // Nobody is kept by a summary that they do not want any more.
-        let quiet = is_quiet(&self.tree, self.runtime.limits()) && self.chores == 0;
-        match (quiet, self.talked) {
+        match (self.is_idle(), self.talked) {
             (true, true) => Ended::Talked,
             (true, false) => Ended::Quiet(Code::Completed),
             (false, _) => Ended::Terminated,
@@ -154,8 +154,7 @@ impl Follower<'_> {
 
     /// Stops what runs; the second time, and where nothing runs, it is time to leave.
     pub(super) fn interrupt(&mut self) -> Result<Option<Ended>, Stop> {
-        let quiet = is_quiet(&self.tree, self.runtime.limits());
-        let idle = self.goal.chat && quiet && self.chores == 0;
+        let idle = self.goal.chat && self.is_idle();
         if self.interrupted {
             return Ok(Some(if idle { self.leave() } else { Ended::AtOnce }));
         }
@@ -169,5 +168,23 @@ impl Follower<'_> {
         }
         self.view.paint(&self.tree)?;
         Ok(None)
+    }
+
+    /// Stops what runs, and stays however often it is said.
+    fn cancel(&mut self) -> Result<(), Stop> {
+        if self.is_idle() {
+            return Ok(self.view.remark("nothing runs; /quit leaves")?);
+        }
+        self.view.remark("cancelling; Ctrl-C leaves at once")?;
+        if !self.interrupted {
+            self.interrupted = true;
+            self.order(self.agent.clone(), Order::Cancel(Scope::Run));
+        }
+        Ok(())
+    }
+
+    /// Tells whether nothing runs that could be stopped.
+    fn is_idle(&self) -> bool {
+        is_quiet(&self.tree, self.runtime.limits()) && self.chores == 0
     }
 }

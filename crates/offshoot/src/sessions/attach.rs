@@ -156,7 +156,11 @@ impl Watch {
     fn end(&mut self, ended: Ended) -> Result<Code, Stop> {
         let id = &self.id;
         match ended {
-            Ended::Quiet => self.view.quiet(self.seen.as_deref())?,
+            Ended::Quiet => {
+                let agent = self.tree.agent(&self.agent);
+                let caps = agent.map(|agent| &agent.terms().caps);
+                self.view.quiet(self.seen.as_deref().zip(caps))?;
+            }
             Ended::Abandoned => output::note(&format!(
                 "nobody runs session {id} any more; go on with: offshoot run --session {id} PROMPT"
             )),

@@ -70,7 +70,7 @@ fn lines(sessions: &[SessionSummary], now: Timestamp, width: Option<usize>) -> V
 fn row(session: &SessionSummary, now: Timestamp) -> [String; 6] {
     [
         session.agent.to_string(),
-        session.definition.clone(),
+        agent(session),
         status(session).to_owned(),
         clock::age(session.updated_at, now),
         session.workspace.clone(),
@@ -79,11 +79,23 @@ fn row(session: &SessionSummary, now: Timestamp) -> [String; 6] {
     .map(|cell| render::harmless(&cell))
 }
 
+/// Returns the agent of a session, and which one has the word where that is another.
+fn agent(session: &SessionSummary) -> String {
+    let SessionSummary {
+        definition, now, ..
+    } = session;
+    match definition == now {
+        true => definition.clone(),
+        false => format!("{definition}, now {now}"),
+    }
+}
+
 fn session_json(session: &SessionSummary) -> serde_json::Value {
     json!({
         "sessionId": session.agent,
         "parentId": session.parent,
         "agent": session.definition,
+        "agentNow": session.now,
         "status": status(session),
         "title": session.title,
         "cwd": session.workspace,

@@ -56,11 +56,19 @@ pub(super) async fn remove(
             Ok(()) => stdout.line(&format!("removed {session}"))?,
             Err(stop) => {
                 output::complain(&stop.to_string());
-                code = Code::Failed;
+                code = worse(code, stop.code());
             }
         }
     }
     Ok(code)
+}
+
+/// Returns the code that says more: something that failed goes before what was refused.
+fn worse(one: Code, other: Code) -> Code {
+    match (one, other) {
+        (Code::Failed, _) | (_, Code::Completed) => one,
+        (Code::Completed | Code::Usage | Code::Partial | Code::Interrupted, _) => other,
+    }
 }
 
 async fn remove_one(store: &dyn Store, session: &TreeId, data_dir: &Path) -> Result<(), Stop> {

@@ -231,11 +231,61 @@ fn an_agent_that_cannot_be_shown_is_told_why() {
 }
 
 #[test]
+fn a_schema_that_is_none_is_told_like_any_other_wrong_header() {
+    let stage = stage();
+    stage.write(
+        ".offshoot/agents/typist.md",
+        "---\nmode: all\noutput_schema: {type: objekt}\n---\nType.",
+    );
+    let why = "typist.md:3: `output_schema` is no JSON Schema: ";
+    let listed = stage.offshoot(["agents", "list"]).succeeded();
+    assert!(listed.stderr.contains(why), "{listed:#?}");
+    stage
+        .offshoot(["agents", "show", "typist"])
+        .complained(2, why);
+    let doctor = stage.offshoot(["doctor"]).succeeded();
+    assert!(doctor.stdout.contains(why), "{doctor:#?}");
+}
+
+#[test]
+fn an_agent_to_start_that_there_is_not_is_told_wherever_the_agent_is_looked_at() {
+    let stage = stage();
+    stage.write(
+        ".offshoot/agents/typist.md",
+        "---\nmode: all\nspawns: [exlpore, general-purpose, other]\n---\nType.",
+    );
+    stage.write(".offshoot/agents/other.md", "---\nmode: all\n---\nType.");
+    let warning = "typist.md:3: there is no agent `exlpore` to start; did you mean `explore`?";
+    for args in [&["agents", "list"][..], &["agents", "show", "typist"]] {
+        let done = stage.offshoot(args).succeeded();
+        assert_eq!(
+            done.stderr.matches("there is no agent").count(),
+            1,
+            "{done:#?}"
+        );
+        assert!(done.stderr.contains(warning), "{done:#?}");
+    }
+    let doctor = stage.offshoot(["doctor"]).succeeded();
+    assert!(doctor.stdout.contains(warning), "{doctor:#?}");
+}
+
+#[test]
+fn a_file_of_the_project_that_is_not_the_agent_of_its_name_is_told_by_show() {
+    let stage = stage();
+    stage.write(".offshoot/agents/plan.md", "---\nmode: all\n---\nMine.");
+    let shown = stage.offshoot(["agents", "show", "plan"]).succeeded();
+    let why = "agent plan is built in, and a project cannot replace it";
+    assert!(shown.stderr.contains(why), "{shown:#?}");
+    let other = stage.offshoot(["agents", "show", "explore"]).succeeded();
+    assert_eq!(other.stderr, "");
+}
+
+#[test]
 fn a_tool_that_there_is_not_is_told_wherever_the_agent_is_looked_at() {
     let stage = stage();
     stage.write(
         ".offshoot/agents/typist.md",
-        "---\nmode: all\ntools: [raed, bash, task, plan_exit, 'mcp:files']\n---\nType.",
+        "---\nmode: all\ntools: [raed, question, bash, task, plan_exit, 'mcp:files']\n---\nType.",
     );
     let warning = "typist.md:3: there is no tool `raed`; did you mean `read`?";
     for args in [&["agents", "list"][..], &["agents", "show", "typist"]] {

@@ -83,6 +83,46 @@ fn a_long_command_fits_the_window_and_can_be_seen_whole() {
     terminal.until(&["not that"]);
 }
 
+/// A planner with a plan of so many steps.
+fn plans(steps: usize) -> String {
+    let steps: Vec<String> = (1..=steps)
+        .map(|step| format!("{step}. step-{step}"))
+        .collect();
+    let plan = steps.join("\\n");
+    format!(
+        "
+replies:
+  - {{agent: plan, after_tools: false, call: [{{tool: plan_exit, arguments: {{plan: \"{plan}\"}}}}]}}
+  - {{say: 'I am {{agent}}'}}
+"
+    )
+}
+
+#[test]
+fn a_plan_is_seen_before_it_is_allowed_and_whole_on_request() {
+    let plan = [&RUN[..], &["--agent", "plan"]].concat();
+    let stage = Stage::new(&plans(2));
+    let mut terminal = Terminal::start(&stage, (80, 24), &plan);
+    terminal.until(&[
+        "plan asks",
+        "| 1. step-1",
+        "| 2. step-2",
+        "needs agent.switch",
+    ]);
+    terminal.until(&["allow?"]);
+    terminal.enter("y");
+    assert_eq!(terminal.ended(), Some(0));
+    terminal.until(&["I am build"]);
+    let stage = Stage::new(&plans(60));
+    let mut terminal = Terminal::start(&stage, (80, 24), &plan);
+    terminal.until(&["| 1. step-1", "lines hidden]", "allow?"]);
+    let scrolled = terminal.scrolled();
+    terminal.enter("v");
+    terminal.wait_for("all of it", |text| {
+        terminal.scrolled() > scrolled + 40 && text.contains("allow?")
+    });
+}
+
 /// A conversation with the root.
 const CHAT: [&str; 5] = [
     "chat",

@@ -1,6 +1,7 @@
 //! Caps that people set: by a flag, in a config file, and what a run that reaches one comes to.
 
 use crate::stage::{Done, Stage, of_type};
+use crate::terminal::Terminal;
 
 /// An agent that reads for ever and hands back when it may not.
 const ENDLESS: &str = r#"
@@ -43,7 +44,8 @@ fn a_run_that_cannot_even_hand_back_exits_with_3_and_says_so() {
         ENDLESS,
         &["--max-tokens", "1"],
         "",
-        "budget exhausted: tokens",
+        "budget exhausted: tokens; at most 1 tokens, and one request would need more than is left \
+         of that",
     );
 }
 
@@ -65,6 +67,35 @@ fn a_cap_on_money_needs_a_price_and_costs_nothing_without_one() {
         "limits.session.cost_usd = 1",
     );
     run(&stage, &[]).complained(2, "is not known; set `price` in it, or drop the cap");
+}
+
+#[test]
+fn a_cap_on_money_that_no_request_fits_says_how_much_it_is() {
+    let priced = format!("price: {{input: 1000, output: 1000}}{ENDLESS}");
+    let why = "budget exhausted: cost; at most $0.001, and one request would need more than is \
+               left of that";
+    check(&priced, &["--max-cost", "0.001"], "", why);
+}
+
+/// A planner whose money is capped, and a script without a price.
+const CAPPED: &str = "
+agents:
+  - {name: lead, mode: primary, prompt: Lead.}
+  - {name: thrifty, mode: all, prompt: Save., max_cost_usd: 1}
+replies: [{say: hello}]
+";
+
+#[test]
+fn an_agent_whose_money_is_capped_takes_no_session_over_whose_model_has_no_price() {
+    let stage = Stage::new(CAPPED);
+    run(&stage, &["--agent", "lead", "--session", "first"]).succeeded();
+    let over = ["run", "--session", "first", "--agent", "thrifty", "go on"];
+    let why = "is not known; set `price` in it, or drop the cap";
+    stage.offshoot(over).complained(2, why);
+    let mut terminal = Terminal::start(&stage, (100, 24), &["chat", "--session", "first"]);
+    terminal.until(&["> "]);
+    terminal.enter("/agent thrifty");
+    terminal.until(&["the cost is capped and the price of script"]);
 }
 
 #[test]
@@ -91,6 +122,11 @@ fn money_can_be_capped_where_the_model_is_offline_which_is_free() {
     let run = ["run", "--model", "offline", "--max-cost", "0.01", "hello"];
     let done = stage.offshoot(run).succeeded();
     assert!(!done.stderr.contains('$'), "{}", done.stderr);
+    // Nothing was used, and nothing is guessed.
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
+    let tree = stage.offshoot(["sessions", "tree", "--json", &id]);
+    assert_eq!(tree.succeeded().events()[0]["totalTokens"], 0);
 }
 
 /// A root and a child, at a dollar a thousand tokens.

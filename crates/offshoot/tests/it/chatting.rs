@@ -65,7 +65,7 @@ fn another_agent_takes_over_with_a_message_and_the_conversation_goes_on() {
     terminal.enter("/agent helper");
     terminal.until(&["helper takes your next message", "\nhelper> "]);
     terminal.enter("good day");
-    terminal.until(&["I am helper and heard good day"]);
+    terminal.until(&["\nhelper> good day\n", "I am helper and heard good day"]);
     // It goes on with what comes, and nobody has to be named again.
     terminal.enter("and now?");
     terminal.until(&["I am helper and heard and now?", "\nhelper> "]);
@@ -99,7 +99,13 @@ fn another_agent_takes_over_with_a_message_and_the_conversation_goes_on() {
         (&"lead".into(), &"helper".into())
     );
     let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
-    assert_eq!(listed.events()[0]["agent"], "lead");
+    let listed = &listed.events()[0];
+    assert_eq!(
+        (&listed["agent"], &listed["agentNow"]),
+        (&"lead".into(), &"helper".into())
+    );
+    let listed = stage.offshoot(["sessions", "list"]).succeeded();
+    assert!(listed.stdout.contains(" lead, now helper "), "{listed:#?}");
 }
 
 #[test]
@@ -108,13 +114,18 @@ fn the_flag_has_another_agent_go_on_with_a_session_as_well() {
     stage.offshoot(RUN).succeeded();
     let ask = |more: &[&str], prompt: &str| {
         let args = [&["run", "--session", "first"], more, &[prompt]].concat();
-        stage.offshoot(args).succeeded().stdout
+        let done = stage.offshoot(args).succeeded();
+        (done.stdout, done.stderr)
     };
+    let who = "agent helper answers; the session began with lead\n".to_owned();
     assert_eq!(
         ask(&["--agent", "helper"], "now you"),
-        "I am helper and heard now you\n"
+        ("I am helper and heard now you\n".to_owned(), who.clone())
     );
-    assert_eq!(ask(&[], "again"), "I am helper and heard again\n");
+    assert_eq!(
+        ask(&[], "again"),
+        ("I am helper and heard again\n".to_owned(), who)
+    );
     let args = ["chat", "--continue", "--agent", "lead"];
     let mut terminal = Terminal::start(&stage, (100, 24), &args);
     terminal.until(&["session first with helper goes on", "\nlead> "]);
@@ -172,6 +183,29 @@ fn ctrl_c_clears_what_was_typed_before_it_means_to_leave() {
     terminal.until(&["Ctrl-C again leaves"]);
     terminal.press("\x03");
     assert_eq!(terminal.ended(), Some(0));
+}
+
+#[test]
+fn cancelling_where_nothing_runs_says_so_and_never_leaves() {
+    let stage = Stage::new(PAIR);
+    stage.offshoot(RUN).succeeded();
+    let mut terminal = chat(&stage, stage.path());
+    for _ in 0..3 {
+        terminal.enter("/cancel");
+        terminal.until(&["nothing runs; /quit leaves"]);
+        terminal.press("x\x15");
+        terminal.wait_for("no hint", |text| !text.contains("nothing runs"));
+    }
+    terminal.enter("still here");
+    terminal.until(&["I am lead and heard still here"]);
+}
+
+#[test]
+fn a_narrow_window_is_greeted_in_whole_words() {
+    let stage = Stage::new(PAIR);
+    let args = ["chat", "--model", "scripted/script.yaml"];
+    let terminal = Terminal::start(&stage, (20, 24), &args);
+    terminal.until(&["type a message;\n/help says what\nelse; Ctrl-D leaves\n"]);
 }
 
 #[test]

@@ -49,6 +49,29 @@ fn title(stage: &Stage) -> Value {
 }
 
 #[test]
+fn what_is_said_to_a_helper_is_refused_and_nobody_waits() {
+    let stage = small();
+    ask(&stage, "hello");
+    let summary = ["sessions", "summary", "first"];
+    stage.offshoot(summary).succeeded();
+    let shown = ["sessions", "show", "--full", "first"];
+    let shown = stage.offshoot(shown).succeeded().stdout;
+    let born = shown
+        .lines()
+        .find(|line| line.contains(" spawned ") && line.contains("summary"));
+    let short = born.unwrap().split_whitespace().nth(2).unwrap();
+    // Nothing shows the whole id of a helper, and only that finds one.
+    let bytes = std::fs::read(stage.data().join("offshoot.db")).unwrap();
+    let mut ids = bytes
+        .windows(36)
+        .filter_map(|id| std::str::from_utf8(id).ok());
+    let id = ids.find(|id| id.ends_with(short) && id.as_bytes()[8] == b'-');
+    let message = ["sessions", "message", id.unwrap(), "hi"];
+    let why = "it works for offshoot itself, and not for people";
+    stage.offshoot(message).complained(2, why);
+}
+
+#[test]
 fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
     let stage = small();
     ask(&stage, "much of it");

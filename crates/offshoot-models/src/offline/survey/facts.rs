@@ -12,6 +12,8 @@ use super::readme::Readme;
 
 /// What is known of the repository.
 pub(super) struct Facts<'a> {
+    /// Whether no more calls are allowed, so that there may be more than is known.
+    pub(super) is_cut_short: bool,
     pub(super) files: Files<'a>,
     pub(super) readme: Option<(&'a str, Readme)>,
     /// Those at the top.
@@ -57,6 +59,7 @@ impl<'a> Facts<'a> {
             .filter_map(|share| Some(Matches::read(talk.said(&plan::starts(share)?)?)))
             .collect();
         Self {
+            is_cut_short: !talk.may_call(),
             readme: readme.map(|(path, text)| (path, Readme::read(text))),
             ci: plan::scripts(&files).into_iter().filter_map(text).collect(),
             licences: licences

@@ -231,7 +231,10 @@ pub(super) fn list(talk: &Conversation<'_>, stage: Stage) -> Vec<Wanted> {
         Stage::Exploring(areas) => (Progress::Done, Progress::Begun, areas),
         Stage::Done(areas) => (Progress::Done, Progress::Done, areas),
     };
-    let asked = format!("Ask one agent about each of {areas} areas");
+    let asked = match areas {
+        1 => "Ask one agent about the one area".to_owned(),
+        many => format!("Ask one agent about each of {many} areas"),
+    };
     let items = [
         ("List the files, read manifests and the README", looked),
         (asked.as_str(), explored),

@@ -24,6 +24,8 @@ const FEWEST_FACTS: usize = 2;
 const MOST_FACTS: usize = 7;
 const LONGEST_FACT: usize = 320;
 const MOST_FAILURES: usize = 6;
+/// Why nothing more was looked at.
+const LIMIT: &str = "no more calls are allowed, which is so when a limit is reached";
 
 /// Writes the report.
 pub(super) fn write(talk: &Conversation<'_>, facts: &Facts<'_>, areas: &[Area]) -> String {
@@ -85,7 +87,22 @@ fn what(page: &mut Page, facts: &Facts<'_>) {
         }
     }
     if !known {
-        page.item("Not found: no README with prose and no manifest with a description");
+        let found = "Not found: no README with prose and no manifest with a description";
+        page.item(absent(facts, found));
+    }
+}
+
+/// Says that something was not found, or that it could not be looked for everywhere, and why.
+fn absent(facts: &Facts<'_>, found: &str) -> String {
+    match (&facts.files.listed, facts.is_cut_short) {
+        (Listed::Not, true) => format!("Not looked at: {LIMIT}"),
+        (Listed::Whole | Listed::Partly | Listed::Failed(_), true) => {
+            format!("{found}, as far as it was looked for: {LIMIT}")
+        }
+        (Listed::Not | Listed::Failed(_), false) => {
+            format!("{found}, as far as it could be looked for: the files could not be listed")
+        }
+        (Listed::Whole | Listed::Partly, false) => found.to_owned(),
     }
 }
 
@@ -98,6 +115,10 @@ fn size(page: &mut Page, facts: &Facts<'_>) {
                 "The files could not be listed: {}",
                 prose(why, 200)
             ));
+            return;
+        }
+        Listed::Not if facts.is_cut_short => {
+            page.paragraph(&format!("The files were not listed: {LIMIT}."));
             return;
         }
         Listed::Not => {
@@ -154,7 +175,8 @@ fn how(page: &mut Page, facts: &Facts<'_>) {
         top: &top,
     });
     if lines.is_empty() {
-        page.item("Not found: no manifest, script or command that the rules know");
+        let found = "Not found: no manifest, script or command that the rules know";
+        page.item(absent(facts, found));
     }
     for line in &lines {
         page.item(line);
@@ -173,11 +195,15 @@ fn told_areas(
 ) {
     page.heading("Areas");
     if areas.is_empty() {
-        page.item("None: there are no folders that are worth an agent of their own");
+        let found = "None: there are no folders that are worth an agent of their own";
+        page.item(absent(facts, found));
         return;
     }
     if !talk.offers(TASK) {
         page.paragraph("No agents were asked: `task` is not among the tools offered here.");
+        page.gap();
+    } else if facts.is_cut_short {
+        page.paragraph(&format!("Not every agent was asked: {LIMIT}."));
         page.gap();
     }
     for area in areas {
@@ -247,7 +273,7 @@ fn languages_of(facts: &Facts<'_>, area: &Area) -> String {
 fn starts(page: &mut Page, facts: &Facts<'_>) {
     page.heading("Entry points");
     if facts.starts.is_empty() {
-        page.item("Not found");
+        page.item(absent(facts, "Not found"));
     }
     for start in &facts.starts {
         page.item(start.shown());
@@ -268,7 +294,7 @@ fn tests(page: &mut Page, facts: &Facts<'_>) {
         .iter()
         .all(|tested| tested.tests == Count::exactly(0));
     if named.is_empty() && none {
-        page.item("Not found");
+        page.item(absent(facts, "Not found"));
         return;
     }
     let mut folders: Vec<&str> = named.iter().map(|path| test_folder(path)).collect();

@@ -182,4 +182,15 @@ async fn built_in_agents_are_there_unless_they_are_left_out() {
     };
     let error = stage(|_| Reply::text("done")).agent(host).build();
     assert!(matches!(error.unwrap_err(), Error::Invalid(_)));
+    // Helpers stay helpers, whoever wrote them.
+    let title = Manifest {
+        name: "title".to_owned(),
+        ..worker()
+    };
+    let error = stage(|_| Reply::text("done")).agent(title).build();
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("agent title works for Offshoot itself"),
+        "{error}"
+    );
 }
