@@ -9,13 +9,17 @@
 //! construction. Nobody is asked here and nothing is stored; who answers an ask
 //! is the inbox's business.
 
+pub mod argv;
 mod pattern;
+mod weigh;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::pattern::{bare, glob, glob_escape, inside, literal};
+use self::argv::Fit;
+use self::pattern::{bare, glob_escape, inside};
+use self::weigh::Weight;
 use crate::id::AgentId;
 
 /// What a decision says. Ordered from the strictest.
@@ -37,7 +41,7 @@ pub struct Rule {
     /// A capability (`fs.read`), a tool id, or `*`.
     pub permission: String,
     /// Which targets: exact text, a prefix (`/w/src/*` ends in its only star), a glob, or `*`. Paths
-    /// are absolute.
+    /// are absolute. Of `shell.run`: words, as in [`argv`].
     #[serde(default = "any")]
     pub pattern: String,
     /// What it says.
@@ -64,8 +68,26 @@ impl Rule {
 pub struct Need {
     /// Such as `fs.write`.
     pub capability: String,
-    /// Such as an absolute path.
+    /// Such as an absolute path. Of `shell.run` it is one command, as [`argv::render`] has it.
     pub target: String,
+}
+
+impl Need {
+    /// The capability of running a command.
+    pub const SHELL_RUN: &str = "shell.run";
+
+    /// The capability of running what cannot be seen through, such as `sh -c`; its target is the text.
+    ///
+    /// Only a rule that names it allows it: for an allow of anything else it is an ask.
+    pub const SHELL_OPAQUE: &str = "shell.opaque";
+
+    /// A need from its two parts.
+    pub fn new(capability: impl Into<String>, target: impl Into<String>) -> Self {
+        Self {
+            capability: capability.into(),
+            target: target.into(),
+        }
+    }
 }
 
 /// One layer of the chain.
@@ -158,54 +180,35 @@ impl Layer {
     }
 
     fn decide(&self, tool: &str, need: &Need) -> Option<Decision> {
-        let best = self
-            .rules
-            .iter()
-            .filter_map(|rule| Some((rule.weight(tool, need)?, rule)))
-            // The most specific rule; on a tie the strictest, for which `Deny` sorts first.
-            .max_by(|(a, left), (b, right)| a.cmp(b).then(right.action.cmp(&left.action)));
-        match best {
-            Some((_, rule)) => Some(Decision {
-                action: rule.action,
-                layer: self.name.clone(),
-                rule: Some(rule.clone()),
-            }),
-            None if self.closed => Some(Decision {
-                action: Action::Deny,
-                layer: self.name.clone(),
-                rule: None,
-            }),
-            None => None,
-        }
-    }
-}
-
-/// How specific a match is: exact text, then prefix, glob, `*`; longer literal text first.
-type Weight = (u8, usize, u8);
-
-impl Rule {
-    fn weight(&self, tool: &str, need: &Need) -> Option<Weight> {
-        let named = match self.permission.as_str() {
-            "*" => 0,
-            name if name == need.capability => 1,
-            name if name == tool => 2,
-            _ => return None,
-        };
-        let pattern = self.pattern.as_str();
-        let first_wild = pattern.find(['*', '?', '\\']);
-        let (kind, literal, matches) = match first_wild {
-            None => (3, pattern.len(), pattern == need.target),
-            Some(0) if pattern == "*" => (0, 0, true),
-            Some(at) if at + 1 == pattern.len() && pattern.ends_with('*') => {
-                (2, at, need.target.starts_with(&pattern[..at]))
+        let mut best: Option<(Weight, Action, &Rule)> = None;
+        let mut doubt: Option<&Rule> = None;
+        for rule in &self.rules {
+            match rule.says(tool, need) {
+                Some((Fit::Surely, weight, action)) => {
+                    // The most specific rule; on a tie the strictest, for which `Deny` sorts first.
+                    let wins = |(so_far, said, _): &(Weight, Action, &Rule)| {
+                        weight.cmp(so_far).then(said.cmp(&action)).is_ge()
+                    };
+                    if best.as_ref().is_none_or(wins) {
+                        best = Some((weight, action, rule));
+                    }
+                }
+                Some((Fit::Maybe, _, Action::Deny | Action::Ask)) => doubt = Some(rule),
+                Some((Fit::Maybe, _, Action::Allow)) | None => {}
             }
-            Some(_) => (
-                1,
-                literal(pattern.as_bytes()),
-                glob(pattern.as_bytes(), need.target.as_bytes()),
-            ),
+        }
+        let (action, rule) = match (best, doubt) {
+            // What may be forbidden is not allowed without a word.
+            (Some((_, Action::Allow, _)), Some(rule)) => (Action::Ask, Some(rule)),
+            (Some((_, action, rule)), _) => (action, Some(rule)),
+            (None, _) if self.closed => (Action::Deny, None),
+            (None, doubt) => (Action::Ask, Some(doubt?)),
         };
-        matches.then_some((kind, literal, named))
+        Some(Decision {
+            action,
+            layer: self.name.clone(),
+            rule: rule.cloned(),
+        })
     }
 }
 
