@@ -66,8 +66,13 @@ pub(crate) fn judge(
         rule: None,
     };
     let mut open = Vec::new();
+    let whole = tool.asks(arguments);
     for (index, need) in needs.into_iter().enumerate() {
-        let decision = agent.decide(id, &need);
+        let is_part = |whole: &Need| whole.capability == need.capability;
+        let decision = match whole.as_ref().is_some_and(is_part) {
+            true => agent.permissions.decide(id, &need),
+            false => agent.decide(id, &need),
+        };
         if decision.action == Action::Ask {
             open.push(need);
         }
@@ -77,6 +82,12 @@ pub(crate) fn judge(
     }
     if strictest.action != Action::Ask {
         return Ok(Judged::Decided(strictest));
+    }
+    if let Some(whole) = whole {
+        if let Some(rule) = agent.granted(id, &whole) {
+            return Ok(Judged::Decided(by_grant(rule)));
+        }
+        open = vec![whole];
     }
     Ok(match agent.parts.asks {
         Asks::Nobody => Judged::Decided(strictest),
@@ -216,10 +227,12 @@ impl Agent {
         if decision.action != Action::Ask {
             return decision;
         }
+        self.granted(tool, need).map_or(decision, by_grant)
+    }
+
+    /// Returns the rule of an earlier answer that allows a need.
+    fn granted(&self, tool: &str, need: &Need) -> Option<Rule> {
         let state = self.board.state();
-        match state.tree.granted(&self.id, tool, need) {
-            Some(rule) => by_grant(rule.clone()),
-            None => decision,
-        }
+        state.tree.granted(&self.id, tool, need).cloned()
     }
 }

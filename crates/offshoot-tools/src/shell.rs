@@ -22,8 +22,10 @@ mod call;
 mod capture;
 mod characters;
 mod environment;
+mod judge;
 mod keep;
 mod keepers;
+mod needs;
 mod orphans;
 mod processes;
 mod sidecar;
@@ -69,12 +71,14 @@ impl Tool for Bash {
         &self.spec
     }
 
-    fn needs(&self, arguments: &RawJson, _place: &Place) -> Result<Vec<Need>, String> {
+    fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let Arguments { command, .. } = Arguments::parse(arguments)?;
-        Ok(vec![Need {
-            capability: "shell.run".to_owned(),
-            target: command,
-        }])
+        Ok(needs::needs(&command, place))
+    }
+
+    fn asks(&self, arguments: &RawJson) -> Option<Need> {
+        let Arguments { command, .. } = Arguments::parse(arguments).ok()?;
+        Some(Need::new(Need::SHELL_RUN, command))
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {

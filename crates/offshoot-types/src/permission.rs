@@ -9,10 +9,17 @@
 //! construction. Nobody is asked here and nothing is stored; who answers an ask
 //! is the inbox's business.
 
+pub mod argv;
+mod pattern;
+mod weigh;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::argv::Fit;
+use self::pattern::{bare, glob_escape, inside};
+use self::weigh::Weight;
 use crate::id::AgentId;
 
 /// What a decision says. Ordered from the strictest.
@@ -34,7 +41,7 @@ pub struct Rule {
     /// A capability (`fs.read`), a tool id, or `*`.
     pub permission: String,
     /// Which targets: exact text, a prefix (`/w/src/*` ends in its only star), a glob, or `*`. Paths
-    /// are absolute.
+    /// are absolute. Of `shell.run`: words, as in [`argv`].
     #[serde(default = "any")]
     pub pattern: String,
     /// What it says.
@@ -61,8 +68,26 @@ impl Rule {
 pub struct Need {
     /// Such as `fs.write`.
     pub capability: String,
-    /// Such as an absolute path.
+    /// Such as an absolute path. Of `shell.run` it is one command, as [`argv::render`] has it.
     pub target: String,
+}
+
+impl Need {
+    /// The capability of running a command.
+    pub const SHELL_RUN: &str = "shell.run";
+
+    /// The capability of running what cannot be seen through, such as `sh -c`; its target is the text.
+    ///
+    /// Only a rule that names it allows it: for an allow of anything else it is an ask.
+    pub const SHELL_OPAQUE: &str = "shell.opaque";
+
+    /// A need from its two parts.
+    pub fn new(capability: impl Into<String>, target: impl Into<String>) -> Self {
+        Self {
+            capability: capability.into(),
+            target: target.into(),
+        }
+    }
 }
 
 /// One layer of the chain.
@@ -155,54 +180,35 @@ impl Layer {
     }
 
     fn decide(&self, tool: &str, need: &Need) -> Option<Decision> {
-        let best = self
-            .rules
-            .iter()
-            .filter_map(|rule| Some((rule.weight(tool, need)?, rule)))
-            // The most specific rule; on a tie the strictest, for which `Deny` sorts first.
-            .max_by(|(a, left), (b, right)| a.cmp(b).then(right.action.cmp(&left.action)));
-        match best {
-            Some((_, rule)) => Some(Decision {
-                action: rule.action,
-                layer: self.name.clone(),
-                rule: Some(rule.clone()),
-            }),
-            None if self.closed => Some(Decision {
-                action: Action::Deny,
-                layer: self.name.clone(),
-                rule: None,
-            }),
-            None => None,
-        }
-    }
-}
-
-/// How specific a match is: exact text, then prefix, glob, `*`; longer literal text first.
-type Weight = (u8, usize, u8);
-
-impl Rule {
-    fn weight(&self, tool: &str, need: &Need) -> Option<Weight> {
-        let named = match self.permission.as_str() {
-            "*" => 0,
-            name if name == need.capability => 1,
-            name if name == tool => 2,
-            _ => return None,
-        };
-        let pattern = self.pattern.as_str();
-        let first_wild = pattern.find(['*', '?', '\\']);
-        let (kind, literal, matches) = match first_wild {
-            None => (3, pattern.len(), pattern == need.target),
-            Some(0) if pattern == "*" => (0, 0, true),
-            Some(at) if at + 1 == pattern.len() && pattern.ends_with('*') => {
-                (2, at, need.target.starts_with(&pattern[..at]))
+        let mut best: Option<(Weight, Action, &Rule)> = None;
+        let mut doubt: Option<&Rule> = None;
+        for rule in &self.rules {
+            match rule.says(tool, need) {
+                Some((Fit::Surely, weight, action)) => {
+                    // The most specific rule; on a tie the strictest, for which `Deny` sorts first.
+                    let wins = |(so_far, said, _): &(Weight, Action, &Rule)| {
+                        weight.cmp(so_far).then(said.cmp(&action)).is_ge()
+                    };
+                    if best.as_ref().is_none_or(wins) {
+                        best = Some((weight, action, rule));
+                    }
+                }
+                Some((Fit::Maybe, _, Action::Deny | Action::Ask)) => doubt = Some(rule),
+                Some((Fit::Maybe, _, Action::Allow)) | None => {}
             }
-            Some(_) => (
-                1,
-                literal(pattern.as_bytes()),
-                glob(pattern.as_bytes(), need.target.as_bytes()),
-            ),
+        }
+        let (action, rule) = match (best, doubt) {
+            // What may be forbidden is not allowed without a word.
+            (Some((_, Action::Allow, _)), Some(rule)) => (Action::Ask, Some(rule)),
+            (Some((_, action, rule)), _) => (action, Some(rule)),
+            (None, _) if self.closed => (Action::Deny, None),
+            (None, doubt) => (Action::Ask, Some(doubt?)),
         };
-        matches.then_some((kind, literal, named))
+        Some(Decision {
+            action,
+            layer: self.name.clone(),
+            rule: rule.cloned(),
+        })
     }
 }
 
@@ -321,103 +327,6 @@ impl Permissions {
             Some(_) | None => granted,
         }
     }
-}
-
-/// Matches `*` and `?` inside one path segment and `**` across segments; `\` takes the next literally.
-///
-/// Iterative with one point of return per kind of star, so that no pattern is
-/// worse than pattern times text.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    let mut segment_star: Option<(usize, usize)> = None;
-    let mut deep_star: Option<(usize, usize)> = None;
-    loop {
-        if t == text.len() && p == pattern.len() {
-            return true;
-        }
-        if pattern[p..].starts_with(b"**") {
-            p += 2;
-            deep_star = Some((p, t));
-            segment_star = None;
-            continue;
-        }
-        if pattern.get(p) == Some(&b'*') {
-            p += 1;
-            segment_star = Some((p, t));
-            continue;
-        }
-        if let Some(&byte) = text.get(t)
-            && let Some(width) = one(&pattern[p..], byte)
-        {
-            p += width;
-            t += 1;
-            continue;
-        }
-        // A star that matched too little takes one byte more: the inner one first.
-        if let Some((after, at)) = segment_star
-            && text.get(at).is_some_and(|&byte| byte != b'/')
-        {
-            segment_star = Some((after, at + 1));
-            (p, t) = (after, at + 1);
-        } else if let Some((after, at)) = deep_star
-            && at < text.len()
-        {
-            segment_star = None;
-            deep_star = Some((after, at + 1));
-            (p, t) = (after, at + 1);
-        } else {
-            return false;
-        }
-    }
-}
-
-/// Matches one byte of text and returns how much of the pattern that took.
-fn one(pattern: &[u8], byte: u8) -> Option<usize> {
-    match pattern {
-        [b'\\', literal, ..] => (*literal == byte).then_some(2),
-        [b'?', ..] => (byte != b'/').then_some(1),
-        [literal, ..] => (*literal == byte).then_some(1),
-        [] => None,
-    }
-}
-
-/// Counts the bytes of text that a pattern begins with; what is escaped is text.
-fn literal(pattern: &[u8]) -> usize {
-    let (mut count, mut rest) = (0, pattern);
-    while let [first, ..] = rest {
-        let width = match first {
-            b'*' | b'?' => break,
-            b'\\' => 2,
-            _ => 1,
-        };
-        count += 1;
-        rest = rest.get(width..).unwrap_or_default();
-    }
-    count
-}
-
-/// Returns the pattern of everything in a folder.
-fn inside(folder: &str) -> String {
-    format!("{}/**", glob_escape(folder.trim_end_matches('/')))
-}
-
-/// Returns a folder without the slashes at its end; `/` stays.
-fn bare(folder: &str) -> &str {
-    match folder.trim_end_matches('/') {
-        "" => "/",
-        bare => bare,
-    }
-}
-
-fn glob_escape(literal: &str) -> String {
-    let mut escaped = String::with_capacity(literal.len());
-    for c in literal.chars() {
-        if matches!(c, '*' | '?' | '\\') {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -25,6 +25,14 @@ pub trait Tool: Send + Sync {
     /// Has no effect. Called once before `run`, with arguments that fit the schema.
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String>;
 
+    /// Returns what a person is asked, in one, where the call needs many things and its chain says ask.
+    ///
+    /// What is granted then is that whole, and none of its parts: they may mean something else in
+    /// another call. `None` asks for each need that is open.
+    fn asks(&self, _arguments: &RawJson) -> Option<Need> {
+        None
+    }
+
     /// Runs the call. Watches the signal and ends soon after it fires; may be dropped at any await.
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome>;
 

@@ -148,10 +148,12 @@ fn verify() -> Manifest {
                       done."
             .to_owned(),
         tools: Toolset::only(["read", "glob", "grep", "bash"]),
-        // What is not named is denied: commands run, and the tools that write to files do not.
+        // What is not named is denied: commands run, also those that nobody can see through, as
+        // the session has it. Nothing is written to files, by tools or by redirections.
         permissions: Some(vec![
             Rule::new("fs.read", "*", Action::Allow),
             Rule::new("shell.run", "*", Action::Allow),
+            Rule::new("shell.opaque", "*", Action::Allow),
         ]),
         ..Manifest::new("verify", Mode::Subagent, reporting(VERIFY))
     }

@@ -56,6 +56,7 @@ fn plan_and_explore_read_and_do_nothing_else() {
         check(name, "fs.read", Action::Allow);
         check(name, "fs.write", Action::Deny);
         check(name, "shell.run", Action::Deny);
+        check(name, "shell.opaque", Action::Deny);
         let manifest = agent(name);
         assert!(manifest.read_only, "{name}: nor do those it starts");
         for tool in ["write", "edit", "bash"] {
@@ -73,6 +74,7 @@ fn verify_runs_commands_and_writes_no_files() {
     check("verify", "fs.read", Action::Allow);
     // As the session has it: a manifest only narrows.
     check("verify", "shell.run", Action::Ask);
+    check("verify", "shell.opaque", Action::Ask);
     check("verify", "fs.write", Action::Deny);
     let manifest = agent("verify");
     assert!(manifest.tools.has("bash") && !manifest.tools.has("edit"));

@@ -1,11 +1,16 @@
 //! Asking a person, and what becomes of the answer.
 
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
 use offshoot_engine::{Activity, Answer as Reply, Asks, Limits, Query, SessionState};
 use offshoot_types::command::{Answer, Order, Receipt, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
-use offshoot_types::outcome::ErrorKind;
-use offshoot_types::permission::Action;
+use offshoot_types::json::RawJson;
+use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::{Action, Need};
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
 use crate::stage::{Line, Script, Stage, call, data, kind, say, task};
@@ -161,6 +166,73 @@ async fn r22_for_the_session_covers_the_like_in_the_whole_tree_and_those_that_wa
         1,
         "{outcomes:?}"
     );
+}
+
+/// A tool of many needs, one for each word of its path, and one ask for all of them.
+struct Many(ToolSpec);
+
+impl Tool for Many {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn needs(&self, arguments: &RawJson, _place: &Place) -> Result<Vec<Need>, String> {
+        let whole = self.asks(arguments).ok_or("path is missing")?.target;
+        let need = |word| Need::new("shell.run", word);
+        Ok(whole.split_whitespace().map(need).collect())
+    }
+
+    fn asks(&self, arguments: &RawJson) -> Option<Need> {
+        let arguments: serde_json::Value = arguments.read().ok()?;
+        Some(Need::new("shell.run", arguments["path"].as_str()?))
+    }
+
+    fn run(&self, _work: Work) -> BoxFuture<'static, Outcome> {
+        Box::pin(async { Outcome::output(RawJson::of(&"done")) })
+    }
+}
+
+#[tokio::test]
+async fn r22_what_needs_much_is_asked_once_and_granted_as_the_whole_that_was_shown() {
+    let many = |path: &str| call(&[("many", json!({ "path": path }))]);
+    let script = Script::default().part(
+        "lead",
+        [
+            many("a b"),
+            many("a b"),
+            many("b"),
+            many("b a"),
+            say("done"),
+        ],
+    );
+    let stage = stage(script).await;
+    let spec = ToolSpec {
+        id: "many".to_owned(),
+        description: "many for tests".to_owned(),
+        parameters: RawJson::of(&json!({ "type": "object" })),
+        effect: Effect::Write,
+    };
+    let _attached = stage.runtime.attach(vec![Arc::new(Many(spec))]);
+    stage.prompt(stage.root(), "go").await;
+    answer(&stage, asked(&stage, 1).await, Verdict::Session).await;
+    // The same again is covered, a part of it is not, nor is another order.
+    answer(&stage, asked(&stage, 2).await, Verdict::Once).await;
+    answer(&stage, asked(&stage, 3).await, no("")).await;
+    stage.quiet().await;
+    let shown: Vec<String> = stage
+        .log()
+        .await
+        .into_iter()
+        .filter_map(|entry| match entry.event {
+            Event::Asked { needs, .. } => Some(needs),
+            _ => None,
+        })
+        .map(|needs| needs.into_iter().map(|need| need.target).collect())
+        .collect();
+    assert_eq!(shown, ["a b", "b", "b a"]);
+    let outcomes = stage.outcomes("lead").await;
+    let denied: Vec<bool> = outcomes.iter().map(|outcome| outcome.is_error()).collect();
+    assert_eq!(denied, [false, false, false, true]);
 }
 
 #[tokio::test]

@@ -52,6 +52,8 @@ impl Environment {
         for name in remove {
             command.env_remove(name);
         }
+        // With it `cd a` leads elsewhere than it says, and what is redirected there as well.
+        command.env_remove("CDPATH");
         command.envs(ALWAYS);
         match scratch {
             Some(scratch) => command.env(SCRATCH, scratch),

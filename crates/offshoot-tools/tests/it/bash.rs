@@ -106,15 +106,30 @@ async fn output_of_a_process_substitution_is_waited_for() {
 }
 
 #[test]
-fn a_call_needs_to_run_the_command() {
+fn a_call_needs_all_that_its_command_does_and_asks_for_the_whole() {
     let shell = Shell::new();
-    let arguments = RawJson::of(&json!({"command": "git status", "timeout_ms": 5}));
-    let needs = shell.bash.needs(&arguments, &shell.place("a"));
-    let expected = Need {
-        capability: "shell.run".into(),
-        target: "git status".into(),
+    let place = shell.place("a");
+    let check = |command: &str, expected: &[(&str, &str)]| {
+        let arguments = RawJson::of(&json!({"command": command, "timeout_ms": 5}));
+        let expected: Vec<Need> = expected
+            .iter()
+            .map(|(capability, target)| Need::new(*capability, *target))
+            .collect();
+        assert_eq!(shell.bash.needs(&arguments, &place), Ok(expected));
+        let whole = Need::new("shell.run", command);
+        assert_eq!(shell.bash.asks(&arguments), Some(whole));
     };
-    assert_eq!(needs, Ok(vec![expected]));
+    check("git status", &[("shell.run", "git status")]);
+    let file = format!("{}/a", place.workspace);
+    check(
+        "ls \"x y\" > a; sh -c b",
+        &[
+            ("fs.write", &file),
+            ("shell.run", "ls 'x y'"),
+            ("shell.opaque", "sh -c b"),
+            ("shell.run", "sh -c b"),
+        ],
+    );
     assert_eq!(shell.bash.spec().id, "bash");
     assert_eq!(shell.bash.spec().effect, Effect::Write);
 }

@@ -2,6 +2,7 @@
 
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_oneof, proptest};
 
+use super::pattern::glob;
 use super::*;
 
 fn layer(rules: &str) -> Layer {
@@ -267,6 +268,53 @@ fn any_layer() -> impl Strategy<Value = Layer> {
         closed,
         standing: Standing::Narrows,
     })
+}
+
+#[test]
+fn a_rule_for_commands_speaks_of_words_and_what_may_be_denied_asks() {
+    let layer = Layer {
+        standing: Standing::Grants,
+        rules: vec![
+            Rule::new("shell.run", "git *", Action::Allow),
+            Rule::new("shell.run", "git push *", Action::Deny),
+        ],
+        ..Layer::default()
+    };
+    let chain = Permissions::empty().narrow(layer);
+    let said = |target| chain.decide("bash", &need("shell.run", target)).action;
+    assert_eq!(said("git log"), Action::Allow);
+    assert_eq!(said("git log $x"), Action::Allow);
+    assert_eq!(said("git push"), Action::Deny);
+    assert_eq!(said("/usr/bin/git push x"), Action::Deny);
+    assert_eq!(said("git $x"), Action::Ask);
+    assert_eq!(said("$x"), Action::Ask);
+}
+
+#[test]
+fn what_is_opaque_is_allowed_by_a_rule_that_names_it_and_by_no_other() {
+    fn check(permission: &str, pattern: &str, action: Action, expected: Action) {
+        let layer = Layer {
+            standing: Standing::Grants,
+            rules: vec![Rule::new(permission, pattern, action)],
+            ..Layer::default()
+        };
+        let closed = Layer::of_agent("a", Some(&layer.rules));
+        let opaque = need(Need::SHELL_OPAQUE, "sh -c x");
+        let said = Permissions::empty().narrow(layer).decide("bash", &opaque);
+        assert_eq!(said.action, expected, "{permission} {pattern}");
+        let said = Permissions::empty().narrow(closed).decide("bash", &opaque);
+        assert_eq!(
+            said.action,
+            expected.min(Action::Ask),
+            "{permission} closed"
+        );
+    }
+    for permission in ["*", "bash", "shell.run"] {
+        check(permission, "*", Action::Allow, Action::Ask);
+        check(permission, "*", Action::Deny, Action::Deny);
+    }
+    check("shell.opaque", "*", Action::Allow, Action::Allow);
+    check("shell.opaque", "sh -c*", Action::Allow, Action::Allow);
 }
 
 proptest! {

@@ -1,0 +1,167 @@
+//! What a command does, as far as its text says.
+//!
+//! Parsed as bash would, never run, and no file is looked at. Every simple command
+//! it has, wherever it stands, is an act, and so is every file it is redirected to
+//! or from. What cannot be seen through is an act too, and asks. Nothing is taken
+//! on trust: a kind of syntax that is not known here, a parse that leaves bytes
+//! unexplained, or too much of anything is opaque. So what the parser misreads
+//! makes a question, and no permission.
+//!
+//! `believe` checks the parse, `walk` goes through statements, `words` and
+//! `expansion` read words, `programs` knows which of them run others, `folders`
+//! where relative paths begin.
+
+mod assign;
+mod believe;
+mod command;
+mod expansion;
+mod folders;
+mod git;
+mod heredoc;
+mod programs;
+mod redirect;
+mod walk;
+mod words;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use offshoot_types::permission::argv::Word;
+use tree_sitter::{Node, ParseOptions, Parser, Tree};
+
+use self::folders::Folders;
+
+/// The longest command that is parsed: more is a script, which nobody reads in an ask either.
+const MOST_TEXT: usize = 16 * 1024;
+
+/// Most pipes and redirections: a broken text costs the parser the square of them.
+const MOST_OPERATORS: usize = 2000;
+
+/// How often the parser may report progress: some times what the longest command takes. It is
+/// counted and not timed, so that the same text is always judged alike.
+const MOST_STEPS: usize = 5000;
+
+/// How deep statements and words may stand in each other.
+const MOST_DEPTH: usize = 64;
+
+/// One thing that a command does.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Act {
+    /// Runs a program.
+    Run(Vec<Word>),
+    /// Reads a file, by absolute path.
+    Read(String),
+    /// Writes to a file, by absolute path.
+    Write(String),
+    /// Does what nobody can tell from its text.
+    Opaque(String),
+}
+
+/// Where a command begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ground<'a> {
+    /// The folder it is started in, absolute.
+    pub(super) workspace: &'a str,
+    /// What `OFFSHOOT_SCRATCH` says.
+    pub(super) scratch: Option<&'a str>,
+}
+
+/// Returns all that a command does: each thing once, in the order of the text.
+pub(super) fn judge(text: &str, ground: Ground<'_>) -> Vec<Act> {
+    let opaque = || vec![Act::Opaque(text.to_owned())];
+    let operators = text
+        .chars()
+        .filter(|c| "|<>".contains(*c))
+        .take(MOST_OPERATORS + 1);
+    if text.len() > MOST_TEXT || text.contains('\0') || operators.count() > MOST_OPERATORS {
+        return opaque();
+    }
+    let Some(tree) = parse(text) else {
+        return opaque();
+    };
+    let mut judge = Judge {
+        text,
+        ground,
+        acts: Vec::new(),
+        seen: BTreeSet::new(),
+        folders: Folders::at(ground.workspace),
+        depth: 0,
+        loops: 0,
+    };
+    if !believe::believes(tree.root_node(), text) {
+        judge.act(Act::Opaque(text.to_owned()));
+    }
+    // Also of what is not believed: it may hold something that is denied.
+    judge.statements(tree.root_node());
+    if judge.acts.is_empty() {
+        // It does nothing that we know of; it is still a command.
+        judge.act(Act::Run(vec![Word::Open(text.trim().to_owned())]));
+    }
+    judge.acts
+}
+
+fn parse(text: &str) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser
+        .set_language(&tree_sitter_bash::LANGUAGE.into())
+        .ok()?;
+    let mut steps = 0;
+    let mut progress = |_: &tree_sitter::ParseState| {
+        steps += 1;
+        match steps > MOST_STEPS {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let bytes = text.as_bytes();
+    let mut from = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    parser.parse_with_options(&mut from, None, Some(options))
+}
+
+/// What is known of a command so far.
+struct Judge<'a> {
+    text: &'a str,
+    ground: Ground<'a>,
+    acts: Vec<Act>,
+    seen: BTreeSet<Act>,
+    folders: Folders,
+    depth: usize,
+    loops: usize,
+}
+
+impl<'a> Judge<'a> {
+    fn act(&mut self, act: Act) {
+        if self.seen.insert(act.clone()) {
+            self.acts.push(act);
+        }
+    }
+
+    fn opaque(&mut self, node: Node<'_>) {
+        let text = self.text_of(node).to_owned();
+        self.act(Act::Opaque(text));
+    }
+
+    fn text_of(&self, node: Node<'_>) -> &'a str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// Goes one level deeper, or finds that too deep.
+    fn deeper(&mut self, node: Node<'_>, go: impl FnOnce(&mut Self)) {
+        if self.depth == MOST_DEPTH {
+            return self.opaque(node);
+        }
+        self.depth += 1;
+        go(self);
+        self.depth -= 1;
+    }
+}
+
+/// Returns the children of a node, in order.
+fn children<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
+}
+
+#[cfg(test)]
+mod tests;

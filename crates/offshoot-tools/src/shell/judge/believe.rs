@@ -1,0 +1,99 @@
+//! Whether the parse of a command explains all of its text.
+//!
+//! A grammar reads bash a little differently than bash does. What would be
+//! dangerous is a command that it does not see; so every byte must belong to a
+//! token or be a blank, a comment must begin where bash lets one begin, and no
+//! token may hide a substitution. This looks at the text alone and trusts nothing.
+
+use tree_sitter::{Node, TreeCursor};
+
+use super::heredoc;
+
+/// Tells whether nothing of the text is left unexplained.
+pub(super) fn believes(root: Node<'_>, text: &str) -> bool {
+    if root.has_error() || text.contains('\r') {
+        return false;
+    }
+    let around =
+        is_blank(text, 0, root.start_byte()) && is_blank(text, root.end_byte(), text.len());
+    around && heredoc::believes(root, text) && all(root, |node| fits(node, text))
+}
+
+/// Tells whether something holds for all nodes. Not recursive: a text may be as deep as it is long.
+pub(super) fn all(root: Node<'_>, mut holds: impl FnMut(Node<'_>) -> bool) -> bool {
+    let mut cursor = root.walk();
+    loop {
+        if !holds(cursor.node()) {
+            return false;
+        }
+        if !cursor.goto_first_child() && !next(&mut cursor) {
+            return true;
+        }
+    }
+}
+
+fn next(cursor: &mut TreeCursor<'_>) -> bool {
+    while !cursor.goto_next_sibling() {
+        if !cursor.goto_parent() {
+            return false;
+        }
+    }
+    true
+}
+
+fn fits(node: Node<'_>, text: &str) -> bool {
+    let (start, end) = (node.start_byte(), node.end_byte());
+    match node.kind() {
+        "comment" => {
+            let before = text[..start].chars().next_back();
+            before.is_none_or(|c| " \t\n;&|()".contains(c)) && !text[start..end].contains('\n')
+        }
+        // Read byte by byte where words are.
+        "string" | "raw_string" | "ansi_c_string" | "heredoc_body" | "heredoc_content"
+        | "simple_expansion" => true,
+        _ if node.child_count() == 0 => match node.is_named() {
+            true => !hides(&text[start..end]),
+            false => true,
+        },
+        _ => {
+            let mut at = start;
+            let mut cursor = node.walk();
+            for child in node.children(&mut cursor) {
+                if child.start_byte() > at && !is_blank(text, at, child.start_byte()) {
+                    return false;
+                }
+                at = at.max(child.end_byte());
+            }
+            at >= end || is_blank(text, at, end)
+        }
+    }
+}
+
+/// Tells whether there is nothing but what bash skips: blanks, ends of lines, joined lines.
+fn is_blank(text: &str, from: usize, to: usize) -> bool {
+    let gap = text.get(from..to).unwrap_or("?");
+    gap.replace("\\\n", "")
+        .chars()
+        .all(|c| matches!(c, ' ' | '\t' | '\n'))
+}
+
+/// Tells whether something in a token would be expanded.
+pub(super) fn hides(token: &str) -> bool {
+    let mut chars = token.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                chars.next();
+            }
+            '`' => return true,
+            '$' => {
+                let begins = |c: &char| c.is_ascii_alphanumeric() || "_({['\"@*#?$!-".contains(*c);
+                if chars.peek().is_some_and(begins) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,130 @@
+//! One simple command: assignments, a program, its arguments.
+
+use tree_sitter::Node;
+
+use super::programs::{self, Sight};
+use super::words::Misread;
+use super::{Act, Judge, Word, assign, children};
+
+/// What a gap between two parts of a command lies before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// A word: there has to be one.
+    Words,
+    /// A redirection, which needs none.
+    Redirect,
+}
+
+impl Judge<'_> {
+    /// Judges a command; `behind` are arguments that stand behind a redirection.
+    pub(super) fn command(&mut self, node: Node<'_>, behind: &[Word]) {
+        let words = self.argv(node).map(|mut words| {
+            words.extend_from_slice(behind);
+            words
+        });
+        match words {
+            Ok(words) => self.runs(node, words),
+            Err(Misread) => {
+                self.opaque(node);
+                self.inside(node);
+                self.folders.change(None);
+            }
+        }
+    }
+
+    /// Reads the words of a command, and judges what stands before and between them.
+    fn argv(&mut self, node: Node<'_>) -> Result<Vec<Word>, Misread> {
+        let mut words = Vec::new();
+        let mut late = Vec::new();
+        let mut end: Option<usize> = None;
+        for child in children(node) {
+            let is_redirect = matches!(child.kind(), "file_redirect" | "herestring_redirect");
+            let kind = if is_redirect {
+                Gap::Redirect
+            } else {
+                Gap::Words
+            };
+            self.gap(end, child.start_byte(), kind)?;
+            end = Some(child.end_byte());
+            match child.kind() {
+                "variable_assignment" => self.assignment(child, assign::is_harmless),
+                "command_name" => match children(child).as_slice() {
+                    [name] => words.push(self.word(*name)?),
+                    _ => return Err(Misread),
+                },
+                _ if is_redirect => late.extend(self.redirection(child)),
+                _ if child.is_named() => {
+                    words.append(&mut late);
+                    words.push(self.word(child)?);
+                }
+                _ => return Err(Misread),
+            }
+        }
+        words.append(&mut late);
+        Ok(words)
+    }
+
+    /// Checks that bash too sees two words where the tree has two.
+    pub(super) fn gap(&self, from: Option<usize>, to: usize, kind: Gap) -> Result<(), Misread> {
+        let Some(from) = from else {
+            return Ok(());
+        };
+        let gap = self.text.get(from..to).ok_or(Misread)?.replace("\\\n", "");
+        let blank = gap.chars().all(|c| c == ' ' || c == '\t');
+        let parts = kind == Gap::Redirect || !gap.is_empty();
+        (blank && parts).then_some(()).ok_or(Misread)
+    }
+
+    /// Says what a command runs, seen through what only runs another.
+    fn runs(&mut self, node: Node<'_>, mut words: Vec<Word>) {
+        let mut direct = true;
+        loop {
+            match programs::look(&words) {
+                Sight::Plain => break,
+                Sight::Opaque => {
+                    self.opaque(node);
+                    self.folders.change(None);
+                    if matches!(words.first(), Some(Word::Fixed(_))) {
+                        self.act(Act::Run(words));
+                    }
+                    return;
+                }
+                Sight::Through(skip) => {
+                    direct = false;
+                    words.drain(..skip).for_each(drop);
+                }
+            }
+        }
+        self.moves(node, &words, direct);
+        if !words.is_empty() {
+            self.act(Act::Run(words));
+        }
+    }
+
+    /// Follows a command into another folder.
+    fn moves(&mut self, node: Node<'_>, words: &[Word], direct: bool) {
+        let program = match words.first() {
+            Some(Word::Fixed(text)) => Some(text.as_str()),
+            Some(Word::Open(_)) | None => None,
+        };
+        match program {
+            Some("cd" | "pushd" | "popd") if self.loops > 0 => {
+                // What stands before it is run again behind it.
+                self.opaque(node);
+                self.folders.change(None);
+            }
+            // Behind another program it may be that one's folder, or the shell's.
+            Some("cd") if direct => {
+                let to = match words {
+                    [_, Word::Fixed(to)] => Some(to.clone()),
+                    [_, Word::Open(to)] => self.in_scratch(to),
+                    _ => None,
+                };
+                let to = to.filter(|to| !to.is_empty() && !to.starts_with('-'));
+                self.folders.change(to.as_deref());
+            }
+            Some("cd" | "pushd" | "popd") => self.folders.change(None),
+            _ => self.folders.ran(),
+        }
+    }
+}

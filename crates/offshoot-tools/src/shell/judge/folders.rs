@@ -1,0 +1,100 @@
+//! Where relative paths begin.
+//!
+//! A `cd` may fail, or not be reached, so a command may find itself in one of
+//! several folders; what is written to a relative path is then written to any of
+//! them. Only behind `&&` is it known that a `cd` went well. Text only: `..` goes
+//! back as bash itself does it.
+
+/// In how many folders a command may be before that is as good as anywhere.
+const MOST: usize = 4;
+
+/// The folders a command may be in.
+#[derive(Clone, Debug)]
+pub(super) struct Folders {
+    /// Wherever it may be; `None` for anywhere.
+    any: Option<Vec<String>>,
+    /// Where it is if what was last run went well.
+    well: Option<Vec<String>>,
+}
+
+impl Folders {
+    pub(super) fn at(folder: &str) -> Self {
+        let only = Some(vec![normal(folder)]);
+        Self {
+            any: only.clone(),
+            well: only,
+        }
+    }
+
+    /// Forgets what was known of the last command.
+    pub(super) fn ran(&mut self) {
+        self.well = self.any.clone();
+    }
+
+    /// Takes a `cd`; without a path, one to somewhere unknown.
+    pub(super) fn change(&mut self, to: Option<&str>) {
+        self.well = match (to, &self.any) {
+            (Some(to), _) if to.starts_with('/') => Some(vec![normal(to)]),
+            (Some(to), Some(any)) => Some(any.iter().map(|from| join(from, to)).collect()),
+            (_, _) => None,
+        };
+        self.any = union(self.any.take(), &self.well);
+    }
+
+    /// Returns the folders behind `&&`; `self` keeps those where the left side failed.
+    pub(super) fn when_well(&self) -> Self {
+        Self {
+            any: self.well.clone(),
+            well: self.well.clone(),
+        }
+    }
+
+    /// Takes together with what else may have been.
+    pub(super) fn or(&mut self, other: &Self) {
+        self.any = union(self.any.take(), &other.any);
+    }
+
+    /// Returns the absolute paths that a path may mean; `None` if that cannot be said.
+    ///
+    /// Through `..` a path may lead anywhere if a link is on the way: the kernel goes back from
+    /// where the link points, other than `cd`.
+    pub(super) fn resolve(&self, path: &str) -> Option<Vec<String>> {
+        if path.is_empty() || path.split('/').any(|part| part == "..") {
+            return None;
+        }
+        if path.starts_with('/') {
+            return Some(vec![normal(path)]);
+        }
+        let any = self.any.as_ref()?;
+        Some(any.iter().map(|from| join(from, path)).collect())
+    }
+}
+
+fn union(one: Option<Vec<String>>, other: &Option<Vec<String>>) -> Option<Vec<String>> {
+    let (mut one, other) = (one?, other.as_ref()?);
+    for folder in other {
+        if !one.contains(folder) {
+            one.push(folder.clone());
+        }
+    }
+    (one.len() <= MOST).then_some(one)
+}
+
+fn join(from: &str, path: &str) -> String {
+    normal(&format!("{from}/{path}"))
+}
+
+/// Returns the one spelling of an absolute path, as targets of the file tools have it.
+fn normal(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}

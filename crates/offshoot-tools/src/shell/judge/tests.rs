@@ -1,0 +1,67 @@
+//! Commands, and what a careful person says to them under a small set of rules.
+//!
+//! Cases are data: one table each of what is allowed, denied and asked. `bounds`
+//! is about size and depth, `folders` about paths.
+
+mod against_bash;
+mod bounds;
+mod evasions;
+mod folders;
+mod plain;
+
+use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule, Standing};
+use offshoot_types::tool::Place;
+
+use crate::shell::needs::needs;
+
+fn place() -> Place {
+    Place {
+        scratch: Some("/s".to_owned()),
+        ..Place::new("/w")
+    }
+}
+
+fn rules() -> Permissions {
+    let allowed = [
+        "git status",
+        "git diff *",
+        "cargo test *",
+        "ls *",
+        "cat *",
+        "echo *",
+        "grep *",
+    ];
+    let allow = allowed.map(|pattern| Rule::new("shell.run", pattern, Action::Allow));
+    let deny = Rule::new("shell.run", "rm *", Action::Deny);
+    let layer = Layer {
+        name: "rules".to_owned(),
+        rules: allow.into_iter().chain([deny]).collect(),
+        standing: Standing::Grants,
+        ..Layer::default()
+    };
+    Permissions::empty()
+        .narrow(Layer::root_grant("/w", Some("/s")))
+        .narrow(layer)
+}
+
+fn decide(command: &str) -> Action {
+    let rules = rules();
+    let needs = needs(command, &place());
+    let said = needs.iter().map(|need| rules.decide("bash", need).action);
+    said.min().expect("a command needs something")
+}
+
+#[track_caller]
+fn check(commands: &[&str], expected: Action) {
+    let wrong: Vec<String> = commands
+        .iter()
+        .filter(|command| decide(command) != expected)
+        .map(|command| format!("{command:?}: {:?} {:?}", decide(command), shown(command)))
+        .collect();
+    assert!(wrong.is_empty(), "not {expected:?}:\n{}", wrong.join("\n"));
+}
+
+fn shown(command: &str) -> Vec<String> {
+    let show = |need: Need| format!("{} {}", need.capability, need.target);
+    needs(command, &place()).into_iter().map(show).collect()
+}

@@ -1,0 +1,318 @@
+//! What is meant to look harmless, and what nobody can see through.
+
+use offshoot_types::permission::Action;
+use proptest::prelude::*;
+
+use super::{check, decide};
+
+/// What runs something that is not seen.
+const OPAQUE: &[&str] = &[
+    "sh -c 'git status'",
+    "bash -c ls",
+    "bash",
+    "echo ls | sh",
+    "zsh -ic ls",
+    "/bin/sh -c ls",
+    "eval ls",
+    "source ./env.sh",
+    ". ./env.sh",
+    "sudo ls",
+    "doas ls",
+    "su -c ls",
+    "ls | xargs cat",
+    "find . -name a -exec cat {} \\;",
+    "find . -delete",
+    "find . -ok cat {} \\;",
+    "python -c 'print(1)'",
+    "python3.12 -c 'print(1)'",
+    "perl -e 1",
+    "node -e 1",
+    "ruby -e 1",
+    "awk 'BEGIN { system(\"ls\") }'",
+    "awk '{ print > \"f\" }' a",
+    "sed 's/a/b/e' a",
+    "sed 1w/etc/x a",
+    "ssh host ls",
+    "trap ls EXIT",
+    "alias git=ls",
+    "alias ls=rm; ls",
+    "ls() { :; }; ls",
+    "function git { :; }; git status",
+    "coproc ls",
+    "select x in a; do ls; done",
+    "git -c alias.status=!ls status",
+    "git -c core.pager=x diff",
+    "git --exec-path=/x status",
+    "git -C /x diff",
+    "git diff --output=f",
+    "git diff --outp=f",
+    "git diff --ext-diff",
+    "git diff $x",
+    "git diff \"$x\"",
+    "x=--output=f; git diff $x",
+    "cargo test --config 'build.rustc-wrapper=\"./x\"'",
+    "env -S 'ls'",
+    "env PATH=/x ls",
+    "env -i ls",
+    "timeout -s KILL 5 ls",
+    "builtin ls",
+    "exec -a x ls",
+    "set -x; ls",
+    "shopt -s expand_aliases; ls",
+    "hash -p /tmp/x ls; ls",
+    "enable -f x ls; ls",
+    "read x; ls",
+    "printf -v PATH /x; ls",
+    "export PATH=/x; ls",
+    "declare x=1; ls",
+    "unset PATH; ls",
+    "let 1; ls",
+    "mapfile a; ls",
+    "PATH=/x ls",
+    "PATH=/x; ls",
+    "LD_PRELOAD=/x ls",
+    "LD_LIBRARY_PATH=/x ls",
+    "BASH_ENV=/x ls",
+    "ENV=/x ls",
+    "IFS=x ls",
+    "IFS=x; ls",
+    "GIT_EXTERNAL_DIFF=/x git diff",
+    "GIT_PAGER=/x git diff",
+    "PAGER=/x git diff",
+    "EDITOR=/x git status",
+    "RUSTC_WRAPPER=/x cargo test",
+    "foo=bar cargo test",
+    "x[0]=1; ls",
+    "x=(a b); ls",
+    "x+=1; ls",
+    "for PATH in /x; do ls; done",
+];
+
+#[test]
+fn what_cannot_be_seen_through_asks() {
+    check(OPAQUE, Action::Ask);
+}
+
+/// What only looks like something that is allowed.
+const ALIKE: &[&str] = &[
+    "git status -s",
+    "git statusx",
+    "'git status'",
+    "git 'status -s'",
+    "./git status",
+    "/tmp/git status",
+    "gіt status",
+    "ｇit status",
+    "git\u{a0}status",
+    "git status\r",
+    "git status\r\nls",
+    "ls\u{2028}cat",
+    "$x",
+    "$x status",
+    "${x:-rm} x",
+    "$(echo rm) x",
+    "`echo rm` x",
+    "r$x x",
+    "r${x}m x",
+    "r$@m x",
+    "{rm,x}",
+    "{r,}m x",
+    "r? x",
+    "/bin/r* x",
+    "~/bin/x",
+    "$'r\\x6d' x",
+    "$\"rm\" x",
+    "r\\\nm x",
+    "git st\\\natus",
+    "git status $x",
+    "git status *",
+    "git $x",
+    "git status \"\"",
+    "''",
+    "echo ${x@P}",
+    "echo ${!x}",
+    "echo ${x:=1}",
+    "echo ${x[$y]}",
+    "echo ${x:$y}",
+    "echo $((x))",
+    "echo $((a[0]))",
+    "echo $[x]",
+    "(( x++ ))",
+    "for ((i=0; i<3; i++)); do ls; done",
+    "[[ a -eq b ]]",
+    "[[ -v x ]]",
+    "[ -f x ]",
+    "test -v x",
+    "echo `echo \\`ls\\``",
+    "cat <<A <<B\na\nA\nb\nB",
+    "cat <<EOF\na\\\nEOF\nls\nEOF",
+    "cat <<E\"O\"F\na\nEOF",
+    "cat <<EOF\n`rm x`\nEOF",
+    "cat <<EOF; rm x\na\nEOF",
+    "cat <<EOF\nno end",
+    "cat <<'E F'\na\nE F",
+    "ls )",
+    "ls (",
+    "echo 'open",
+    "echo \"open",
+    "echo $(ls",
+    "if ls; then",
+    "}",
+    "then ls",
+    "cd src",
+    "mkdir x",
+    "curl x",
+    "x",
+    "# nothing",
+    ":",
+];
+
+#[test]
+fn what_looks_like_an_allowed_command_and_is_another_asks() {
+    check(ALIKE, Action::Ask);
+}
+
+/// What runs nothing but allowed commands, and touches files.
+const REDIRECTED: &[&str] = &[
+    "git status > f",
+    "git status >> f",
+    "git status >| f",
+    "git status &> f",
+    "git status &>> f",
+    "git status >& f",
+    "git status 2> f",
+    "git status <> f",
+    "git status {fd}> f",
+    "> f",
+    "exec > f",
+    "{ ls; } > f",
+    "(ls) > f",
+    "if ls; then ls; fi > f",
+    "ls > $x",
+    "ls > $(echo f)",
+    "ls > *.txt",
+    "ls > ~/f",
+    "ls > ../f",
+    "ls > src/../../f",
+    "ls > /etc/passwd",
+    "ls > /dev/tcp/host/80",
+    "ls > /dev/sda",
+    "ls > /proc/self/x",
+    "cat < /etc/passwd",
+    "cat < ../x",
+    "cat < $x",
+    "ls >&$x",
+    "ls > $OFFSHOOT_SCRATCH/../x",
+    "ls > $OFFSHOOT_SCRATCHx/f",
+    "OFFSHOOT_SCRATCH=/etc; ls > $OFFSHOOT_SCRATCH/f",
+    "ls > \"$OFFSHOOT_SCRATCH/$x\"",
+    "echo a2>f",
+    "cat <<EOF > f\na\nEOF",
+    "cat <<EOF && ls > f\na\nEOF",
+];
+
+#[test]
+fn redirections_are_writes_and_reads_of_their_files() {
+    check(REDIRECTED, Action::Ask);
+}
+
+#[test]
+fn a_nul_is_opaque() {
+    check(&["git status\0; rm x"], Action::Ask);
+}
+
+fn allowed() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "git status",
+        "git diff HEAD",
+        "cargo test -p x",
+        "ls > /dev/null",
+        "cat <<EOF\nx\nEOF",
+        "echo \"a $(git status) b\"",
+        "for f in a; do cat $f; done",
+        "if ls; then cat a; fi",
+        "{ ls; }",
+        "(ls)",
+        "echo 'it''s'",
+        "echo a \\\n b",
+        "x=1",
+        "grep x a | cat # end",
+    ])
+}
+
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "rm x",
+        "ls",
+        "git status",
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        "\n",
+        "$(",
+        ")",
+        "`",
+        "'",
+        "\"",
+        "\\",
+        " ",
+        "{",
+        "}",
+        "(",
+        "<<EOF\n",
+        "EOF\n",
+        "EOF",
+        "#",
+        "$x",
+        "${x:-",
+        ">",
+        "<",
+        "f",
+        "$((",
+        "))",
+        "case x in x)",
+        ";;",
+        "esac",
+        "if",
+        "then",
+        "fi",
+        "[[",
+        "]]",
+        "!",
+        "=",
+        "x=",
+        "<(",
+        "\t",
+        "\r",
+        "é",
+        "$'",
+        "<<<",
+        "do",
+        "done",
+        "for f in",
+    ]);
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_allowed_that_goes_on_with_a_denied_command(
+        first in allowed(),
+        joint in prop::sample::select(vec![";", "&&", "||", "|", "|&", "&", "\n", " ; ", "\n\n"]),
+        denied in prop::sample::select(vec!["rm x", "rm -rf .", "'rm' x", "$(rm x)", "{ rm x; }", "if rm x; then ls; fi"]),
+    ) {
+        let command = format!("{first}\n:{joint} {denied}");
+        prop_assert_ne!(decide(&command), Action::Allow, "{}", command);
+        if !first.contains('\n') && !first.contains('#') {
+            let command = format!("{first}{joint} {denied}");
+            prop_assert_eq!(decide(&command), Action::Deny, "{}", command);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in hostile()) {
+        decide(&text);
+    }
+}

@@ -1,0 +1,208 @@
+//! Words: what a program would be handed.
+//!
+//! Read from the text and not from the tree: the tree says where quotes and
+//! expansions are, and the bytes between them have to agree. What does not agree is
+//! no word, and what it stands in is opaque.
+
+use offshoot_types::permission::argv::Word;
+use tree_sitter::Node;
+
+use super::believe::hides;
+use super::{Judge, children};
+
+/// A piece of a word that was not read as bash would.
+#[derive(Debug)]
+pub(super) struct Misread;
+
+/// A piece of a word: its text, and whether that is all there is to say.
+pub(super) struct Piece {
+    text: String,
+    open: bool,
+}
+
+impl Piece {
+    pub(super) fn open() -> Self {
+        Self {
+            text: String::new(),
+            open: true,
+        }
+    }
+
+    fn fixed(text: String) -> Self {
+        Self { text, open: false }
+    }
+}
+
+impl Judge<'_> {
+    /// Reads a word, and judges whatever runs in it.
+    pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Misread> {
+        let Piece { text, open } = self.piece(node)?;
+        Ok(match open {
+            true => Word::Open(self.text_of(node).to_owned()),
+            false => Word::Fixed(text),
+        })
+    }
+
+    /// Reads a word of which only counts what runs in it.
+    pub(super) fn read_or_opaque(&mut self, node: Node<'_>) {
+        if self.word(node).is_err() {
+            self.opaque(node);
+            self.inside(node);
+        }
+    }
+
+    pub(super) fn piece(&mut self, node: Node<'_>) -> Result<Piece, Misread> {
+        let text = self.text_of(node);
+        match node.kind() {
+            "word" | "variable_name" | "number" if node.child_count() == 0 => bare(text),
+            "raw_string" => {
+                let inner = text
+                    .strip_prefix('\'')
+                    .and_then(|rest| rest.strip_suffix('\''));
+                let inner = inner.filter(|inner| !inner.contains('\'')).ok_or(Misread)?;
+                Ok(Piece::fixed(inner.to_owned()))
+            }
+            "ansi_c_string" => ansi(text),
+            "string" => self.string(node),
+            "concatenation" => self.concatenation(node),
+            "simple_expansion" => simple(text),
+            "brace_expression" => {
+                let plain = |c: char| c.is_ascii_alphanumeric() || "{}.-".contains(c);
+                text.chars().all(plain).then(Piece::open).ok_or(Misread)
+            }
+            "expansion" => self.expansion(node),
+            "arithmetic_expansion" => {
+                self.arithmetic(node);
+                Ok(Piece::open())
+            }
+            "command_substitution" | "process_substitution" => {
+                self.statement(node);
+                Ok(Piece::open())
+            }
+            _ => Err(Misread),
+        }
+    }
+
+    fn concatenation(&mut self, node: Node<'_>) -> Result<Piece, Misread> {
+        let mut whole = Piece::fixed(String::new());
+        let mut at = node.start_byte();
+        for child in children(node) {
+            if child.start_byte() != at {
+                return Err(Misread);
+            }
+            at = child.end_byte();
+            let piece = self.piece(child)?;
+            whole.text.push_str(&piece.text);
+            whole.open |= piece.open;
+        }
+        Ok(whole)
+    }
+
+    /// Reads what stands between double quotes.
+    fn string(&mut self, node: Node<'_>) -> Result<Piece, Misread> {
+        let (start, end) = (node.start_byte() + 1, node.end_byte() - 1);
+        if end < start || !self.text_of(node).starts_with('"') {
+            return Err(Misread);
+        }
+        let mut whole = Piece::fixed(String::new());
+        let mut at = start;
+        for child in children(node) {
+            if !child.is_named() || child.kind() == "string_content" {
+                continue;
+            }
+            let literal = self.text.get(at..child.start_byte()).ok_or(Misread)?;
+            whole.text.push_str(&quoted(literal)?);
+            whole.open |= self.piece(child)?.open;
+            at = child.end_byte();
+        }
+        let literal = self.text.get(at..end).ok_or(Misread)?;
+        whole.text.push_str(&quoted(literal)?);
+        Ok(whole)
+    }
+}
+
+/// Reads text without quotes.
+fn bare(text: &str) -> Result<Piece, Misread> {
+    let mut piece = Piece::fixed(String::new());
+    let mut before = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                // Joined lines join words as well, which the tree does not show.
+                Some('\n') | None => return Err(Misread),
+                Some(c) => piece.text.push(c),
+            },
+            ' ' | '\t' | '\n' | '\r' | '|' | '&' | ';' | '(' | ')' | '<' | '>' | '\'' | '"'
+            | '`' | '$' => return Err(Misread),
+            '*' | '?' | '[' | ']' | '{' | '}' => {
+                piece.open = true;
+                piece.text.push(c);
+            }
+            '~' => {
+                piece.open |= matches!(before, None | Some('=' | ':'));
+                piece.text.push(c);
+            }
+            '#' if before.is_none() => return Err(Misread),
+            c => piece.text.push(c),
+        }
+        before = Some(c);
+    }
+    Ok(piece)
+}
+
+/// Reads a literal between double quotes.
+fn quoted(text: &str) -> Result<String, Misread> {
+    if hides(text) {
+        return Err(Misread);
+    }
+    let mut read = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => return Err(Misread),
+            '\\' => match chars.next() {
+                Some('\n') => {}
+                Some(c @ ('$' | '`' | '"' | '\\')) => read.push(c),
+                Some(c) => read.extend(['\\', c]),
+                None => return Err(Misread),
+            },
+            c => read.push(c),
+        }
+    }
+    Ok(read)
+}
+
+/// Reads `$'…'`; what has escapes is left open, which no rule takes for a word.
+fn ansi(text: &str) -> Result<Piece, Misread> {
+    let inner = text
+        .strip_prefix("$'")
+        .and_then(|rest| rest.strip_suffix('\''));
+    let inner = inner.ok_or(Misread)?;
+    let mut chars = inner.chars();
+    let mut escapes = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => return Err(Misread),
+            '\\' => {
+                escapes = true;
+                chars.next().ok_or(Misread)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(Piece {
+        text: inner.to_owned(),
+        open: escapes,
+    })
+}
+
+/// Reads `$name`, and the variables of the shell itself.
+fn simple(text: &str) -> Result<Piece, Misread> {
+    let name = text.strip_prefix('$').ok_or(Misread)?;
+    let is_special = name.len() == 1 && "@*#?$!-_0123456789".contains(name);
+    match is_special || super::assign::is_name(name) {
+        true => Ok(Piece::open()),
+        false => Err(Misread),
+    }
+}

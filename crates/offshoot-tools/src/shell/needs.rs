@@ -1,0 +1,24 @@
+//! What a command needs, for the permission chain.
+//!
+//! Each simple command by its words, each file it is redirected to or from by its
+//! path, and what cannot be seen through by its text.
+
+use offshoot_types::permission::{Need, argv};
+use offshoot_types::tool::Place;
+
+use super::judge::{Act, Ground, judge};
+
+/// Returns all that a command needs: at least one thing.
+pub(super) fn needs(command: &str, place: &Place) -> Vec<Need> {
+    let ground = Ground {
+        workspace: &place.workspace,
+        scratch: place.scratch.as_deref(),
+    };
+    let need = |act| match act {
+        Act::Run(words) => Need::new(Need::SHELL_RUN, argv::render(&words)),
+        Act::Read(path) => Need::new("fs.read", path),
+        Act::Write(path) => Need::new("fs.write", path),
+        Act::Opaque(text) => Need::new(Need::SHELL_OPAQUE, text),
+    };
+    judge(command, ground).into_iter().map(need).collect()
+}

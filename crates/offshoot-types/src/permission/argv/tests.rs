@@ -1,0 +1,79 @@
+//! Patterns and commands, word by word.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[track_caller]
+fn check(pattern: &str, target: &str, expected: Option<Fit>) {
+    assert_eq!(fit(pattern, target), expected, "{pattern} for {target}");
+}
+
+#[test]
+fn a_pattern_without_a_star_is_the_whole_command() {
+    check("git status", "git status", Some(Fit::Surely));
+    check("git  status ", "git status", Some(Fit::Surely));
+    check("git status", "git status -s", None);
+    check("git status", "git", None);
+    check("git status", "'git status'", None);
+    check("git status", "gitstatus", None);
+}
+
+#[test]
+fn a_star_at_the_end_is_all_words_that_follow_and_none() {
+    check("git diff *", "git diff", Some(Fit::Surely));
+    check("git diff *", "git diff a 'b c'", Some(Fit::Surely));
+    check("git diff *", "git difftool", None);
+    check("git diff*", "git difftool x", Some(Fit::Surely));
+    check("rm*", "rmdir x", Some(Fit::Surely));
+    check("*", "", Some(Fit::Surely));
+}
+
+#[test]
+fn a_star_elsewhere_is_one_word_or_a_part_of_it() {
+    check("git * --stat", "git diff --stat", Some(Fit::Surely));
+    check("git * --stat", "git diff x --stat", None);
+    check("npm run t?st:*x", "npm run test:a/bx", Some(Fit::Surely));
+    check(r"ls \*", "ls '*'", Some(Fit::Surely));
+    check(r"ls \*", "ls a", None);
+    check(
+        "git commit -m 'a b'",
+        "git commit -m 'a b'",
+        Some(Fit::Surely),
+    );
+}
+
+#[test]
+fn an_open_word_fits_nothing_but_the_star_at_the_end() {
+    check("git *", "git $x", Some(Fit::Surely));
+    check("git push *", "git $x", Some(Fit::Maybe));
+    check("git status", "git status $x", Some(Fit::Maybe));
+    check("git status", "git status \"$x\" -s", Some(Fit::Maybe));
+    check("rm *", "git $x", None);
+    check("git status", "git status; rm x", Some(Fit::Maybe));
+}
+
+#[test]
+fn who_names_a_program_means_it_in_any_folder() {
+    let by_name = |target| fit_by_name("rm *", target);
+    assert_eq!(by_name("/bin/rm x"), Some(Fit::Surely));
+    assert_eq!(by_name("/bin/ls x"), None);
+}
+
+proptest! {
+    #[test]
+    fn a_fixed_word_is_read_as_it_was_written(words in prop::collection::vec("[ -~\n]{0,6}", 1..5)) {
+        let fixed: Vec<Word> = words.iter().cloned().map(Word::Fixed).collect();
+        let argv = read(&render(&fixed));
+        prop_assert!(!argv.open);
+        prop_assert_eq!(argv.fixed, words);
+    }
+
+    #[test]
+    fn an_open_word_is_never_read_as_a_fixed_one(before in "[a-z']{0,4}", open in "[ -~]{1,8}", behind in "[a-z]{1,3}") {
+        let words = [Word::Fixed(before.clone()), Word::Open(open), Word::Fixed(behind)];
+        let argv = read(&render(&words));
+        prop_assert!(argv.open, "{}", render(&words));
+        prop_assert_eq!(argv.fixed, [before]);
+    }
+}
