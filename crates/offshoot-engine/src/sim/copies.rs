@@ -19,7 +19,7 @@ use crate::runtime::CommandError;
 pub(super) fn is_no_time_to_copy(command: &Command, error: &CommandError) -> bool {
     let refused = match error {
         CommandError::Invalid(why) => !why.contains("exists already"),
-        CommandError::Unknown(_) | CommandError::Store(_) => false,
+        CommandError::Unknown(_) | CommandError::Store(_) | CommandError::Closed => false,
     };
     matches!(command.order, Order::Fork(_)) && refused
 }

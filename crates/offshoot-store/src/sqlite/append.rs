@@ -12,13 +12,14 @@ use offshoot_types::id::{AgentId, Epoch, Pos, RunId, RunNo, Seq, Timestamp, Tree
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Append, NewEntry, StoreErrorKind};
 use offshoot_types::stored;
+use offshoot_types::tree::Tree;
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::chat;
 use super::command;
 use super::counters::{AgentCounters, Counters, TreeCounters};
 use super::failure::Failure;
-use super::read::signed;
+use super::read::{self, signed};
 use crate::backend::Written;
 use crate::chat::has_rows;
 
@@ -300,6 +301,28 @@ impl Place<'_> {
         Ok(event.len())
     }
 
+    /// Names whoever goes on after a rewind. That is rare, so the log is asked.
+    fn restore_definition(&self, entry: &Entry, agent: &AgentCounters) -> Result<(), Failure> {
+        let mut tree = Tree::default();
+        for earlier in read::entries(self.connection, &entry.tree, Pos::ZERO, usize::MAX)? {
+            if tree.apply(&earlier).is_err() {
+                // Not a log that anybody could go on with: whoever folds it says what is wrong.
+                return Ok(());
+            }
+        }
+        match tree.agent(&entry.agent) {
+            Some(found) => self.change_definition(agent, found.definition()),
+            None => Ok(()),
+        }
+    }
+
+    fn change_definition(&self, agent: &AgentCounters, name: &str) -> Result<(), Failure> {
+        let sql = "UPDATE agents SET definition = ?2 WHERE key = ?1";
+        let mut update = self.connection.prepare_cached(sql)?;
+        update.execute(params![agent.key, name])?;
+        Ok(())
+    }
+
     /// Opens, settles and delivers runs. `agent` is as it was before the entry.
     fn take_effect(&mut self, entry: &Entry, agent: &AgentCounters) -> Result<(), Failure> {
         if entry.seq > agent.copies {
@@ -311,11 +334,10 @@ impl Place<'_> {
             for child in drops {
                 self.drop_child(entry, agent, child)?;
             }
+            self.restore_definition(entry, agent)?;
         }
         if let Event::Became(role) = &entry.event {
-            let sql = "UPDATE agents SET definition = ?2 WHERE key = ?1";
-            let mut update = self.connection.prepare_cached(sql)?;
-            update.execute(params![agent.key, role.definition])?;
+            self.change_definition(agent, &role.definition)?;
         }
         if let Event::TurnStarted { run, .. } = &entry.event
             && !agent.open
