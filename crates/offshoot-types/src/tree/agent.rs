@@ -458,19 +458,21 @@ impl Agent {
             Event::Summarised { summary } => self.summary = Some(summary.clone()),
             // How large it is now nobody has counted yet.
             Event::Compacted(_) => self.context = 0,
-            Event::Rewound { hides, .. } => {
-                self.queue.retain(|queued| !hides.contains(queued));
-                self.paused &= !self.queue.is_empty();
-                // A message that is taken back brings nobody in.
-                let is_hidden = |message: &Option<MessageId>| {
-                    message.as_ref().is_some_and(|id| hides.contains(id))
-                };
-                while let Some((_, former)) = self.former_roles.pop_if(|(by, _)| is_hidden(by)) {
-                    self.role = former;
-                }
-                self.context = 0;
-            }
+            Event::Rewound { hides, .. } => self.take_back(hides),
         }
+    }
+
+    /// Forgets what hidden messages have brought about.
+    fn take_back(&mut self, hides: &[MessageId]) {
+        self.queue.retain(|queued| !hides.contains(queued));
+        self.paused &= !self.queue.is_empty();
+        // A message that is taken back brings nobody in.
+        let is_hidden =
+            |message: &Option<MessageId>| message.as_ref().is_some_and(|id| hides.contains(id));
+        while let Some((_, former)) = self.former_roles.pop_if(|(by, _)| is_hidden(by)) {
+            self.role = former;
+        }
+        self.context = 0;
     }
 }
 
