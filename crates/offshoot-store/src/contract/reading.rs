@@ -1,11 +1,9 @@
 //! Reading what was written.
 
-use offshoot_types::event::{Entry, Event, Role};
+use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::json::RawJson;
-use offshoot_types::permission::Layer;
 use offshoot_types::store::SessionSummary;
-use offshoot_types::terms::Terms;
 use serde_json::Value;
 
 use super::scene::{Child, Scene};
@@ -117,13 +115,7 @@ pub(super) async fn lists_tell_of_roots(a: Handle, b: Handle) {
     scene
         .prompt("s", "ask2", "another title\nof two lines")
         .settle("s");
-    let role = Role {
-        definition: "plan".to_owned(),
-        model: "m".to_owned(),
-        layer: Layer::default(),
-        terms: Terms::default(),
-    };
-    scene.event("s", Event::Became(Box::new(role)));
+    scene.becomes("s", "plan");
     assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
     let listed = b.sessions().await.expect("it can be read");
     let settled = SessionSummary {

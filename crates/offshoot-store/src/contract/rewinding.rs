@@ -1,12 +1,10 @@
 //! Rewinds and copies: what they may say of children, and the rows they leave.
 
-use offshoot_types::event::{Copied, Event, Role};
+use offshoot_types::event::{Copied, Event};
 use offshoot_types::id::{AgentId, MessageId, Pos, RunId, Seq};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Author, Usage};
-use offshoot_types::permission::Layer;
 use offshoot_types::store::StoreErrorKind;
-use offshoot_types::terms::Terms;
 use serde_json::Value;
 
 use super::scene::{Child, Scene, run};
@@ -94,13 +92,7 @@ pub(super) async fn what_is_hidden_keeps_its_rows_and_does_not_count(a: Handle, 
     scene.say("s", "m", "well").end("s").settle("s");
     let lease = write(&a, &mut scene).await;
     scene.prompt("s", "waits", "and then?");
-    let role = Role {
-        definition: "plan".to_owned(),
-        model: "m".to_owned(),
-        layer: Layer::default(),
-        terms: Terms::default(),
-    };
-    scene.event("s", Event::Became(Box::new(role)));
+    scene.becomes("s", "plan");
     assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
     scene.event("s", rewound(&["m", "waits"], &[], &[]));
     assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));

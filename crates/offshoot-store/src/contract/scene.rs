@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::event::{Copied, Event, Origin, Parent, Profile, Spawned, TurnEnd};
+use offshoot_types::event::{Copied, Event, Origin, Parent, Profile, Role, Spawned, TurnEnd};
 use offshoot_types::id::{
     AgentId, CallId, MessageId, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo,
 };
@@ -18,6 +18,7 @@ use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Layer;
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{Append, NewEntry};
+use offshoot_types::terms::Terms;
 
 /// A tree that is being written.
 #[derive(Clone, Debug)]
@@ -83,6 +84,17 @@ impl Scene {
         let progress = self.agents.entry(AgentId::new(agent)).or_default();
         progress.seq = seq;
         self
+    }
+
+    /// Another takes over from an agent.
+    pub fn becomes(&mut self, agent: &str, definition: &str) -> &mut Self {
+        let role = Role {
+            definition: definition.to_owned(),
+            model: "m".to_owned(),
+            layer: Layer::default(),
+            terms: Terms::default(),
+        };
+        self.event(agent, Event::Became(Box::new(role)))
     }
 
     /// Writes any event as the next of an agent.
