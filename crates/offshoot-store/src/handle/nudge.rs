@@ -5,23 +5,22 @@
 //! may have 108 bytes, and data folders may be deeper than that, so sockets are
 //! named through the descriptor of their folder.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use offshoot_types::id::{AgentId, MAX_ID_BYTES, TreeId};
 
 use super::mailbox::{join, spawn};
 use super::place::{Listeners, call_nudged};
-
-/// Tells apart the handles of one process.
-static HANDLES: AtomicU64 = AtomicU64::new(0);
 
 /// The folder of sockets.
 pub(super) struct Sockets {
@@ -81,7 +80,9 @@ impl Sockets {
     /// Makes a socket of our own.
     fn bind(&self) -> io::Result<(String, UnixDatagram)> {
         loop {
-            let handle = HANDLES.fetch_add(1, Ordering::Relaxed);
+            // In two containers on one folder two processes have the same number, and each would take
+            // the other's name away.
+            let handle = RandomState::new().build_hasher().finish();
             let name = format!("{}-{handle}.sock", process::id());
             // A file that cannot be sent to yet looks like one that nobody reads any more, and would be
             // cleared away: it has its name when it can.
@@ -91,7 +92,7 @@ impl Sockets {
                     fs::rename(self.path.join(&making), self.path.join(&name))?;
                     return Ok((name, socket));
                 }
-                // Left over from a process that had our number, or of another machine's view.
+                // Left over from a process that had our numbers.
                 Err(error) if error.kind() == ErrorKind::AddrInUse => {}
                 Err(error) => return Err(error),
             }
@@ -141,20 +142,10 @@ impl Ears {
 impl Drop for Ears {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        let woken = UnixDatagram::unbound().and_then(|socket| {
-            socket.set_nonblocking(true)?;
-            socket.send_to(&[], self.sockets.address(&self.name))
-        });
-        match woken {
-            // A full queue wakes the thread as well as one more datagram does.
-            Ok(_) => join(&mut self.thread),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => join(&mut self.thread),
-            // Somebody has taken the file away, so the socket itself has to be shut.
-            Err(_) if self.socket.shutdown(std::net::Shutdown::Both).is_ok() => {
-                join(&mut self.thread);
-            }
-            // It cannot be woken: it is left to the end of the process rather than waited for.
-            Err(_) => {}
+        // The socket itself, and not by its name, which may lead to somebody else by now. One that cannot
+        // be shut is left to the end of the process rather than waited for.
+        if self.socket.shutdown(std::net::Shutdown::Both).is_ok() {
+            join(&mut self.thread);
         }
         self.sockets.remove(&self.name);
     }
@@ -172,5 +163,32 @@ fn hear(socket: &UnixDatagram, stop: &AtomicBool, listeners: &Listeners) {
             }
             Ok(_) | Err(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_processes_of_one_number_have_sockets_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let sockets = Sockets::open(folder.path()).unwrap();
+        let (one, _first) = sockets.bind().unwrap();
+        let (other, _second) = sockets.bind().unwrap();
+        assert_ne!(one, other);
+        assert!(is_name(&one) && is_name(&other), "{one} {other}");
+    }
+
+    #[test]
+    fn ears_close_although_somebody_else_has_their_name_by_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let sockets = Arc::new(Sockets::open(folder.path()).unwrap());
+        let ears = Ears::open(&sockets, &Listeners::default()).unwrap();
+        let theirs = UnixDatagram::bind(folder.path().join("theirs")).unwrap();
+        let name = folder.path().join(&ears.name);
+        fs::rename(folder.path().join("theirs"), name).unwrap();
+        drop(ears);
+        drop(theirs);
     }
 }
