@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use offshoot_types::command::Fork;
 use offshoot_types::env::Env;
-use offshoot_types::event::{Compaction, Copied, Event, Origin, Profile, Spawned, TurnEnd};
+use offshoot_types::event::{Compaction, Copied, Entry, Event, Origin, Profile, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos, RunNo, Seq, TurnNo};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
@@ -29,7 +29,11 @@ const COPY: &str = " (copy";
 
 /// Returns the first entries of a copy: all there is of it when it is created.
 pub(crate) async fn entries(parts: &Parts, fork: &Fork) -> Result<Vec<Event>, CommandError> {
-    let (root, transcript) = source(parts, &fork.of).await?;
+    let Source {
+        root,
+        transcript,
+        log,
+    } = source(parts, &fork.of).await?;
     check_idle(&fork.of, &root)?;
     let items = visible(&fork.of, &transcript, fork.at.as_ref())?;
     let Some(last) = items.last() else {
@@ -51,14 +55,58 @@ pub(crate) async fn entries(parts: &Parts, fork: &Fork) -> Result<Vec<Event>, Co
         until: Seq::new(events.len() as u64 + 1),
     };
     let metadata = merged(root.spawned.metadata.as_ref(), fork.metadata.as_ref())?;
-    let birth = birth(parts, &root, copied, metadata)?;
+    let birth = birth(parts, &as_of(&root, &log, last.id()), copied, metadata)?;
     let mut all = vec![Event::Spawned(Box::new(birth))];
     all.extend(events);
     Ok(all)
 }
 
+/// A session that is to be copied.
+struct Source {
+    root: Agent,
+    transcript: Transcript,
+    log: Vec<Entry>,
+}
+
+/// Returns the root as it was when a message of its conversation was said: another agent may have
+/// taken over since, with other tools and other permissions.
+fn as_of(root: &Agent, log: &[Entry], message: &MessageId) -> Agent {
+    let mut tree = Tree::default();
+    for entry in log {
+        // All of it was folded before.
+        if tree.apply(entry).is_err() || says(&entry.event, message) {
+            break;
+        }
+    }
+    let then = tree.root().and_then(|root| tree.agent(root));
+    then.unwrap_or(root).clone()
+}
+
+/// Tells whether a message is part of the conversation from an event on.
+fn says(event: &Event, message: &MessageId) -> bool {
+    match event {
+        Event::Replied(said) => said.id == *message,
+        Event::Completion { message: told, .. } => told == message,
+        Event::TurnStarted { prompt, .. } => prompt.as_ref() == Some(message),
+        Event::Steered { prompt } => prompt == message,
+        Event::Compacted(compaction) => compaction.message == *message,
+        Event::Spawned(_)
+        | Event::Prompted(_)
+        | Event::Became(_)
+        | Event::Asked { .. }
+        | Event::Decided { .. }
+        | Event::CallStarted { .. }
+        | Event::CallFinished { .. }
+        | Event::TurnEnded { .. }
+        | Event::Settled { .. }
+        | Event::Titled { .. }
+        | Event::Summarised { .. }
+        | Event::Rewound { .. } => false,
+    }
+}
+
 /// Reads the root of a session and its conversation.
-async fn source(parts: &Parts, of: &AgentId) -> Result<(Agent, Transcript), CommandError> {
+async fn source(parts: &Parts, of: &AgentId) -> Result<Source, CommandError> {
     let store = &parts.store;
     let Some(tree) = store.tree_of(of).await? else {
         let text = format!("there is no session {of} to copy");
@@ -76,7 +124,11 @@ async fn source(parts: &Parts, of: &AgentId) -> Result<(Agent, Transcript), Comm
     let transcript = Transcript::fold(own.map(|entry| &entry.event));
     let transcript = transcript.map_err(|misfit| unreadable(misfit.to_string()))?;
     match folded.agent(of) {
-        Some(root) => Ok((root.clone(), transcript)),
+        Some(root) => Ok(Source {
+            root: root.clone(),
+            transcript,
+            log,
+        }),
         None => Err(unreadable("it has no root".to_owned())),
     }
 }
@@ -140,7 +192,7 @@ fn copied(title: &str) -> Option<(&str, u32)> {
     }
 }
 
-/// Returns the birth of a copy: it is what the other root is by now.
+/// Returns the birth of a copy: it is what the other root was when it said what is copied last.
 fn birth(
     parts: &Parts,
     root: &Agent,

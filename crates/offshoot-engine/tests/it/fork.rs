@@ -323,7 +323,7 @@ async fn ses_09_what_was_allowed_for_a_session_is_not_allowed_in_its_copy() {
     let stage = Stage::asking(
         script,
         offshoot_engine::Limits::default(),
-        offshoot_engine::Asks::Somebody,
+        offshoot_engine::Asks::SOMEBODY,
     )
     .await;
     let root = stage.root();
@@ -418,4 +418,31 @@ async fn ses_08_an_untitled_session_has_an_untitled_copy() {
     fork(&stage, "copy", copy_of(stage.root())).await.unwrap();
     let tree = Tree::fold(&log(&stage, "copy").await).unwrap();
     assert_eq!(tree.agent(&AgentId::new("copy")).unwrap().title, None);
+}
+
+#[tokio::test]
+async fn ses_08_a_copy_is_the_agent_that_said_what_is_copied_last_and_not_who_took_over_since() {
+    let script = Script::default()
+        .part("lead", [say("one")])
+        .part("helper", [say("two")]);
+    let stage = Stage::new(script).await;
+    stage.ask("first").await;
+    let prompt = Prompt {
+        agent: Some("helper".to_owned()),
+        ..stage.words("second")
+    };
+    stage.order(stage.root(), Order::Prompt(prompt)).await;
+    stage.quiet().await;
+    let items = said(&stage, "root").await;
+    for (id, at, expected) in [("early", 1, "lead"), ("late", 3, "helper")] {
+        let wanted = Fork {
+            at: Some(items[at].id().clone()),
+            ..copy_of(stage.root())
+        };
+        fork(&stage, id, wanted).await.unwrap();
+        let Event::Spawned(born) = &log(&stage, id).await[0].event else {
+            panic!("it is not born first")
+        };
+        assert_eq!(born.definition, expected);
+    }
 }
