@@ -4,10 +4,12 @@
 //! says nothing, it lets everybody through. When one stream is told to wait,
 //! nobody asks that model before the wait is over, and half as many as before may
 //! ask then; each answer lets one more through, until as many may as when it
-//! complained: then it says nothing again. Order: first come, first.
+//! complained and nobody waits: then it says nothing again. Order: first come,
+//! first; who could not use a ticket comes back to the place it had.
 //!
 //! A ticket is a stream: nobody holds one who waits for anything else, and nobody
-//! who waits for one holds a slot. Dropping it gives it back.
+//! who waits for one holds a slot, but for one that has come back and waits for no
+//! more than a stream of somebody else to end. Dropping it gives it back.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +39,7 @@ struct Inner {
     open: usize,
     /// How many there may be; `None` as long as the provider has not complained.
     most: Option<usize>,
-    /// How many there were when it complained.
+    /// How many there were when it complained first.
     too_many: usize,
     /// Complaints so far. What becomes of a stream from before the last one says nothing new.
     complaints: u64,
@@ -59,6 +61,10 @@ pub(crate) enum Admission {
     /// Not now; it is to wait.
     Queued(Turn),
 }
+
+/// Which place somebody has, or had, in the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(u64);
 
 /// A place in the queue. Dropping it leaves the queue.
 pub(crate) struct Turn {
@@ -82,15 +88,25 @@ impl Governors {
 }
 
 impl Governor {
-    /// Lets the caller through, or gives it a place in the queue.
-    pub(crate) fn admit(&self) -> Admission {
+    /// Lets the caller through, or gives it a place in the queue: the last, or the one it had.
+    pub(crate) fn admit(&self, had: Option<Place>) -> Admission {
         let mut inner = self.lock();
-        if inner.waiting.is_empty() && self.has_room(&inner) {
+        let place = match had {
+            Some(Place(place)) => place,
+            None => {
+                inner.arrivals += 1;
+                inner.arrivals
+            }
+        };
+        let is_next = inner
+            .waiting
+            .keys()
+            .next()
+            .is_none_or(|first| place < *first);
+        if is_next && self.has_room(&inner) {
             inner.open += 1;
             return Admission::Granted(self.ticket(&inner));
         }
-        inner.arrivals += 1;
-        let place = inner.arrivals;
         let (tx, rx) = oneshot::channel();
         inner.waiting.insert(place, tx);
         Admission::Queued(Turn {
@@ -153,7 +169,9 @@ impl Ticket {
         let mut inner = governor.lock();
         if self.complaints == inner.complaints {
             inner.complaints += 1;
-            inner.too_many = inner.open;
+            // What was too many at first stays the aim, or a few complaints would make it one.
+            let before = inner.most.map_or(0, |_| inner.too_many);
+            inner.too_many = before.max(inner.open);
             inner.most = Some((inner.open / 2).max(1));
         }
         let at = Instant::now() + wait;
@@ -174,7 +192,9 @@ impl Ticket {
             let Some(most) = inner.most.filter(|_| self.complaints == inner.complaints) else {
                 return;
             };
-            inner.most = Some(most + 1).filter(|most| *most <= inner.too_many);
+            // Whoever has queued meanwhile is let through one by one as well.
+            let limits = |most: &usize| *most <= inner.too_many || !inner.waiting.is_empty();
+            inner.most = Some(most + 1).filter(limits);
         }
         governor.let_through();
     }
@@ -197,29 +217,56 @@ impl Drop for Turn {
 }
 
 impl Turn {
+    /// Returns the place, to come back to.
+    pub(crate) fn place(&self) -> Place {
+        Place(self.place)
+    }
+
     /// Waits until it is the caller's turn.
     pub(crate) async fn come(mut self) -> Ticket {
+        let mut slept = None;
         loop {
             // Whoever looks when a wait is over lets through all that may go, itself among them.
             let at = *self.again.borrow_and_update();
             self.governor.let_through();
+            // Once for each wait, also for one that ended a moment ago: the look before may have come
+            // a moment too early.
             let over = async {
-                match at.filter(|at| *at > Instant::now()) {
+                match at.filter(|at| slept != Some(*at)) {
                     Some(at) => tokio::time::sleep_until(at).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 biased;
-                ticket = &mut self.ticket => match ticket {
-                    Ok(ticket) => return ticket,
-                    // The queue holds the sender until it sends, and the governor lives as long as we do.
-                    Err(_) => std::future::pending().await,
-                },
+                ticket = &mut self.ticket => return taken(ticket).await,
                 _ = self.again.changed() => {}
-                () = over => {}
+                () = over => slept = at,
             }
         }
+    }
+
+    /// Waits until it is the caller's turn, but not while the provider wants everybody to wait.
+    pub(crate) async fn come_soon(mut self) -> Result<Ticket, Self> {
+        self.again.mark_unchanged();
+        self.governor.let_through();
+        if self.governor.is_parked() {
+            return Err(self);
+        }
+        tokio::select! {
+            biased;
+            ticket = &mut self.ticket => Ok(taken(ticket).await),
+            _ = self.again.changed() => Err(self),
+        }
+    }
+}
+
+/// Returns a ticket that was sent.
+async fn taken(ticket: Result<Ticket, oneshot::error::RecvError>) -> Ticket {
+    match ticket {
+        Ok(ticket) => ticket,
+        // The queue holds the sender until it sends, and the governor lives as long as we do.
+        Err(_) => std::future::pending().await,
     }
 }
 

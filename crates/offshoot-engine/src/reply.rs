@@ -112,6 +112,7 @@ pub(crate) async fn ask(
 ///
 /// Whoever has one of the two and not the other gives it back before it waits: a slot that waits for a
 /// provider keeps others from working, and a ticket that waits for a slot keeps other trees from asking.
+/// Only the second time it keeps its slot until a stream of somebody else ends.
 async fn leave_to_ask(agent: &Agent, prefix: &Prefix, rank: Rank) -> (Option<Ticket>, Slot) {
     let slots = &agent.board.slots;
     if !prefix.model.is_metered(&agent.definition) {
@@ -120,15 +121,25 @@ async fn leave_to_ask(agent: &Agent, prefix: &Prefix, rank: Rank) -> (Option<Tic
         return (None, slots.take(rank, agent.depth).await);
     }
     let governor = agent.board.governors.of(&prefix.model_name);
+    // Once it has been its turn and the tree had no slot, it comes back to where it stood; or others
+    // would pass it for ever.
+    let mut had = None;
     loop {
         agent.set_activity(Activity::Slot);
         let slot = slots.take(rank, agent.depth).await;
-        let turn = match governor.admit() {
+        let mut turn = match governor.admit(had) {
             Admission::Granted(ticket) => return (Some(ticket), slot),
             Admission::Queued(turn) => turn,
         };
-        drop(slot);
         agent.set_activity(Activity::RateLimit);
+        if had.is_some() {
+            turn = match turn.come_soon().await {
+                Ok(ticket) => return (Some(ticket), slot),
+                Err(turn) => turn,
+            };
+        }
+        drop(slot);
+        had = Some(turn.place());
         let ticket = turn.come().await;
         if let Some(slot) = slots.take_free() {
             return (Some(ticket), slot);

@@ -12,7 +12,7 @@ fn granted(admission: Admission) -> Ticket {
 }
 
 fn queued(governor: &Governor) -> std::pin::Pin<Box<dyn Future<Output = Ticket>>> {
-    match governor.admit() {
+    match governor.admit(None) {
         Admission::Granted(_) => panic!("it is let through"),
         Admission::Queued(turn) => Box::pin(turn.come()),
     }
@@ -28,7 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 async fn r28_without_a_complaint_everybody_is_let_through() {
     let governors = Governors::default();
     let tickets: Vec<Ticket> = (0..1_000)
-        .map(|_| granted(governors.of("m").admit()))
+        .map(|_| granted(governors.of("m").admit(None)))
         .collect();
     assert_eq!(tickets.len(), 1_000);
 }
@@ -37,10 +37,10 @@ async fn r28_without_a_complaint_everybody_is_let_through() {
 async fn r28_one_complaint_holds_everybody_until_its_time_and_only_for_that_model() {
     let governors = Governors::default();
     let (one, other) = (governors.of("one"), governors.of("other"));
-    let ticket = granted(one.admit());
+    let ticket = granted(one.admit(None));
     ticket.limited(20 * SECOND);
     drop(ticket);
-    drop(granted(other.admit()));
+    drop(granted(other.admit(None)));
     let mut waits = queued(&one);
     pass(19).await;
     assert!((&mut waits).now_or_never().is_none(), "too early");
@@ -51,7 +51,7 @@ async fn r28_one_complaint_holds_everybody_until_its_time_and_only_for_that_mode
 #[tokio::test(start_paused = true)]
 async fn r28_a_later_complaint_holds_those_who_wait_already() {
     let governor = Governors::default().of("m");
-    let (first, second) = (granted(governor.admit()), granted(governor.admit()));
+    let (first, second) = (granted(governor.admit(None)), granted(governor.admit(None)));
     first.limited(5 * SECOND);
     let mut waits = queued(&governor);
     assert!((&mut waits).now_or_never().is_none());
@@ -70,7 +70,7 @@ async fn r28_a_later_complaint_holds_those_who_wait_already() {
 #[tokio::test(start_paused = true)]
 async fn r28_afterwards_half_as_many_may_ask_and_each_answer_adds_one_until_it_is_as_before() {
     let governor = Governors::default().of("m");
-    let open: Vec<Ticket> = (0..8).map(|_| granted(governor.admit())).collect();
+    let open: Vec<Ticket> = (0..8).map(|_| granted(governor.admit(None))).collect();
     // One storm is one complaint, however many streams it hits.
     for ticket in &open {
         ticket.limited(SECOND);
@@ -81,14 +81,14 @@ async fn r28_afterwards_half_as_many_may_ask_and_each_answer_adds_one_until_it_i
     }
     drop(open);
     pass(1).await;
-    let mut open: Vec<Ticket> = (0..4).map(|_| granted(governor.admit())).collect();
+    let mut open: Vec<Ticket> = (0..4).map(|_| granted(governor.admit(None))).collect();
     let mut fifth = queued(&governor);
     assert!((&mut fifth).now_or_never().is_none(), "four may ask");
     let answered = open.pop().expect("four");
     answered.answered();
     drop(answered);
     open.push((&mut fifth).now_or_never().expect("its turn"));
-    open.push(granted(governor.admit()));
+    open.push(granted(governor.admit(None)));
     let mut sixth = queued(&governor);
     assert!((&mut sixth).now_or_never().is_none(), "five may ask");
     for ticket in &open {
@@ -97,32 +97,32 @@ async fn r28_afterwards_half_as_many_may_ask_and_each_answer_adds_one_until_it_i
     open.push(
         (&mut sixth)
             .now_or_never()
-            .unwrap_or_else(|| granted(governor.admit())),
+            .unwrap_or_else(|| granted(governor.admit(None))),
     );
-    open.extend((0..100).map(|_| granted(governor.admit())));
+    open.extend((0..100).map(|_| granted(governor.admit(None))));
 }
 
 #[tokio::test(start_paused = true)]
 async fn r28_one_that_was_asked_alone_may_be_asked_by_all_after_an_answer() {
     let governor = Governors::default().of("m");
-    let ticket = granted(governor.admit());
+    let ticket = granted(governor.admit(None));
     ticket.limited(SECOND);
     drop(ticket);
     pass(1).await;
-    let ticket = granted(governor.admit());
+    let ticket = granted(governor.admit(None));
     assert!(
         (&mut queued(&governor)).now_or_never().is_none(),
         "one at a time"
     );
     ticket.answered();
-    let all: Vec<Ticket> = (0..16).map(|_| granted(governor.admit())).collect();
+    let all: Vec<Ticket> = (0..16).map(|_| granted(governor.admit(None))).collect();
     drop((ticket, all));
 }
 
 #[tokio::test(start_paused = true)]
 async fn r28_who_came_first_goes_first_and_who_left_is_passed_over() {
     let governor = Governors::default().of("m");
-    let ticket = granted(governor.admit());
+    let ticket = granted(governor.admit(None));
     ticket.limited(SECOND);
     drop(ticket);
     let mut first = queued(&governor);
@@ -141,7 +141,7 @@ async fn r28_who_came_first_goes_first_and_who_left_is_passed_over() {
 #[tokio::test(start_paused = true)]
 async fn r28_a_ticket_that_nobody_took_is_given_back() {
     let governor = Governors::default().of("m");
-    let ticket = granted(governor.admit());
+    let ticket = granted(governor.admit(None));
     ticket.limited(SECOND);
     drop(ticket);
     let first = queued(&governor);
@@ -151,4 +151,81 @@ async fn r28_a_ticket_that_nobody_took_is_given_back() {
     assert!((&mut second).now_or_never().is_none());
     drop(first);
     assert!((&mut second).now_or_never().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_those_who_queued_during_a_wait_are_let_through_one_by_one() {
+    let governor = Governors::default().of("m");
+    let ticket = granted(governor.admit(None));
+    ticket.limited(SECOND);
+    drop(ticket);
+    let mut crowd: Vec<_> = (0..10).map(|_| queued(&governor)).collect();
+    pass(1).await;
+    let mut open = Vec::new();
+    for answers in 1..=4 {
+        open.extend(crowd.iter_mut().filter_map(|it| it.now_or_never()));
+        assert_eq!(open.len(), answers, "one more with each answer");
+        crowd.drain(..1);
+        open[0].answered();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_complaint_upon_complaint_does_not_lower_the_aim() {
+    let governor = Governors::default().of("m");
+    for streams in [16, 8, 4, 2, 1] {
+        let open: Vec<Ticket> = (0..streams)
+            .map(|_| granted(governor.admit(None)))
+            .collect();
+        open[0].limited(SECOND);
+        drop(open);
+        pass(1).await;
+    }
+    let mut open = vec![granted(governor.admit(None))];
+    for _ in 0..3 {
+        open[0].answered();
+        open.push(granted(governor.admit(None)));
+        assert!(matches!(governor.admit(None), Admission::Queued(_)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_who_could_not_use_its_ticket_comes_back_to_its_place() {
+    let governor = Governors::default().of("m");
+    let ticket = granted(governor.admit(None));
+    ticket.limited(SECOND);
+    drop(ticket);
+    let Admission::Queued(turn) = governor.admit(None) else {
+        panic!("it is let through")
+    };
+    let place = turn.place();
+    pass(1).await;
+    let ticket = turn.come().now_or_never().expect("its turn");
+    let mut others = [queued(&governor), queued(&governor)];
+    // It has no slot, and gives the ticket back: the next one gets it.
+    drop(ticket);
+    let first = (&mut others[0]).now_or_never().expect("the next one");
+    let Admission::Queued(turn) = governor.admit(Some(place)) else {
+        panic!("somebody else asks")
+    };
+    let mut soon = Box::pin(turn.come_soon());
+    assert!((&mut soon).now_or_never().is_none());
+    drop(first);
+    assert!((&mut others[1]).now_or_never().is_none(), "it came later");
+    assert!((&mut soon).now_or_never().expect("its turn").is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_nobody_keeps_a_slot_while_everybody_is_to_wait() {
+    let governor = Governors::default().of("m");
+    let (one, other) = (granted(governor.admit(None)), granted(governor.admit(None)));
+    one.limited(SECOND);
+    pass(1).await;
+    let Admission::Queued(turn) = governor.admit(None) else {
+        panic!("two ask, and one may")
+    };
+    let mut soon = Box::pin(turn.come_soon());
+    assert!((&mut soon).now_or_never().is_none());
+    other.limited(5 * SECOND);
+    assert!((&mut soon).now_or_never().expect("it is told").is_err());
 }
