@@ -145,6 +145,8 @@ struct Inner {
     /// Who is told of commits.
     boards: Arc<Boards>,
     departure: Departure,
+    /// Held, for reading, by whoever opens a session, until that can be waited for.
+    opening: tokio::sync::RwLock<()>,
     recovered_others: AtomicBool,
 }
 
@@ -201,6 +203,7 @@ impl Runtime {
             table: Mutex::default(),
             boards,
             departure: Departure::default(),
+            opening: tokio::sync::RwLock::default(),
             recovered_others: AtomicBool::new(false),
         };
         Self {
@@ -221,12 +224,20 @@ impl Runtime {
         let store = &self.inner.parts.store;
         let mut submitted_at = None;
         loop {
-            let reached = match self.inner.departure.is_near() {
-                true => self.reach_the_living(&command),
-                false => self.reach(&command).await,
+            let reached = {
+                let _opening = self.inner.opening.read().await;
+                match self.inner.departure.is_near() {
+                    true => self.reach_the_living(&command),
+                    false => self.reach(&command).await,
+                }
             };
             match reached {
                 Ok(Reached::Done(receipt)) => return Ok(*receipt),
+                // Whoever owns the tree will do it: whoever sent it must not do so again.
+                Err(CommandError::Closed) if submitted_at.is_some() => {
+                    let receipt = store.receipt(&command.id).await?;
+                    return Ok(receipt.unwrap_or(Receipt::Queued));
+                }
                 Ok(Reached::Session(handle)) => {
                     if let Some(receipt) = order(&handle, &command).await {
                         return refuse_second_opening(&command, receipt);
@@ -304,15 +315,19 @@ impl Runtime {
     /// Nothing is opened any more from here on. A command that waits for an answer has one by then, or
     /// is told `CommandError::Closed`.
     pub async fn shutdown(&self, ending: Ending) {
-        let mut sessions = std::mem::take(&mut *lock(&self.sessions));
-        let mut all = Box::pin(async move { while sessions.join_next().await.is_some() {} });
         match ending {
-            Ending::WhenQuiet => {
-                self.inner.departure.when_quiet.cancel();
-                all.await;
-            }
+            Ending::WhenQuiet => self.inner.departure.when_quiet.cancel(),
+            Ending::Now => self.inner.departure.now.cancel(),
+        }
+        let mut all = Box::pin(async {
+            // Whoever was opening a session has opened it by then, and nobody opens another.
+            drop(self.inner.opening.write().await);
+            let mut sessions = std::mem::take(&mut *lock(&self.sessions));
+            while sessions.join_next().await.is_some() {}
+        });
+        match ending {
+            Ending::WhenQuiet => all.await,
             Ending::Now => {
-                self.inner.departure.now.cancel();
                 // What does not end in time is dropped, which is a crash, and recovered as one.
                 drop(tokio::time::timeout(self.inner.parts.limits.shutdown, &mut all).await);
             }
@@ -321,6 +336,9 @@ impl Runtime {
 
     /// After the first request, recovers the trees that dead processes left (R7), beside everything else.
     fn recover_others_once(&self) {
+        if self.inner.departure.is_near() {
+            return;
+        }
         if !self.inner.recovered_others.swap(true, Ordering::Relaxed) {
             let inner = self.inner.clone();
             lock(&self.sessions).spawn(async move { inner.recover_others().await });
