@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use offshoot_agents::Catalogue;
 use offshoot_engine::{CommandError, Runtime};
-use offshoot_types::caps::Caps;
+use offshoot_types::caps::{Caps, Money};
 use offshoot_types::command::{Command, Opening, Order};
 use offshoot_types::env::Env;
 use offshoot_types::event::Origin;
@@ -76,7 +76,9 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
-    let host = Host::of(settings).asking(args.consent, face.can_ask());
+    let host = Host::of(settings)
+        .asking(args.consent, face.can_ask())
+        .waiting(args.waiting);
     let opened = open(&ask, settings, host).await?;
     let Opened {
         runtime,
@@ -157,11 +159,15 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
     let agent = agent(kept.filter(|_| asked.is_none()), &settings.agent, &agents)?;
     let swap = kept.is_some_and(|kept| kept != agent.value);
     let swap = swap.then(|| agent.value.clone());
+    // A session keeps the cap it was opened with, whoever takes over.
+    let root = known.as_ref().and_then(|session| session.tree.agent(&id));
+    let kept = root.and_then(|root| root.spawned.terms.caps.cost);
+    let cap = kept.or(ask.most.caps().cost);
     // What a session was opened with was looked at then.
     if known.is_none() || swap.is_some() {
-        check_price(&ask.most, (&agent.value, &model), &agents, (&models, &host))?;
+        check_price(cap, (&agent.value, &model), &agents, (&models, &host))?;
     }
-    let barred = barred(&model, &agents, (&models, &host));
+    let barred = barred(cap, &model, &agents, (&models, &host));
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
     let is_known = known.is_some();
     let session = match known {
@@ -214,7 +220,7 @@ fn agent(
 
 /// Refuses to open a session whose money is capped and whose model has no price.
 fn check_price(
-    most: &Most,
+    cap: Option<Money>,
     (agent, model): (&str, &str),
     agents: &Catalogue,
     (models, host): (&Models, &Host),
@@ -223,7 +229,7 @@ fn check_price(
         return Ok(());
     };
     let usual = host.limits().root;
-    let caps = [most.caps().cost, agent.limits.cost, usual.cost];
+    let caps = [cap, agent.limits.cost, usual.cost];
     match caps.into_iter().flatten().next() {
         Some(_) => models.check_price(agent.model.as_deref().unwrap_or(model), host),
         None => Ok(()),
@@ -232,18 +238,14 @@ fn check_price(
 
 /// Returns the agents that people may start and that cannot take over here, and why.
 fn barred(
+    cap: Option<Money>,
     model: &str,
     agents: &Catalogue,
     (models, host): (&Models, &Host),
 ) -> Vec<(String, String)> {
     let mut barred = Vec::new();
     for agent in agents.all().map(|agent| &agent.manifest) {
-        let price = check_price(
-            &Most::default(),
-            (&agent.name, model),
-            agents,
-            (models, host),
-        );
+        let price = check_price(cap, (&agent.name, model), agents, (models, host));
         if let Err(stop) = price {
             barred.push((agent.name.clone(), stop.to_string()));
         }

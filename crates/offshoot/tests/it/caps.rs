@@ -241,3 +241,31 @@ fn a_session_keeps_its_limits_and_flags_that_say_nothing_are_refused() {
         run(&stage, &wrong).exited(2);
     }
 }
+
+/// A model with a price, and an agent of one without.
+const TWO_MODELS: &str = "
+price: {input: 1, output: 1}
+agents:
+  - {name: lead, mode: primary, prompt: Lead.}
+  - {name: other, mode: primary, prompt: Other., model: scripted/other.yaml}
+replies: [{say: hello}]
+";
+
+#[test]
+fn whoever_takes_over_a_session_whose_money_is_capped_needs_a_price() {
+    let stage = Stage::new(TWO_MODELS);
+    stage.write("other.yaml", "replies: [{say: dear}]");
+    run(
+        &stage,
+        &["--agent", "lead", "--session", "capped", "--max-cost", "1"],
+    )
+    .succeeded();
+    stage
+        .offshoot(["run", "--session", "capped", "--agent", "other", "two"])
+        .complained(2, "the cost is capped and the price of script");
+    // It was refused before anything was said: whoever had the word goes on.
+    let on = stage
+        .offshoot(["run", "--session", "capped", "three"])
+        .succeeded();
+    assert_eq!(on.stdout, "hello\n");
+}
