@@ -146,7 +146,7 @@ fn thinking(folder: &Path, gate: &Arc<Semaphore>, thinks: Duration) -> Runtime {
             slots: 20_000,
             ..Limits::default()
         },
-        asks: Asks::Nobody,
+        asks: Asks::NOBODY,
         data: None,
         sidecars: Arc::new(NoSidecars),
     })

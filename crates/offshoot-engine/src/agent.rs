@@ -167,6 +167,8 @@ impl Actor {
                 .state()
                 .next(&self.agent.id, &self.agent.board.limits);
             match next {
+                // A turn that sleeps is taken up by whoever opens the session.
+                Next::Run if !self.working && self.agent.sleeps() => return Ok(()),
                 Next::Run => self.turn().await?,
                 Next::Start { .. } if !self.working => return Ok(()),
                 Next::Start { prompt } => self.start(prompt).await?,
@@ -526,6 +528,11 @@ impl Agent {
                 .map(|(_, settlement)| settlement.as_ref().clone())
         });
         ended.map_or_else(|| nothing("it has not run yet"), Receipt::Settled)
+    }
+
+    /// Tells whether its turn waits for an answer since its process died.
+    fn sleeps(&self) -> bool {
+        self.board.state().sleeps(&self.id)
     }
 
     /// Tells whether the run was told to stop.

@@ -7,30 +7,71 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_types::command::{Order, Verdict};
 use offshoot_types::event::Event;
-use offshoot_types::id::CallId;
+use offshoot_types::id::{CallId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision, Grant, Need, Rule};
+use offshoot_types::question;
 use offshoot_types::tool::{Effect, Tool};
+use offshoot_types::tree::Ask;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::desk::panicked;
 use crate::node::Ordered;
 
-/// Who answers when the chain says ask.
+/// Who answers what agents ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Asks {
-    /// Nobody: it is a deny that says so.
+pub struct Asks {
+    /// Whether the host says yes to whatever the chain asks. It answers no question.
+    pub yes: bool,
+    /// Who is there besides.
+    pub who: Who,
+}
+
+/// Who is there to be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Who {
+    /// Nobody: what needs an answer is a deny that says so.
     #[default]
     Nobody,
-    /// The host, with yes, whatever it is.
-    Yes,
-    /// Somebody who follows the tree.
-    Somebody,
+    /// Somebody who follows the tree or looks into the inbox.
+    Somebody {
+        /// How long an answer may take; for ever if nobody says.
+        within: Option<Duration>,
+    },
+}
+
+impl Asks {
+    /// Nobody answers.
+    pub const NOBODY: Self = Self {
+        yes: false,
+        who: Who::Nobody,
+    };
+
+    /// The host says yes, and nobody is there.
+    pub const YES: Self = Self {
+        yes: true,
+        who: Who::Nobody,
+    };
+
+    /// Somebody is there, and may take any time.
+    pub const SOMEBODY: Self = Self {
+        yes: false,
+        who: Who::Somebody { within: None },
+    };
+
+    /// Tells whether a question could be answered.
+    pub(crate) fn is_somebody_there(self) -> bool {
+        match self.who {
+            Who::Nobody => false,
+            Who::Somebody { .. } => true,
+        }
+    }
 }
 
 /// What the chain says of a call.
@@ -38,7 +79,7 @@ pub(crate) enum Judged {
     /// It may run, or not.
     Decided(Decision),
     /// Somebody has to say.
-    Asks(Vec<Need>, Decision),
+    Asks(Ask, Decision),
 }
 
 /// Asks the chain about everything a call needs.
@@ -89,14 +130,24 @@ pub(crate) fn judge(
         }
         open = vec![whole];
     }
-    Ok(match agent.parts.asks {
-        Asks::Nobody => Judged::Decided(strictest),
-        Asks::Yes => Judged::Decided(Decision {
+    let Asks { yes, who } = agent.parts.asks;
+    if yes {
+        return Ok(Judged::Decided(Decision {
             action: Action::Allow,
             layer: "the host, which says yes to everything".to_owned(),
             rule: None,
-        }),
-        Asks::Somebody => Judged::Asks(open, strictest),
+        }));
+    }
+    Ok(match who {
+        Who::Nobody => Judged::Decided(strictest),
+        Who::Somebody { .. } => {
+            let ask = Ask {
+                needs: open,
+                questions: Vec::new(),
+                deadline: agent.ask_deadline(),
+            };
+            Judged::Asks(ask, strictest)
+        }
     })
 }
 
@@ -116,6 +167,8 @@ pub(crate) enum Answered {
     By(Ordered, Verdict),
     /// An answer to something else covers it.
     Granted(Rule),
+    /// Nobody answered in time.
+    TooLate,
     /// The turn was stopped.
     Cancelled,
 }
@@ -125,20 +178,47 @@ pub(crate) async fn answer(
     agent: &Agent,
     call: &CallId,
     tool: &str,
-    needs: &[Need],
+    ask: &Ask,
     cancel: &CancellationToken,
 ) -> Answered {
+    let mut late = std::pin::pin!(too_late(agent, ask.deadline));
     loop {
         let mut heard = std::pin::pin!(agent.board.answered.notified());
         heard.as_mut().enable();
-        if let Some(answered) = look(agent, call, tool, needs) {
+        if let Some(answered) = look(agent, call, tool, &ask.needs) {
             return answered;
         }
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Answered::Cancelled,
             () = heard => {}
+            () = &mut late => return Answered::TooLate,
         }
+    }
+}
+
+/// Resolves when it is too late to answer.
+async fn too_late(agent: &Agent, deadline: Option<Timestamp>) {
+    match deadline {
+        None => std::future::pending().await,
+        Some(deadline) => {
+            let left = deadline.get().saturating_sub(agent.parts.env.now().get());
+            tokio::time::sleep(Duration::from_millis(left)).await;
+        }
+    }
+}
+
+/// Says why an answer is none to what is asked.
+pub(crate) fn misfit(ask: &Ask, verdict: &Verdict) -> Option<String> {
+    match (verdict, ask.questions.is_empty()) {
+        (Verdict::Deny { .. }, _) | (Verdict::Once | Verdict::Session | Verdict::Agent, true) => {
+            None
+        }
+        (Verdict::Once | Verdict::Session | Verdict::Agent, false) => {
+            Some("it is a question: say what the answer is".to_owned())
+        }
+        (Verdict::Said { .. }, true) => Some("it asks whether it may: say yes or no".to_owned()),
+        (Verdict::Said { answers }, false) => question::fit(&ask.questions, answers).err(),
     }
 }
 
@@ -154,6 +234,7 @@ fn look(agent: &Agent, call: &CallId, tool: &str, needs: &[Need]) -> Option<Answ
         return Some(Answered::By(order, verdict));
     }
     let granted = |need| state.tree.granted(&agent.id, tool, need);
+    // No need is covered by nothing: a question has none.
     let rules: Option<Vec<&Rule>> = needs.iter().map(granted).collect();
     let first = rules?.first().map(|rule| (*rule).clone())?;
     Some(Answered::Granted(first))
@@ -174,7 +255,13 @@ pub(crate) fn decided(
             let grant = Grant::like(root, needs, &agent.workspace);
             (Action::Allow, SESSION, Some(grant), None)
         }
+        Verdict::Agent => {
+            let grant = Grant::like(agent.id.clone(), needs, &agent.workspace);
+            (Action::Allow, AGENT, Some(grant), None)
+        }
         Verdict::Deny { reason } => (Action::Deny, ONCE, None, Some(refused(tool, reason))),
+        // Refused before it comes here: words are no permission.
+        Verdict::Said { .. } => (Action::Deny, ONCE, None, Some(refused(tool, ""))),
     };
     let decision = Decision {
         action,
@@ -191,6 +278,22 @@ pub(crate) fn decided(
     (event, outcome)
 }
 
+/// Returns the entry for a call that nobody answered in time, and what it is told.
+pub(crate) fn unanswered(call: &CallId, tool: &str) -> (Event, Outcome) {
+    let event = Event::Decided {
+        call: call.clone(),
+        decision: Decision {
+            action: Action::Ask,
+            layer: "nobody, who answered in time".to_owned(),
+            rule: None,
+        },
+        grant: None,
+        reason: None,
+    };
+    let text = format!("{tool} needs permission and nobody answered in time");
+    (event, Outcome::error(ErrorKind::Denied, text))
+}
+
 /// Returns the entry for a call that an earlier answer covers.
 pub(crate) fn covered(call: &CallId, rule: Rule) -> Event {
     Event::Decided {
@@ -203,6 +306,7 @@ pub(crate) fn covered(call: &CallId, rule: Rule) -> Event {
 
 const ONCE: &str = "the user";
 const SESSION: &str = "the user, for this session";
+const AGENT: &str = "the user, for this agent";
 
 fn by_grant(rule: Rule) -> Decision {
     Decision {
@@ -221,6 +325,26 @@ fn refused(tool: &str, reason: &str) -> Outcome {
 }
 
 impl Agent {
+    /// Returns what a call waits to be told, and whether somebody has.
+    pub(crate) fn asked(&self, call: &CallId) -> Option<(Ask, bool)> {
+        let state = self.board.state();
+        let ask = state.tree.agent(&self.id)?.asks(call)?.clone();
+        let node = state.node(&self.id);
+        let answered = node.is_some_and(|node| node.answers.contains_key(call));
+        Some((ask, answered))
+    }
+
+    /// Returns when it is too late to answer what is asked now.
+    pub(crate) fn ask_deadline(&self) -> Option<Timestamp> {
+        let within = match self.parts.asks.who {
+            Who::Nobody => None,
+            Who::Somebody { within } => within,
+        }?;
+        let within = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        let deadline = self.parts.env.now().get().saturating_add(within);
+        Some(Timestamp::new(deadline))
+    }
+
     /// Decides one need: the chain, and where it says ask, what was granted before.
     fn decide(&self, tool: &str, need: &Need) -> Decision {
         let decision = self.permissions.decide(tool, need);

@@ -31,6 +31,7 @@ use crate::inherit::Shared;
 use crate::limits::Limits;
 use crate::next::{self, Next};
 use crate::node::{Node, Ordered};
+use crate::recover;
 use crate::role::own_chain;
 use crate::sabotage::{Bug, planted};
 use crate::scratch::Scratch;
@@ -71,8 +72,8 @@ pub(crate) struct State {
     runnable: BTreeSet<AgentId>,
     /// Agents that the commit at hand concerns.
     concerned: Vec<AgentId>,
-    /// Children that are planned and not committed yet; they count against the descendants.
-    planned: usize,
+    /// How many children of whom are planned and not committed yet; they count against descendants.
+    planned: BTreeMap<AgentId, usize>,
     /// Agents that were sent a message to wake them and do not run yet; they count as well.
     waking: BTreeSet<AgentId>,
     /// What steps under way may still use.
@@ -111,7 +112,7 @@ impl Board {
             stirred: BTreeSet::new(),
             runnable: BTreeSet::new(),
             concerned: Vec::new(),
-            planned: 0,
+            planned: BTreeMap::new(),
             waking: BTreeSet::new(),
             reserved: Reserved::default(),
             shared: Shared::default(),
@@ -414,11 +415,21 @@ impl State {
         self.tree.open_runs() == 0 && self.runnable.is_empty()
     }
 
-    /// Reserves places for up to `wanted` children and returns how many there are.
-    pub(crate) fn plan_children(&mut self, wanted: usize, limits: &Limits) -> usize {
-        let granted = wanted.min(limits.descendants.saturating_sub(self.live()));
-        self.planned += granted;
-        granted
+    /// Reserves a place for a child of an agent; not if as many live as may.
+    pub(crate) fn plan_child(&mut self, parent: &AgentId, limits: &Limits) -> bool {
+        let room = self.live() < limits.descendants;
+        if room {
+            *self.planned.entry(parent.clone()).or_default() += 1;
+        }
+        room
+    }
+
+    /// Returns how many agents below one are about to live.
+    pub(crate) fn planned_below(&self, top: &AgentId) -> usize {
+        let is_below = |id: &AgentId| self.tree.path(id).contains(&top);
+        let planned = self.planned.iter().filter(|(parent, _)| is_below(parent));
+        let waking = self.waking.iter().filter(|id| *id != top && is_below(id));
+        planned.map(|(_, many)| many).sum::<usize>() + waking.count()
     }
 
     /// Returns how many descendants of the root live, or are about to.
@@ -436,9 +447,19 @@ impl State {
         self.runnable.contains(id) && agent.is_some_and(|agent| agent.open_run().is_none())
     }
 
+    /// Notes that a planned child of an agent is there.
+    fn born_as_planned(&mut self, parent: &AgentId) {
+        if let Some(planned) = self.planned.get_mut(parent) {
+            *planned -= 1;
+            if *planned == 0 {
+                self.planned.remove(parent);
+            }
+        }
+    }
+
     /// Returns how many agents are about to live.
     pub(crate) fn planned(&self) -> usize {
-        self.planned + self.waking.len()
+        self.planned.values().sum::<usize>() + self.waking.len()
     }
 
     /// Counts an agent that rests as one that is about to live.
@@ -473,6 +494,7 @@ impl State {
         match (&node.activity, agent.open_run()) {
             (Activity::Retrying { .. }, _) => SessionState::Retrying,
             (Activity::Permission(_), Some(_)) => SessionState::WaitingOnApproval,
+            (Activity::Question, Some(_)) => SessionState::WaitingOnUserInput,
             (_, Some(_)) => SessionState::Busy,
             (_, None) if agent.paused => SessionState::Error,
             (_, None) => SessionState::Idle,
@@ -494,7 +516,7 @@ impl State {
                     self.change_role(id);
                 }
                 if let Origin::Task(parent) = &spawned.origin {
-                    self.planned = self.planned.saturating_sub(1);
+                    self.born_as_planned(&parent.agent);
                     if !parent.background {
                         let call = (parent.agent.clone(), parent.call.clone());
                         self.children_of_calls.insert(call, id.clone());
@@ -577,6 +599,13 @@ impl State {
         if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
             self.stirred.insert(id.clone());
         }
+    }
+
+    /// Tells whether the turn of an agent only waits to be told something: such a turn of a root
+    /// outlives its process (R16), and sleeps until somebody opens the session.
+    pub(crate) fn sleeps(&self, id: &AgentId) -> bool {
+        let agent = self.tree.agent(id);
+        agent.is_some_and(recover::survives) && !self.is_stopped(id)
     }
 
     /// Tells whether the run of an agent was told to stop.

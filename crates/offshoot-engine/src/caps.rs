@@ -366,7 +366,7 @@ impl State {
                         .agent(id)
                         .is_some_and(|agent| agent.open_run().is_some())
                 });
-                if live.count() + self.planned() >= cap as usize {
+                if live.count() + self.planned_below(id) >= cap as usize {
                     return Some(cap);
                 }
             }

@@ -67,6 +67,8 @@ pub(crate) enum EngineCall {
     Task,
     /// Writes a list down.
     Todo,
+    /// Asks a person.
+    Question,
     /// Looks after children.
     Steer(Steering),
 }

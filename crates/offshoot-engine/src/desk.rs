@@ -15,9 +15,9 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::Need;
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, Output, Place, Tool, Work};
+use offshoot_types::tree::Ask;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +37,7 @@ pub(crate) struct ToolRun {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) arguments: RawJson,
     /// What somebody has to allow first.
-    pub(crate) asks: Option<Vec<Need>>,
+    pub(crate) asks: Option<Ask>,
 }
 
 /// What the tools of one message share: a slot, and an order among those that write.
@@ -72,8 +72,8 @@ impl<'a> Desk<'a> {
             arguments,
             asks,
         } = run;
-        if let Some(needs) = asks
-            && let Some(outcome) = self.ask(&call, &tool, &needs).await?
+        if let Some(ask) = asks
+            && let Some(outcome) = self.ask(&call, &tool, &ask).await?
         {
             return Ok(Finished::of(call, outcome));
         }
@@ -103,11 +103,11 @@ impl<'a> Desk<'a> {
         &self,
         call: &CallId,
         tool: &Arc<dyn Tool>,
-        needs: &[Need],
+        asks: &Ask,
     ) -> Result<Option<Outcome>, StoreError> {
         let id = &tool.spec().id;
         let mut batch = Batch::default();
-        let (order, refused) = match ask::answer(self.agent, call, id, needs, self.cancel).await {
+        let (order, refused) = match ask::answer(self.agent, call, id, asks, self.cancel).await {
             Answered::Cancelled => {
                 let text = format!("{id} was cancelled before anybody allowed it");
                 return Ok(Some(Outcome::error(ErrorKind::Cancelled, text)));
@@ -116,8 +116,13 @@ impl<'a> Desk<'a> {
                 batch.own(ask::covered(call, rule));
                 (None, None)
             }
+            Answered::TooLate => {
+                let (event, outcome) = ask::unanswered(call, id);
+                batch.own(event);
+                (None, Some(outcome))
+            }
             Answered::By(order, verdict) => {
-                let (event, refused) = ask::decided(self.agent, call, id, needs, &verdict);
+                let (event, refused) = ask::decided(self.agent, call, id, &asks.needs, &verdict);
                 batch.own(event);
                 batch.applied(order.command.clone(), Receipt::Answered);
                 (Some(order), refused)

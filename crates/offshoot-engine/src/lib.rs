@@ -25,6 +25,7 @@ mod log;
 mod narrate;
 mod next;
 mod node;
+mod question;
 mod recover;
 mod reply;
 mod role;
@@ -51,7 +52,7 @@ mod watch;
 mod sim;
 
 pub use agent::chores::NOTHING_TO_SHORTEN;
-pub use ask::Asks;
+pub use ask::{Asks, Who};
 pub use compact::{Compacting, SmartRecovery};
 pub use helper::{HELPER_CAPS, Helpers};
 pub use limits::Limits;

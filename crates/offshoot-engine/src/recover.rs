@@ -2,9 +2,10 @@
 //!
 //! For each agent, children first: mail goes into the calls that wait for it,
 //! other open calls are answered as interrupted (nothing is rerun), mail that
-//! wakes nobody is written down, the run settles as lost. One append an agent,
-//! derived from the log alone, so that dying half way and starting again is the
-//! same as not dying. Recovery starts no turn.
+//! wakes nobody is written down, the run settles as lost. What a root has asked
+//! somebody stays asked, and its run open: it sleeps until the session is opened.
+//! One append an agent, derived from the log alone, so that dying half way and
+//! starting again is the same as not dying. Recovery starts no turn.
 
 use offshoot_types::env::Env;
 use offshoot_types::event::{Event, TurnEnd};
@@ -43,8 +44,14 @@ pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env) -> Vec<Event> {
         return Vec::new();
     };
     let mut events = Vec::new();
+    let survives = survives(agent) && !planted(Bug::AskLost);
     for open in agent.open_calls() {
-        events.push(close(tree, open));
+        if !(survives && open.asks.is_some()) {
+            events.push(close(tree, open));
+        }
+    }
+    if survives {
+        return events;
     }
     if let Some(running) = &agent.turn {
         events.push(Event::TurnEnded {
@@ -61,6 +68,13 @@ pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env) -> Vec<Event> {
         events.push(Event::Settled { run, settlement });
     }
     events
+}
+
+/// Tells whether a turn outlives its process: that of a root which has asked somebody something.
+/// A child's does not, for its parent waits no longer.
+pub(crate) fn survives(agent: &Agent) -> bool {
+    let asks = |open: &&OpenCall| open.asks.is_some();
+    agent.spawned.is_root() && agent.turn.is_some() && agent.open_calls().iter().any(asks)
 }
 
 /// Answers an open call: by the child it waits for, or as interrupted.

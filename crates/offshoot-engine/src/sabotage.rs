@@ -40,6 +40,8 @@ pub(crate) enum Bug {
     DeniedAndRun,
     /// An answer is taken and does not reach the call that waits.
     AnswerNotHeard,
+    /// Recovery withdraws what a root has asked somebody.
+    AskLost,
     /// A rewind hides a call and keeps the child that it made.
     RewindLeavesChildren,
     /// Whoever writes a summary is not given what children came to.

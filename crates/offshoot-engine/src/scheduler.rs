@@ -6,6 +6,8 @@
 //! tool may run is said in `ask`, and it runs at the desk; waiting for a child
 //! or an answer holds no slot (R27).
 
+pub(crate) mod resume;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,18 +20,21 @@ use offshoot_types::id::{AgentId, CallId, MessageId, RunId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantMessage, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::Decision;
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, Tool};
+use offshoot_types::tree::Ask;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, nothing};
 use crate::ask::{self, Judged};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::desk::{Desk, ToolRun};
 use crate::log::Batch;
 use crate::node::Ordered;
+use crate::question::{self, QUESTION};
 use crate::sabotage::{Bug, planted};
 use crate::settle;
 use crate::steer::Errand;
@@ -43,6 +48,7 @@ pub(crate) struct Plan {
     tools: Vec<ToolRun>,
     children: Vec<(CallId, AgentId)>,
     errands: Vec<(CallId, Errand)>,
+    questions: Vec<(CallId, Ask)>,
 }
 
 /// A call that is over, with what has to be appended for it.
@@ -52,7 +58,8 @@ pub(crate) struct Finished {
     starts: bool,
     outcome: Outcome,
     delivers: Vec<RunId>,
-    promoted: Option<Ordered>,
+    /// The order that ended it, with its receipt.
+    order: Option<(Ordered, Receipt)>,
 }
 
 impl Finished {
@@ -63,7 +70,7 @@ impl Finished {
             starts: false,
             outcome,
             delivers: Vec::new(),
-            promoted: None,
+            order: None,
         }
     }
 
@@ -77,6 +84,14 @@ impl Finished {
         Self {
             starts,
             delivers,
+            ..Self::of(call, outcome)
+        }
+    }
+
+    /// A call that an order answered.
+    pub(crate) fn answered(call: CallId, outcome: Outcome, order: (Ordered, Receipt)) -> Self {
+        Self {
+            order: Some(order),
             ..Self::of(call, outcome)
         }
     }
@@ -147,6 +162,12 @@ impl Plan {
                 }
                 Ok(())
             }
+            Callable::Engine(EngineCall::Question) => {
+                let ask = question::parse(agent, arguments)?;
+                batch.own(asked(call, &ask, question::decision()));
+                self.questions.push((call.id.clone(), ask));
+                Ok(())
+            }
             Callable::Engine(EngineCall::Steer(steering)) => {
                 let errand = steering.parse(agent, arguments)?;
                 if errand.has_effect() {
@@ -173,29 +194,12 @@ impl Plan {
     ) -> Result<(), Outcome> {
         let id = call.id.clone();
         let asks = match ask::judge(agent, tool, arguments)? {
-            Judged::Asks(needs, decision) => {
-                batch.own(Event::Asked {
-                    call: id.clone(),
-                    needs: needs.clone(),
-                    decision,
-                });
-                Some(needs)
+            Judged::Asks(ask, decision) => {
+                batch.own(asked(call, &ask, decision));
+                Some(ask)
             }
             Judged::Decided(decision) => {
-                let denied = ask::denial(&call.tool, &decision);
-                batch.own(Event::Decided {
-                    call: id.clone(),
-                    decision,
-                    grant: None,
-                    reason: None,
-                });
-                if let Some(outcome) = denied {
-                    return Err(outcome);
-                }
-                if tool.spec().effect == Effect::Write {
-                    let call = id.clone();
-                    batch.own(Event::CallStarted { call, child: None });
-                }
+                Self::note_decision(call, tool, decision, batch)?;
                 None
             }
         };
@@ -208,6 +212,31 @@ impl Plan {
         Ok(())
     }
 
+    /// Writes down what was decided of a call, and that it starts where that has to be known first;
+    /// returns the outcome of one that may not run.
+    fn note_decision(
+        call: &Call,
+        tool: &Arc<dyn Tool>,
+        decision: Decision,
+        batch: &mut Batch,
+    ) -> Result<(), Outcome> {
+        let denied = ask::denial(&call.tool, &decision);
+        let call = call.id.clone();
+        batch.own(Event::Decided {
+            call: call.clone(),
+            decision,
+            grant: None,
+            reason: None,
+        });
+        if let Some(outcome) = denied {
+            return Err(outcome);
+        }
+        if tool.spec().effect == Effect::Write {
+            batch.own(Event::CallStarted { call, child: None });
+        }
+        Ok(())
+    }
+
     /// Runs what was let through and appends each outcome; returns the agent's entries.
     pub(crate) async fn run(
         self,
@@ -216,8 +245,7 @@ impl Plan {
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let mut open = Open::of(&self);
         let desk = Desk::new(agent, cancel);
-        // Whoever is spoken to and waited for in one message is waited for after that.
-        let (unsaid, _) = watch::channel(self.errands.iter().filter(|(_, it)| it.speaks()).count());
+        let gates = Gates::of(&self.errands);
         let mut calls: FuturesUnordered<BoxFuture<'_, Result<Finished, StoreError>>> =
             FuturesUnordered::new();
         for (call, child) in self.children {
@@ -226,10 +254,17 @@ impl Plan {
         for run in self.tools {
             calls.push(Box::pin(desk.run(run)));
         }
-        for (call, errand) in self.errands {
-            calls.push(Box::pin(
-                in_order(errand, agent, call, cancel, &unsaid).map(Ok),
-            ));
+        for (call, ask) in self.questions {
+            calls.push(Box::pin(question::wait(agent, call, ask, cancel).map(Ok)));
+        }
+        for (at, (call, errand)) in self.errands.into_iter().enumerate() {
+            let gates = &gates;
+            calls.push(Box::pin(async move {
+                gates.wait(at).await;
+                let finished = errand.run(agent, call, cancel).await;
+                gates.open(at);
+                Ok(finished)
+            }));
         }
         let mut entries = Vec::new();
         let mut finished: Vec<Finished> = Vec::new();
@@ -265,23 +300,44 @@ impl Plan {
     }
 }
 
-/// Runs an errand: what waits or looks after all that is said in the same message.
-async fn in_order(
-    errand: Errand,
-    agent: &Agent,
-    call: CallId,
-    cancel: &CancellationToken,
-    unsaid: &watch::Sender<usize>,
-) -> Finished {
-    if errand.speaks() {
-        let finished = errand.run(agent, call, cancel).await;
-        unsaid.send_modify(|left| *left -= 1);
-        return finished;
+/// The order among the errands of one message. What is done to one agent is done in the order of the
+/// calls; whoever waits or looks does so after all that is said.
+struct Gates {
+    /// For each errand, those that come first.
+    after: Vec<Vec<usize>>,
+    done: Vec<watch::Sender<bool>>,
+}
+
+impl Gates {
+    fn of(errands: &[(CallId, Errand)]) -> Self {
+        let before = |(at, (_, errand)): (usize, &(CallId, Errand))| {
+            let others = errands.iter().enumerate();
+            let comes_first = |(other, (_, it)): (usize, &(CallId, Errand))| {
+                let first = match errand.has_effect() {
+                    true => it.has_effect() && other < at && it.targets() == errand.targets(),
+                    false => it.speaks(),
+                };
+                first.then_some(other)
+            };
+            others.filter_map(comes_first).collect()
+        };
+        Self {
+            after: errands.iter().enumerate().map(before).collect(),
+            done: errands.iter().map(|_| watch::Sender::new(false)).collect(),
+        }
     }
-    let mut all_said = unsaid.subscribe();
-    // It cannot be closed: we hold the sender.
-    drop(all_said.wait_for(|left| *left == 0).await);
-    errand.run(agent, call, cancel).await
+
+    async fn wait(&self, at: usize) {
+        for first in &self.after[at] {
+            let mut done = self.done[*first].subscribe();
+            // It cannot be closed: we hold the sender.
+            drop(done.wait_for(|done| *done).await);
+        }
+    }
+
+    fn open(&self, at: usize) {
+        self.done[at].send_replace(true);
+    }
 }
 
 /// The calls of a message that are not over.
@@ -295,8 +351,10 @@ struct Open {
 impl Open {
     fn of(plan: &Plan) -> Self {
         let tool = |run: &ToolRun| (run.call.clone(), run.tool.spec().id.clone());
+        let question = |(call, _): &(CallId, Ask)| (call.clone(), QUESTION.to_owned());
+        let questions = plan.questions.iter().map(question);
         Self {
-            tools: plan.tools.iter().map(tool).collect(),
+            tools: plan.tools.iter().map(tool).chain(questions).collect(),
             children: plan.children.iter().cloned().collect(),
             awaited: plan
                 .errands
@@ -317,15 +375,19 @@ impl Open {
     /// Returns what the agent waits for now (R29); of a crowd, the first few. What waits for a person
     /// comes first.
     fn activity(&self, agent: &Agent, desk: &Desk<'_>) -> Activity {
-        let asking: Vec<String> = {
+        let (questions, asking): (Vec<String>, Vec<String>) = {
             let state = agent.board.state();
             let own = state.tree.agent(&agent.id);
             let asks = |call: &CallId| own.is_some_and(|own| own.asks(call).is_some());
             let asking = self.tools.iter().filter(|(call, _)| asks(call));
-            asking.map(|(_, tool)| tool.clone()).collect()
+            let asking = asking.map(|(_, tool)| tool.clone());
+            asking.partition(|tool| tool == QUESTION)
         };
         if !asking.is_empty() {
             return Activity::Permission(asking.into_iter().take(Activity::SHOWN).collect());
+        }
+        if !questions.is_empty() {
+            return Activity::Question;
         }
         if self.tools.is_empty() {
             let awaited = self
@@ -343,14 +405,14 @@ impl Open {
 
 async fn append(agent: &Agent, finished: Vec<Finished>) -> Result<Vec<Arc<Entry>>, StoreError> {
     let mut batch = Batch::default();
-    let mut promoted = Vec::new();
+    let mut orders = Vec::new();
     let mut calls = Vec::new();
     for Finished {
         call,
         starts,
         outcome,
         delivers,
-        promoted: order,
+        order,
     } in finished
     {
         if starts {
@@ -359,30 +421,35 @@ async fn append(agent: &Agent, finished: Vec<Finished>) -> Result<Vec<Arc<Entry>
                 child: None,
             });
         }
-        let receipt = if delivers.is_empty() {
-            Receipt::Promoted
-        } else {
-            Receipt::NoEffect {
-                why: "the agent had already ended".to_owned(),
-            }
-        };
         calls.push(call.clone());
         batch.own(Event::CallFinished {
             call,
             outcome,
             delivers,
         });
-        if let Some(order) = order {
+        if let Some((order, receipt)) = order {
             batch.applied(order.command.clone(), receipt.clone());
-            promoted.push((order, receipt));
+            orders.push((order, receipt));
         }
     }
     let entries = agent.log.append(batch).await?;
-    for (order, receipt) in promoted {
+    for (order, receipt) in orders {
         order.answer(receipt);
     }
     agent.board.refuse_late_orders(&agent.id, &calls);
     Ok(entries)
+}
+
+/// Returns the entry that says what a call waits to be told.
+fn asked(call: &Call, ask: &Ask, decision: Decision) -> Event {
+    Event::Asked {
+        call: call.id.clone(),
+        needs: ask.needs.clone(),
+        decision,
+        tool: call.tool.clone(),
+        questions: ask.questions.clone(),
+        deadline: ask.deadline,
+    }
 }
 
 fn unknown_tool(prefix: &Prefix, name: &str) -> Outcome {
@@ -416,15 +483,13 @@ async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Finished
                     } else {
                         vec![run.clone()]
                     },
-                    promoted,
+                    order: promoted.map(|order| (order, nothing("the agent had already ended"))),
                 }),
-                (None, Some(order)) => Some(Finished {
-                    call: call.clone(),
-                    starts: false,
-                    outcome: settle::handle(&child),
-                    delivers: Vec::new(),
-                    promoted: Some(order),
-                }),
+                (None, Some(order)) => {
+                    let outcome = settle::handle(&child);
+                    let order = (order, Receipt::Promoted);
+                    Some(Finished::answered(call.clone(), outcome, order))
+                }
                 (None, None) => None,
             }
         };

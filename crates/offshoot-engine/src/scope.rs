@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
 use offshoot_types::command::Opening;
-use offshoot_types::manifest::{Context, Manifest};
+use offshoot_types::manifest::{Context, Manifest, Mode};
 use offshoot_types::model::{ModelError, ModelErrorKind};
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::terms::{self, Terms};
@@ -19,6 +19,7 @@ use offshoot_types::tool::ToolSpec;
 use crate::agent::Agent;
 use crate::board::{Kin, PrefixKey};
 use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
+use crate::question::{self, QUESTION};
 use crate::role::{PLAN_EXIT, PlanExit};
 use crate::runtime::Parts;
 use crate::schema::Shape;
@@ -207,7 +208,9 @@ fn chain(above: &Permissions, manifest: &Manifest) -> Permissions {
 /// Returns the ids of the engine's own tools, which are there whatever the host brings.
 pub fn own_tools() -> impl Iterator<Item = &'static str> {
     let steering = Steering::ALL.iter().map(|call| call.id());
-    [TODO, TASK, PLAN_EXIT].into_iter().chain(steering)
+    [TODO, TASK, QUESTION, PLAN_EXIT]
+        .into_iter()
+        .chain(steering)
 }
 
 /// Tells whether an id is the engine's own.
@@ -235,11 +238,15 @@ fn offered(parts: &Parts, manifest: &Manifest, is_root: bool) -> Vec<(ToolSpec, 
         (todo::spec(), Callable::Engine(EngineCall::Todo)),
         (task, Callable::Engine(EngineCall::Task)),
     ];
+    // Whoever talks to people may ask them. Others do if their manifest says so, as a child or not:
+    // what an agent is offered does not depend on who called it (SA-41).
+    let asks = manifest.mode == Mode::Primary || wanted.names(QUESTION);
+    let asks = asks.then(|| (question::spec(), Callable::Engine(EngineCall::Question)));
     let steering =
         Steering::ALL.map(|call| (call.spec(), Callable::Engine(EngineCall::Steer(call))));
     // Without a way to have children there is nobody to look after.
     let steering = steering.into_iter().filter(|_| wanted.has(TASK));
-    let own = own.into_iter().chain(steering);
+    let own = own.into_iter().chain(asks).chain(steering);
     let offer = |(spec, callable)| {
         let schema = parts.tools.schema(&spec);
         (spec, Offer { callable, schema })

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use offshoot_types::command::{Order, Receipt, Scope};
+use offshoot_types::command::{Command, Order, Receipt, Scope};
 use offshoot_types::event::{Entry, Origin, Purpose};
 use offshoot_types::id::{AgentId, CommandId, RunId};
 use offshoot_types::settlement::CancelledBy;
@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{self, Agent, Ended, nothing};
+use crate::ask;
 use crate::board::Board;
 use crate::desk;
 use crate::inherit::{self, Inherited};
@@ -209,8 +210,11 @@ impl Session {
     /// sent from here on stays for whoever has the tree next, and is answered by them.
     async fn leave(&mut self) -> Result<(), StoreError> {
         self.inputs.close();
-        self.stop_all();
-        while !self.actors.is_empty() || self.has_open_runs() {
+        let sleeps = self.sleeps();
+        if !sleeps {
+            self.stop_all();
+        }
+        while !self.actors.is_empty() || (!sleeps && self.has_open_runs()) {
             tokio::select! {
                 biased;
                 Some(ended) = self.actors.join_next() => self.ended(ended).await?,
@@ -271,7 +275,8 @@ impl Session {
         match state.next(id, &self.board.limits) {
             Next::Rest => false,
             Next::Start { .. } => self.working,
-            Next::Run | Next::Tell(_) | Next::Settle(_) | Next::Wait => true,
+            Next::Run => self.working || !state.sleeps(id),
+            Next::Tell(_) | Next::Settle(_) | Next::Wait => true,
         }
     }
 
@@ -405,7 +410,7 @@ impl Session {
             // Done by a former owner, who may have died of what came after: whoever asked that
             // opens the session all the same.
             if matches!(order.command.order, Order::Prompt(_) | Order::Resume) {
-                self.work();
+                self.work().await?;
             }
             order.answer(receipt);
             return Ok(());
@@ -436,7 +441,7 @@ impl Session {
                 self.note(order, nothing("the session is open")).await
             }
             Order::Resume => {
-                self.work();
+                self.work().await?;
                 if self.is_held_back(&order.command.agent) {
                     return self.hand_to_actor(order).await;
                 }
@@ -453,14 +458,21 @@ impl Session {
                 self.note(order, nothing(why)).await
             }
             Order::Prompt(_) => {
-                self.work();
+                self.work().await?;
                 self.hand_to_actor(order).await
+            }
+            Order::Summarise | Order::Compact | Order::Rewind(_) if self.sleeps() => {
+                let why = "it waits for an answer; open the session first";
+                self.note(order, nothing(why)).await
             }
             // They start nothing that waits: whoever takes something back has asked for nothing.
             Order::Rename(_) | Order::Summarise | Order::Compact | Order::Rewind(_) => {
                 self.hand_to_actor(order).await
             }
-            Order::Cancel(_) if self.mailboxes.contains_key(&order.command.agent) => {
+            Order::Cancel(_)
+                if self.mailboxes.contains_key(&order.command.agent)
+                    || self.board.state().sleeps(&order.command.agent) =>
+            {
                 self.hand_to_actor(order).await
             }
             Order::Cancel(scope) => {
@@ -475,12 +487,21 @@ impl Session {
         }
     }
 
-    fn work(&mut self) {
-        if !self.working {
-            self.working = true;
-            self.board.state().stir_all();
-            self.board.stirred.notify_one();
+    /// Lets agents start turns from here on. What was answered while nobody worked is heard first.
+    async fn work(&mut self) -> Result<(), StoreError> {
+        if self.working {
+            return Ok(());
         }
+        self.working = true;
+        self.board.state().stir_all();
+        self.board.stirred.notify_one();
+        Box::pin(self.take_pending()).await
+    }
+
+    /// Tells whether all that is left of the tree is a turn that waits for an answer, and nobody has
+    /// opened the session.
+    fn sleeps(&self) -> bool {
+        !self.working && self.board.state().sleeps(self.board.tree.root())
     }
 
     fn is_helper(&self, id: &AgentId) -> bool {
@@ -551,29 +572,42 @@ impl Session {
         let Order::Answer(answer) = &order.command.order else {
             return Ok(());
         };
-        let (agent, call) = (order.command.agent.clone(), answer.call.clone());
         let refused = {
-            let mut state = self.board.state();
-            let asks = state.tree.agent(&agent).and_then(|own| own.asks(&call));
-            let asks = asks.is_some();
-            match state.node_mut(&agent) {
-                Some(node) if asks && !node.answers.contains_key(&call) => {
-                    node.answers.insert(call, order);
-                    None
-                }
-                Some(_) | None => Some((order, asks)),
+            let state = self.board.state();
+            let agent = state.tree.agent(&order.command.agent);
+            let asks = agent.and_then(|agent| agent.asks(&answer.call));
+            let node = state.node(&order.command.agent);
+            let said = node.is_some_and(|node| node.answers.contains_key(&answer.call));
+            match asks {
+                None => Some("nobody asks that".to_owned()),
+                Some(_) if said => Some("it has been answered".to_owned()),
+                Some(ask) => ask::misfit(ask, &answer.verdict),
             }
         };
         match refused {
+            Some(why) => self.note(order, nothing(&why)).await,
+            None if self.sleeps() => self.keep_answer(order).await,
             None => {
+                let call = answer.call.clone();
+                let agent = order.command.agent.clone();
+                if let Some(node) = self.board.state().node_mut(&agent) {
+                    node.answers.insert(call, order);
+                }
                 if !planted(Bug::AnswerNotHeard) {
                     self.board.answered.notify_waiters();
                 }
                 Ok(())
             }
-            Some((order, true)) => self.note(order, nothing("it has been answered")).await,
-            Some((order, false)) => self.note(order, nothing("nobody asks that")).await,
         }
+    }
+
+    /// Keeps an answer for whoever opens the session: nobody is there to whom it could be given.
+    async fn keep_answer(&mut self, order: Ordered) -> Result<(), StoreError> {
+        self.taken.remove(&order.command.id);
+        let (store, now) = (&self.parts.store, self.parts.env.now());
+        store.submit(order.command.clone(), now).await?;
+        order.answer(Receipt::Queued);
+        Ok(())
     }
 
     fn last_settlement(&self, id: &AgentId) -> Receipt {
@@ -657,9 +691,17 @@ impl Session {
     }
 
     /// Gives the tree back; not if a command has come meanwhile.
+    ///
+    /// An answer to what sleeps stays for whoever opens the session. The tree is dropped then, as a
+    /// crash would.
     async fn release(&mut self) -> Result<bool, StoreError> {
         let back = self.parts.store.release(self.board.lease.clone()).await?;
-        Ok(back.is_none())
+        if back.is_none() || !self.sleeps() {
+            return Ok(back.is_none());
+        }
+        let pending = self.parts.store.pending(&self.board.tree).await?;
+        let kept = |command: &Command| matches!(command.order, Order::Answer(_));
+        Ok(pending.iter().all(kept))
     }
 }
 

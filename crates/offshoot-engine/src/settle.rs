@@ -64,6 +64,7 @@ pub(crate) fn settlement(tally: &Tally, status: Status, now: Timestamp) -> Settl
         cost: tally.cost,
         duration_ms: now.get().saturating_sub(tally.started.get()),
         report: tally.text.as_deref().and_then(Report::parse).map(Box::new),
+        unanswered: tally.unanswered,
         ..Settlement::new(status)
     }
 }
@@ -114,6 +115,9 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
     }
     if !settlement.files.is_empty() {
         extra.insert("files_changed", &settlement.files);
+    }
+    if settlement.unanswered > 0 {
+        extra.insert("unanswered", &settlement.unanswered);
     }
     if let Some(path) = &settlement.transcript_path {
         extra.insert("transcript_path", path);
@@ -180,8 +184,23 @@ pub(crate) fn is_long(settlement: &Settlement) -> bool {
     output.is_some_and(|text| text.len() > MAX_ANSWER_BYTES)
 }
 
-/// Returns what a parent is shown of what a run said: all, or the head and where the whole lies.
+/// Returns what a parent is shown of a run: what it said, and what it could not do because nobody was
+/// there to allow it.
 fn shown(settlement: &Settlement) -> String {
+    let said = said(settlement);
+    match settlement.unanswered {
+        0 => said,
+        1 => {
+            format!("{said}\n[one of its calls needed permission, and nobody was there to give it]")
+        }
+        many => format!(
+            "{said}\n[{many} of its calls needed permission, and nobody was there to give it]"
+        ),
+    }
+}
+
+/// Returns what a parent is shown of what a run said: all, or the head and where the whole lies.
+fn said(settlement: &Settlement) -> String {
     let text = settlement.output.as_deref().unwrap_or_default();
     if !is_long(settlement) {
         return text.to_owned();

@@ -120,8 +120,8 @@ fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
 #[test]
 fn every_planted_bug_of_the_engine_is_found() {
     use Bug::{
-        AnswerNotHeard, CancelStopsShort, DanglingCalls, DeniedAndRun, EntryNotPublished, LostWake,
-        MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst,
+        AnswerNotHeard, AskLost, CancelStopsShort, DanglingCalls, DeniedAndRun, EntryNotPublished,
+        LostWake, MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst,
         ReplayAfterShown, RewindLeavesChildren, SettleBeforeChildren, SlotLeak, StaleIdle,
         SummaryWithoutMail, TicketLeak, ToldButNotMarked, WakeWithoutMail,
     };
@@ -143,6 +143,7 @@ fn every_planted_bug_of_the_engine_is_found() {
         StaleIdle,
         DeniedAndRun,
         AnswerNotHeard,
+        AskLost,
         RewindLeavesChildren,
         SummaryWithoutMail,
     ];

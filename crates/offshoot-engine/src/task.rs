@@ -112,7 +112,8 @@ pub(crate) fn plan(
         background: wanted.background,
     };
     let born = birth(agent, &manifest, &child, call, message, &wanted)?;
-    if agent.board.state().plan_children(1, &agent.board.limits) == 0 {
+    let mut state = agent.board.state();
+    if !state.plan_child(&agent.id, &agent.board.limits) {
         let text = format!(
             "cannot spawn {}: this session has {} live agents, which is its limit; wait for some to end",
             wanted.subagent_type, agent.board.limits.descendants

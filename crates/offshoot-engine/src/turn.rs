@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, Purpose, TurnEnd};
 use offshoot_types::id::RunNo;
-use offshoot_types::message::{AssistantMessage, AssistantPart, StopReason};
+use offshoot_types::message::{AssistantMessage, AssistantPart, Call, StopReason};
 use offshoot_types::model::{Asker, ModelError, ModelErrorKind};
 use offshoot_types::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use offshoot_types::store::{StoreError, StoreErrorKind};
@@ -24,7 +24,7 @@ use crate::context;
 use crate::log::Batch;
 use crate::node::Node;
 use crate::reply::{self, Reply};
-use crate::scheduler::Plan;
+use crate::scheduler::{Plan, resume};
 use crate::settle;
 use crate::slots::Rank;
 use crate::steer::Arrived;
@@ -56,7 +56,10 @@ pub(crate) async fn run(
     };
     let prefix = match agent.prefix() {
         Ok(prefix) => prefix,
-        Err(error) => return over(transcript, None, failed(error), None),
+        Err(error) => {
+            agent.give_up_calls(&mut transcript).await?;
+            return over(transcript, None, failed(error), None);
+        }
     };
     let mut rank = match agent.helps {
         // Somebody waits for these, and works on when they are done.
@@ -67,6 +70,18 @@ pub(crate) async fn run(
     // The cap that a step ran into: the next one hands back.
     let mut reached: Option<Cap> = None;
     let mut repaired = false;
+    if transcript.ready().is_none() {
+        // Its process died while somebody was asked (R16): whatever waits goes on waiting.
+        let mut batch = Batch::default();
+        let plan = Plan::resume(&agent, &prefix, transcript.open_calls(), &mut batch);
+        reached = agent
+            .carry_out(plan, batch, None, &mut transcript, &cancel)
+            .await?;
+        if cancel.is_cancelled() {
+            return over(transcript, None, agent.aborted(), None);
+        }
+        rank = Rank::Resuming;
+    }
     loop {
         agent.take_messages(&mut transcript, &arrived).await?;
         let made = agent.make_room(&prefix, &mut transcript, &mut room, &cancel);
@@ -105,16 +120,14 @@ pub(crate) async fn run(
             (Reply::Whole(message), _, None) => {
                 let mut batch = Batch::default();
                 let plan = Plan::judge(&agent, &prefix, &message, &agent.processed(), &mut batch);
-                follow(&mut transcript, agent.log.append(batch).await?)?;
-                drop(grant);
-                let work = cancel.child_token();
-                let ran = Box::pin(plan.run(&agent, &work));
-                let (entries, cap) = agent.within(None, &work, ran).await;
-                follow(&mut transcript, entries?)?;
+                let held = Some(grant);
+                reached = agent
+                    .carry_out(plan, batch, held, &mut transcript, &cancel)
+                    .await?;
                 if cancel.is_cancelled() {
                     return over(transcript, None, agent.aborted(), None);
                 }
-                (reached, rank) = (cap, Rank::Resuming);
+                rank = Rank::Resuming;
                 continue;
             }
             (Reply::Cancelled(said), Some(cap), None) if !cancel.is_cancelled() => {
@@ -216,6 +229,40 @@ fn broken(what: &str) -> StoreError {
 }
 
 impl Agent {
+    /// Writes down what was decided of calls and runs them; returns the cap that stopped them, if one
+    /// did. What was reserved for their message is booked with it.
+    async fn carry_out(
+        &self,
+        plan: Plan,
+        decided: Batch,
+        held: Option<Grant>,
+        transcript: &mut Transcript,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Cap>, StoreError> {
+        follow(transcript, self.log.append(decided).await?)?;
+        drop(held);
+        let work = cancel.child_token();
+        let ran = Box::pin(plan.run(self, &work));
+        let (entries, cap) = self.within(None, &work, ran).await;
+        follow(transcript, entries?)?;
+        Ok(cap)
+    }
+
+    /// Answers calls that waited for somebody when their process died, and whose agent is not there
+    /// any more.
+    async fn give_up_calls(&self, transcript: &mut Transcript) -> Result<(), StoreError> {
+        let finished = |call: &Call| Event::CallFinished {
+            call: call.id.clone(),
+            outcome: resume::interrupted(),
+            delivers: Vec::new(),
+        };
+        let events: Vec<Event> = transcript.open_calls().map(finished).collect();
+        if events.is_empty() {
+            return Ok(());
+        }
+        follow(transcript, self.log.append(events).await?)
+    }
+
     pub(crate) fn aborted(&self) -> TurnEnd {
         let state = self.board.state();
         let by = state.node(&self.id).and_then(Node::stopped);

@@ -81,6 +81,8 @@ pub enum Activity {
     FirstByte,
     /// The model is answering.
     Streaming,
+    /// Waits for a person to answer what it wants to know.
+    Question,
     /// Waits before it tries the model again.
     Retrying {
         /// Which try comes next.
@@ -110,6 +112,7 @@ impl Activity {
             Self::Streaming => "the model is answering".to_owned(),
             Self::Retrying { attempt, message } => format!("tries again ({attempt}): {message}"),
             Self::Permission(tools) => format!("waits for permission: {}", tools.join(", ")),
+            Self::Question => "waits for an answer".to_owned(),
             Self::Tools(tools) => format!("runs {}", tools.join(", ")),
             Self::Children(children) => {
                 let ids: Vec<&str> = children.iter().map(AgentId::as_str).collect();

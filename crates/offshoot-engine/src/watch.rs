@@ -162,6 +162,7 @@ impl Agent {
                 | Activity::Budget
                 | Activity::Retrying { .. }
                 | Activity::Permission(_)
+                | Activity::Question
                 | Activity::Children(_)
                 | Activity::Compacting => now,
             };

@@ -11,7 +11,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Recorded, Writer};
-use offshoot_types::store::{Append, ChatExport, SessionSummary, StoreError};
+use offshoot_types::store::{Append, ChatExport, OpenAsk, SessionSummary, StoreError};
 
 use crate::chat::{self, Rows};
 
@@ -103,6 +103,9 @@ pub trait Backend: Send {
 
     /// Lists the inspectable children, the one that changed last first. `owned` is as the rows have it.
     fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError>;
+
+    /// Lists what somebody has to answer, what was asked first first. `owned` is as the rows have it.
+    fn asks(&mut self) -> Result<Vec<OpenAsk>, StoreError>;
 
     /// Returns the changes of files of a tree, in the order they were recorded.
     fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError>;

@@ -86,7 +86,8 @@ checks! {
         the_last_changed_comes_first,
         lists_tell_of_inspectable_children,
         a_session_is_exported_as_its_rows,
-        only_who_has_rows_is_exported;
+        only_who_has_rows_is_exported,
+        what_is_asked_is_listed_until_it_is_decided_or_its_call_ends;
     rewinding:
         a_child_that_is_alive_is_not_dropped,
         what_a_rewind_consumes_is_told_nobody,

@@ -26,7 +26,8 @@ use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{self, Change, Recorded};
 use offshoot_types::store::{
-    Append, ChatExport, Committed, Created, Lease, Nudged, SessionSummary, Store, StoreError,
+    Append, ChatExport, Committed, Created, Lease, Nudged, OpenAsk, SessionSummary, Store,
+    StoreError,
 };
 use tokio::sync::oneshot;
 
@@ -275,6 +276,17 @@ impl Store for Handle {
 
     fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         self.list(|backend| backend.children())
+    }
+
+    fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>> {
+        let place = Arc::clone(&self.place);
+        self.reader.ask(move |backend| {
+            let mut asks = backend.asks()?;
+            for ask in &mut asks {
+                ask.owned = ask.owned && place.is_held(&ask.tree);
+            }
+            Ok(asks)
+        })
     }
 
     fn chat(&self, session: &AgentId) -> BoxFuture<'_, Result<Option<ChatExport>, StoreError>> {

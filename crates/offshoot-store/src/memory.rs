@@ -12,7 +12,9 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Recorded, Writer};
-use offshoot_types::store::{Append, ChatExport, SessionSummary, StoreError, StoreErrorKind};
+use offshoot_types::store::{
+    Append, ChatExport, OpenAsk, SessionSummary, StoreError, StoreErrorKind,
+};
 use offshoot_types::tree::{Broken, Tree};
 
 use crate::backend::{Backend, Write, Written};
@@ -286,6 +288,27 @@ impl Kept {
         })
     }
 
+    /// Returns what somebody has to answer.
+    fn asks(&self) -> Vec<OpenAsk> {
+        let open = |entry: &Entry| {
+            let agent = self.tree.agent(&entry.agent)?;
+            let Event::Asked { call, .. } = &entry.event else {
+                return None;
+            };
+            agent.asks(call)?;
+            let mut path = self.tree.path(&entry.agent);
+            path.reverse();
+            let named = |id: &AgentId| {
+                let definition = self.tree.agent(id)?.definition().to_owned();
+                Some((id.clone(), definition))
+            };
+            let path = path.into_iter().filter_map(named).collect();
+            OpenAsk::of(entry, path, self.owned)
+        };
+        let entries = self.entries.iter();
+        entries.filter_map(|entry| open(entry)).collect()
+    }
+
     /// Returns the inspectable children.
     fn children(&self) -> impl Iterator<Item = &AgentId> {
         let all = self.tree.walk().into_iter().skip(1);
@@ -370,6 +393,15 @@ impl Backend for Memory {
             children.filter_map(move |child| kept.summary(id, child))
         });
         Ok(sorted(summaries.collect()))
+    }
+
+    fn asks(&mut self) -> Result<Vec<OpenAsk>, StoreError> {
+        let mut asks: Vec<OpenAsk> = self.trees.values().flat_map(Kept::asks).collect();
+        asks.sort_by(|a, b| {
+            let order = |ask: &OpenAsk| (ask.asked_at, ask.agent.clone(), ask.call.clone());
+            order(a).cmp(&order(b))
+        });
+        Ok(asks)
     }
 
     fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError> {

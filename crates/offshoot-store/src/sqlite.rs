@@ -8,6 +8,7 @@
 //! and never a checkpoint.
 
 mod append;
+mod ask;
 mod chat;
 mod command;
 mod counters;
@@ -33,7 +34,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
 use offshoot_types::journal::{Recorded, Writer};
-use offshoot_types::store::{ChatExport, SessionSummary, StoreError};
+use offshoot_types::store::{ChatExport, OpenAsk, SessionSummary, StoreError};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 
@@ -398,6 +399,10 @@ impl Backend for Sqlite {
 
     fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
         self.reading("list the child sessions", list::children)
+    }
+
+    fn asks(&mut self) -> Result<Vec<OpenAsk>, StoreError> {
+        self.reading("list what is asked", ask::list)
     }
 
     fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError> {

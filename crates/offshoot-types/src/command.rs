@@ -146,7 +146,7 @@ pub struct Answer {
     pub verdict: Verdict,
 }
 
-/// Whether a call may run.
+/// Whether a call may run, or what its agent wants to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -154,10 +154,17 @@ pub enum Verdict {
     Once,
     /// This time, and whenever an agent of the session needs the like.
     Session,
+    /// This time, and whenever the agent that asks, or one below it, needs the like.
+    Agent,
     /// No.
     Deny {
         /// Why, for the agent; may be empty.
         reason: String,
+    },
+    /// What the agent wants to know.
+    Said {
+        /// For each question what was said or chosen.
+        answers: Vec<Vec<String>>,
     },
 }
 
@@ -165,7 +172,7 @@ impl Verdict {
     /// Returns the reason of a no; `None` if it has none.
     pub fn reason(&self) -> Option<String> {
         match self {
-            Self::Once | Self::Session => None,
+            Self::Once | Self::Session | Self::Agent | Self::Said { .. } => None,
             Self::Deny { reason } => {
                 let reason = reason.trim();
                 (!reason.is_empty()).then(|| reason.to_owned())

@@ -17,6 +17,7 @@ use crate::json::RawJson;
 use crate::message::{AssistantMessage, Author, Usage, UserMessage};
 use crate::outcome::Outcome;
 use crate::permission::{Decision, Grant, Layer, Need};
+use crate::question::Question;
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use crate::terms::Terms;
 
@@ -86,14 +87,24 @@ pub enum Event {
     /// The model gave a message. Its calls are open from here on.
     Replied(AssistantMessage),
 
-    /// The chain said ask: somebody has to decide before the call may run.
+    /// Somebody has to say something before the call goes on: whether it may run, because the chain
+    /// said ask, or what the agent wants to know.
     Asked {
         /// Which call.
         call: CallId,
-        /// What it needs and nobody has allowed yet.
+        /// What it needs and nobody has allowed yet; empty for questions.
         needs: Vec<Need>,
         /// What the chain said and why.
         decision: Decision,
+        /// The tool it is a call of.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tool: String,
+        /// What the agent wants to know (TLS-10); empty for a permission.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        questions: Vec<Question>,
+        /// When it is too late to answer; none if it never is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Timestamp>,
     },
 
     /// It was decided whether a call may run (R23): by the chain, or by an answer to what was asked.

@@ -12,6 +12,7 @@ pub mod journal;
 pub mod json;
 pub mod message;
 pub mod outcome;
+pub mod question;
 pub mod report;
 pub mod settlement;
 

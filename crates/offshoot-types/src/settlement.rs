@@ -48,6 +48,13 @@ pub struct Settlement {
     /// Files that it really changed, by the journal; of many, the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// How many of its calls needed an answer that nobody was there to give.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unanswered: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Settlement {
@@ -65,6 +72,7 @@ impl Settlement {
             report: None,
             value: None,
             files: Vec::new(),
+            unanswered: 0,
         }
     }
 }

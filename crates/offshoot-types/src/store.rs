@@ -16,6 +16,8 @@ use crate::event::{Entry, Event};
 use crate::id::{AgentId, CallId, CommandId, Epoch, Pos, Seq, Timestamp, TreeId};
 use crate::journal::{Change, Recorded, Writer};
 use crate::json::RawJson;
+use crate::permission::Decision;
+use crate::tree::Ask;
 
 /// Called with every committed group of one tree, in `pos` order, after the commit and before any
 /// appender is told. Must not block.
@@ -124,6 +126,9 @@ pub trait Store: Send + Sync {
     /// Lists the inspectable children of all trees, the one that changed last first.
     fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
+    /// Lists what somebody has to answer, in all trees, what was asked first first.
+    fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>>;
+
     /// Returns the chat rows of a root or an inspectable child; `None` for anybody else, who has none.
     fn chat(&self, session: &AgentId) -> BoxFuture<'_, Result<Option<ChatExport>, StoreError>>;
 }
@@ -212,6 +217,61 @@ pub struct SessionSummary {
     pub owned: bool,
     /// The word for how its last run ended; `None` while one is open or before the first.
     pub status: Option<String>,
+}
+
+/// A call that waits to be told something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenAsk {
+    /// The tree it belongs to.
+    pub tree: TreeId,
+    /// Who asks.
+    pub agent: AgentId,
+    /// For which call.
+    pub call: CallId,
+    /// From the root down to who asks: each agent, and the manifest's name that it goes by.
+    pub path: Vec<(AgentId, String)>,
+    /// The tool that was called; empty if an older version asked.
+    pub tool: String,
+    /// What is asked.
+    pub ask: Ask,
+    /// Why somebody has to say.
+    pub decision: Decision,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+    /// Whether a living process owns its tree.
+    pub owned: bool,
+}
+
+impl OpenAsk {
+    /// What an entry asks, if it does; `path` leads to its agent.
+    pub fn of(entry: &Entry, path: Vec<(AgentId, String)>, owned: bool) -> Option<Self> {
+        let Event::Asked {
+            call,
+            needs,
+            decision,
+            tool,
+            questions,
+            deadline,
+        } = &entry.event
+        else {
+            return None;
+        };
+        Some(Self {
+            tree: entry.tree.clone(),
+            agent: entry.agent.clone(),
+            call: call.clone(),
+            path,
+            tool: tool.clone(),
+            ask: Ask {
+                needs: needs.clone(),
+                questions: questions.clone(),
+                deadline: *deadline,
+            },
+            decision: decision.clone(),
+            asked_at: entry.at,
+            owned,
+        })
+    }
 }
 
 /// A session as the chat tables have it, in the canonical form (DBG-01).

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::event::{Compaction, Event};
 use crate::id::{CallId, MessageId, RunId};
-use crate::message::{AssistantMessage, UserMessage};
+use crate::message::{AssistantMessage, Call, UserMessage};
 use crate::outcome::Outcome;
 use crate::settlement::Settlement;
 
@@ -118,6 +118,16 @@ impl Transcript {
             transcript.apply(event)?;
         }
         Ok(transcript)
+    }
+
+    /// Returns the calls without an outcome, in the order of the model.
+    pub fn open_calls(&self) -> impl Iterator<Item = &Call> {
+        let last = match self.items.last() {
+            Some(Item::Assistant(step)) => Some(step),
+            Some(Item::User(_) | Item::Completion(_) | Item::Compacted(_)) | None => None,
+        };
+        let calls = last.into_iter().flat_map(|step| step.message.calls());
+        calls.filter(|call| self.open.contains_key(&call.id))
     }
 
     /// Takes the next event of the agent's log.

@@ -17,7 +17,7 @@ use crate::message::AssistantMessage;
 use crate::permission::{Grant, Need, Rule};
 use crate::settlement::Settlement;
 
-pub use self::agent::{Agent, Mail, OpenCall, Run, RunningTurn, Spent, Tally};
+pub use self::agent::{Agent, Ask, Mail, OpenCall, Run, RunningTurn, Spent, Tally};
 
 /// A tree, as its log has it so far.
 #[derive(Clone, Debug, Default)]

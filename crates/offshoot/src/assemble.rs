@@ -9,8 +9,9 @@ mod script;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime, own_tools};
+use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime, Who, own_tools};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
@@ -20,7 +21,7 @@ use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::{Model, Models as _};
 use offshoot_types::store::Store;
 
-use crate::cli::Consent;
+use crate::cli::{Consent, Waiting};
 use crate::config::{self, Settings, Source, Sourced};
 use crate::env::System;
 use crate::exit::Stop;
@@ -76,7 +77,7 @@ impl Host {
         let windows = windows.filter_map(|(model, window)| Some((named(model)?, window.value)));
         Self {
             limits: settings.limits(),
-            asks: Asks::Nobody,
+            asks: Asks::NOBODY,
             data_dir: settings.data_dir.value.clone(),
             openai_chat: OpenAiChatSettings {
                 base_url: base_url.value.clone(),
@@ -99,12 +100,24 @@ impl Host {
 
     /// Says who answers when an agent asks: the person agreed beforehand, or sits there, or does not.
     pub(crate) fn asking(self, consent: Consent, interactive: bool) -> Self {
-        let asks = match (consent.yes, interactive) {
-            (true, _) => Asks::Yes,
-            (false, true) => Asks::Somebody,
-            (false, false) => Asks::Nobody,
+        let who = match interactive {
+            true => Who::Somebody { within: None },
+            false => Who::Nobody,
+        };
+        let asks = Asks {
+            yes: consent.yes,
+            who,
         };
         Self { asks, ..self }
+    }
+
+    /// Says whether somebody answers from elsewhere, and how long that may take.
+    pub(crate) fn waiting(mut self, waiting: Waiting) -> Self {
+        if let Some(within) = waiting.wait_for_answers {
+            let within = within.map(Duration::from);
+            self.asks.who = Who::Somebody { within };
+        }
+        self
     }
 }
 

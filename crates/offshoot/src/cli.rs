@@ -3,6 +3,7 @@
 //! Only its shape and its help: what is wrong with a value beyond its type is
 //! judged where the value is used.
 
+mod inbox;
 mod most;
 
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use offshoot_types::caps::Span;
 
+pub(crate) use inbox::{Inbox, InboxCommand, Waiting, Words};
 pub(crate) use most::Most;
 
 use crate::config::{Color, Layer, Level, Source, Sourced};
@@ -27,6 +29,7 @@ Examples:
   offshoot chat                               talk
   offshoot agents list                        whom you can ask
   offshoot sessions list                      what there is
+  offshoot inbox list                         what agents wait to be told
   offshoot doctor                             what is missing, and where settings come from
 
 Exit codes: 0 done, 1 failed, 2 the request cannot be carried out, 3 the answer is partial, \
@@ -95,6 +98,11 @@ Examples:
     Agents(Agents),
     /// Looks at sessions, and talks to them
     Sessions(Sessions),
+    /// Answers what agents ask, from anywhere
+    ///
+    /// Whatever an agent asks, in any session and however far below, waits here until somebody
+    /// answers: at the terminal of its session, or from another one.
+    Inbox(Inbox),
     /// Checks what Offshoot needs, and says where settings come from
     ///
     /// Looks only: nothing is created or changed. The exit code is 1 if something fails.
@@ -144,6 +152,8 @@ pub(crate) struct Run {
     pub(crate) choice: Choice,
     #[command(flatten)]
     pub(crate) consent: Consent,
+    #[command(flatten)]
+    pub(crate) waiting: Waiting,
     /// Prints events instead of the answer, one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -336,6 +346,8 @@ pub(crate) enum SessionsCommand {
         text: OsString,
         #[command(flatten)]
         consent: Consent,
+        #[command(flatten)]
+        waiting: Waiting,
         /// Prints events instead of the answer, one JSON object a line
         #[arg(long)]
         json: bool,
@@ -532,7 +544,7 @@ impl Cli {
             | Command::Chat(Chat { choice, .. })
             | Command::Doctor { choice, .. } => (choice.model.as_ref(), choice.agent.as_ref()),
             Command::Agents(agents) => (agents.place().model.as_ref(), None),
-            Command::Sessions(_) | Command::Completions { .. } => (None, None),
+            Command::Sessions(_) | Command::Inbox(_) | Command::Completions { .. } => (None, None),
         };
         Layer {
             model: flag("--model", model),
@@ -551,7 +563,10 @@ impl Cli {
             Command::Run(run) => run.cwd.as_deref(),
             Command::Chat(chat) => chat.cwd.as_deref(),
             Command::Agents(agents) => agents.place().cwd.as_deref(),
-            Command::Sessions(_) | Command::Doctor { .. } | Command::Completions { .. } => None,
+            Command::Sessions(_)
+            | Command::Inbox(_)
+            | Command::Doctor { .. }
+            | Command::Completions { .. } => None,
         }
     }
 }

@@ -28,7 +28,7 @@ use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
 use tokio::time::Instant;
 
-use self::ask::Open;
+use self::ask::{Heard, Open};
 use self::editor::{Editor, Key};
 use self::keys::{Keys, Pressed};
 pub(crate) use self::line::Style;
@@ -310,6 +310,7 @@ impl Console {
     fn input_line(&self, block: &mut Vec<Line>, width: usize) -> Option<(usize, usize)> {
         self.keys.as_ref()?;
         let (prompt, editor) = match (self.reply.line(), self.talk) {
+            (Some(line), _) if self.asks.is_question() => ("answer: ".to_owned(), line),
             (Some(line), _) => ("allow? ".to_owned(), line),
             // Who answers next, where that is not who began.
             (None, Talk::Chat) => {
@@ -421,20 +422,23 @@ impl Console {
 
     /// Takes a line that answers what is asked.
     fn answered(&mut self, text: &str) -> Option<Input> {
-        if ask::wants_all(text) {
+        let is_question = self.asks.is_question();
+        if !is_question && ask::wants_all(text) {
             self.wants_all = true;
             return None;
         }
-        match ask::verdict(text) {
-            Some(verdict) => {
-                let ask = self.asks.answered()?;
-                Some(Input::Answer(ask.agent, ask.call, verdict))
+        if self.talk == Talk::Chat && text.trim_start().starts_with('/') {
+            return self.said(text.trim());
+        }
+        match self.asks.hear(text) {
+            Heard::Answer(agent, call, verdict) => Some(Input::Answer(agent, call, verdict)),
+            Heard::More => None,
+            Heard::Nothing if is_question => {
+                self.hint("say something, please, or - to leave it unanswered");
+                None
             }
-            None if self.talk == Talk::Chat && text.trim_start().starts_with('/') => {
-                self.said(text.trim())
-            }
-            None => {
-                self.hint("y, s or n, please; messages wait until this is answered");
+            Heard::Nothing => {
+                self.hint("y, a, s or n, please; messages wait until this is answered");
                 None
             }
         }

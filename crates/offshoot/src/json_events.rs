@@ -12,6 +12,7 @@ mod call;
 mod ending;
 mod live;
 mod permission;
+mod question;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -187,6 +188,9 @@ impl Fold {
                 self.live.said(&entry.agent);
                 agent.replied(message)
             }
+            Event::Asked {
+                call, questions, ..
+            } if !questions.is_empty() => agent.wonders(call, questions),
             Event::Asked { call, needs, .. } => agent.asked(call, needs),
             Event::Decided {
                 call,

@@ -21,6 +21,7 @@ mod env;
 mod exit;
 mod face;
 mod follow;
+mod inbox;
 mod json_events;
 mod logging;
 mod lookup;
@@ -89,19 +90,12 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
             agents::agents(agents, &settings)
         }
         Command::Sessions(sessions) => {
-            let settings = match load(Files::Read) {
-                // Whoever only looks is not kept from it by what a repository brought.
-                Err(stop) if sessions.looks_only() => {
-                    let Ok(settings) = load(Files::Own) else {
-                        return Err(stop);
-                    };
-                    output::note(&format!("warning: {stop}; the file is left out"));
-                    settings
-                }
-                loaded => loaded?,
-            };
-            let settings = begin(settings)?;
+            let settings = begin(lenient(sessions.looks_only(), load)?)?;
             blocking(Box::pin(sessions::sessions(sessions, &settings)))
+        }
+        Command::Inbox(inbox) => {
+            let settings = begin(lenient(inbox.looks_only(), load)?)?;
+            blocking(Box::pin(inbox::inbox(inbox, &settings)))
         }
         // These two work where settings are wrong, and leave no log.
         Command::Doctor { json, choice: _ } => {
@@ -115,6 +109,23 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
             completions::print(shell)?;
             Ok(Code::Completed)
         }
+    }
+}
+
+/// Loads settings. Whoever only looks is not kept from it by what a repository brought.
+fn lenient(
+    looks_only: bool,
+    load: impl Fn(Files) -> Result<Settings, Stop>,
+) -> Result<Settings, Stop> {
+    match load(Files::Read) {
+        Err(stop) if looks_only => {
+            let Ok(settings) = load(Files::Own) else {
+                return Err(stop);
+            };
+            output::note(&format!("warning: {stop}; the file is left out"));
+            Ok(settings)
+        }
+        loaded => loaded,
     }
 }
 

@@ -207,6 +207,12 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
         }
         Event::Steered { .. } => ("steered", "takes a message into its turn".to_owned()),
         Event::Replied(message) => ("said", reply(message, length)),
+        Event::Asked {
+            call, questions, ..
+        } if !questions.is_empty() => {
+            let questions: Vec<&str> = questions.iter().map(|one| one.question.as_str()).collect();
+            ("asked", format!("{call}: {}", questions.join(" / ")))
+        }
         Event::Asked { call, needs, .. } => {
             let needs: Vec<String> = needs.iter().map(need).collect();
             ("asked", format!("{call} for {}", needs.join(", ")))

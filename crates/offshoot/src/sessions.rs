@@ -13,6 +13,8 @@ mod remove;
 mod rewind;
 mod wait;
 
+pub(crate) use order::send;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 
@@ -22,7 +24,7 @@ use offshoot_types::store::{Store, StoreError};
 use offshoot_types::tree::Tree;
 
 use crate::assemble::{self, Host, Models};
-use crate::cli::{Consent, Sessions, SessionsCommand};
+use crate::cli::{Sessions, SessionsCommand};
 use crate::config::Settings;
 use crate::drive::{self, Elsewhere, Errand, Talk};
 use crate::exit::{Code, Stop};
@@ -59,8 +61,12 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             id,
             text,
             consent,
+            waiting,
             json,
-        } => return message(settings, &id, text, consent, json).await,
+        } => {
+            let host = |host: Host, can_ask| host.asking(consent, can_ask).waiting(waiting);
+            return message(settings, &id, text, host, json).await;
+        }
         SessionsCommand::Cancel { id, turn, json } => {
             let scope = if turn { Scope::Turn } else { Scope::Run };
             order::cancel(settings, &id, scope, json).await?;
@@ -189,7 +195,7 @@ async fn message(
     settings: &Settings,
     id: &str,
     text: OsString,
-    consent: Consent,
+    asking: impl FnOnce(Host, bool) -> Host,
     json: bool,
 ) -> Result<Code, Stop> {
     // Before signals are listened to: who types a prompt and presses Ctrl-C means to leave.
@@ -198,7 +204,7 @@ async fn message(
     let store = assemble::store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let face = Face::of(json, settings);
-    let host = Host::of(settings).asking(consent, face.can_ask());
+    let host = asking(Host::of(settings), face.can_ask());
     let mut models = match session.model() {
         Some(model) => Models::load(model)?.with_small(settings, &host)?,
         None => Models::default(),

@@ -229,6 +229,7 @@ impl SimModel {
                 9 => ("nothing", json!({})),
                 10 => ("task", json!({ "prompt": "no type" })),
                 11 | 12 => self.steer(request),
+                13 if chance.one_in(2) => ("question", self.question()),
                 _ => ("read", json!({ "path": "b" })),
             };
             // Ids repeat and are empty now and then, as some providers' do.
@@ -250,6 +251,15 @@ impl SimModel {
         }
         acts.push(self.end(StopReason::Calls));
         acts
+    }
+
+    fn question(&self) -> serde_json::Value {
+        let question = json!({ "question": "which?", "multi_select": self.chance.one_in(2) });
+        match self.chance.below(8) {
+            0 => json!({ "questions": [] }),
+            1 => json!({ "questions": [question, { "question": "why?" }] }),
+            _ => json!({ "questions": [question] }),
+        }
     }
 
     fn task(&self) -> serde_json::Value {

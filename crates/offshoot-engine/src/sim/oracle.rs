@@ -299,9 +299,14 @@ fn judge_tree(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree, Strin
     if rows != offshoot_store::chat::fold(&entries) {
         return Err("the chat rows are not what the log adds up to".to_owned());
     }
+    let asks = disk.read(|backend| backend.asks());
+    if asks.iter().any(|ask| ask.tree == *id) {
+        return Err("nobody asks anything any more and the inbox is not empty".to_owned());
+    }
     woken_by_mail(&entries)?;
     allowed_first(&entries)?;
     asked_once(&entries)?;
+    asks_survive(&entries)?;
     let hidden = Hidden::read(&entries)?;
     read_once(witness, &tree, &entries, &hidden)?;
     Ok(tree)
@@ -331,6 +336,8 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
     for entry in entries {
         let agent = &entry.agent;
         match &entry.event {
+            // Nothing runs by an answer to a question.
+            Event::Asked { questions, .. } if !questions.is_empty() => {}
             Event::Asked { call, .. } => drop(asked.insert((agent, call), false)),
             Event::Decided { call, decision, .. } => {
                 if let Some(allowed) = asked.get_mut(&(agent, call)) {
@@ -367,6 +374,38 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
             | Event::Summarised { .. }
             | Event::Compacted(_)
             | Event::Rewound { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// No death withdraws what a root has asked somebody (R16).
+fn asks_survive(entries: &[Entry]) -> Result<(), String> {
+    let mut open: BTreeSet<&CallId> = BTreeSet::new();
+    for entry in entries
+        .iter()
+        .filter(|entry| entry.agent == *entry.tree.root())
+    {
+        if let Event::Asked { call, .. } = &entry.event {
+            open.insert(call);
+        }
+        if let Event::Decided { call, .. } = &entry.event {
+            open.remove(call);
+        }
+        let Event::CallFinished { call, outcome, .. } = &entry.event else {
+            continue;
+        };
+        let lost = matches!(
+            outcome.body,
+            Body::Error {
+                kind: ErrorKind::Interrupted,
+                ..
+            }
+        );
+        if open.remove(call) && lost {
+            return Err(format!(
+                "{call} of the root was asked and died with its process"
+            ));
         }
     }
     Ok(())

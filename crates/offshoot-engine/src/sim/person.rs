@@ -20,15 +20,26 @@ use super::copies::is_no_time_to_copy;
 use super::world::{PATIENCE, World};
 use crate::runtime::CommandError;
 
+/// A call that waits for an answer, and how many questions it has.
+type Asked = (AgentId, CallId, usize);
+
 /// Returns the calls that wait for an answer.
-fn asked(tree: &Tree) -> Vec<(AgentId, CallId)> {
+fn asked(tree: &Tree) -> Vec<Asked> {
     let mut asked = Vec::new();
     for id in tree.walk() {
         let calls = tree.agent(id).map(Agent::open_calls).unwrap_or_default();
-        let calls = calls.iter().filter(|open| open.asks.is_some());
-        asked.extend(calls.map(|open| (id.clone(), open.call.clone())));
+        asked.extend(calls.into_iter().filter_map(|open| {
+            let questions = open.asks.as_ref()?.questions.len();
+            Some((id.clone(), open.call.clone(), questions))
+        }));
     }
     asked
+}
+
+/// Returns words for so many questions.
+fn said(questions: usize) -> Verdict {
+    let answers = vec![vec!["this".to_owned()]; questions];
+    Verdict::Said { answers }
 }
 
 impl World {
@@ -126,13 +137,15 @@ impl World {
     /// Returns an answer to something that is asked, or that nobody asks.
     fn some_answer(&self) -> (AgentId, Order) {
         let asked = asked(&self.tree_on_disk());
-        let (agent, call) = match asked.get(self.chance.below(asked.len().max(1))) {
+        let (agent, call, questions) = match asked.get(self.chance.below(asked.len().max(1))) {
             Some(asked) if !self.chance.one_in(8) => asked.clone(),
-            Some(_) | None => (self.some_agent(), CallId::new("nobody's")),
+            Some(_) | None => (self.some_agent(), CallId::new("nobody's"), 0),
         };
-        let verdict = match self.chance.below(4) {
+        let verdict = match self.chance.below(6) {
             0 => Verdict::Session,
-            1 | 2 => Verdict::Deny {
+            1 => Verdict::Agent,
+            4 => said(questions),
+            2 | 3 => Verdict::Deny {
                 reason: "no".to_owned(),
             },
             _ => Verdict::Once,
@@ -142,8 +155,11 @@ impl World {
 
     /// Answers everything that is asked.
     pub(super) async fn answer_all(&mut self, tree: &Tree) -> Result<(), String> {
-        let answer = |(agent, call)| {
-            let verdict = Verdict::Once;
+        let answer = |(agent, call, questions)| {
+            let verdict = match questions {
+                0 => Verdict::Once,
+                many => said(many),
+            };
             (agent, Order::Answer(Answer { call, verdict }))
         };
         let answers: Vec<_> = asked(tree).into_iter().map(answer).collect();

@@ -24,10 +24,11 @@ use super::chance::Chance;
 use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool, WINDOW};
 use super::oracle::{self, Texts, Verdict, Witness};
-use crate::ask::Asks;
+use crate::ask::{Asks, Who};
 use crate::compact::Compacting;
 use crate::helper::Helpers;
 use crate::limits::Limits;
+use crate::recover;
 use crate::runtime::{Ending, Parts, Runtime};
 use crate::update::Update;
 
@@ -183,7 +184,12 @@ impl World {
         let registry = registry(&chance);
         let helpers = helpers(&chance);
         let window = chance.one_in(2).then_some(WINDOW);
-        let asks = [Asks::Nobody, Asks::Yes, Asks::Somebody][chance.below(3)];
+        let within = Some(Duration::from_secs(1 + chance.below(60) as u64));
+        let impatient = Asks {
+            yes: chance.one_in(2),
+            who: Who::Somebody { within },
+        };
+        let asks = [Asks::NOBODY, Asks::YES, Asks::SOMEBODY, impatient][chance.below(4)];
         Self {
             chance,
             disk,
@@ -316,7 +322,10 @@ impl World {
         let full = old.power.was_full.load(Ordering::Relaxed);
         let stolen = self.witness.stolen.load(Ordering::Relaxed);
         let tree = self.tree_on_disk();
-        let open = tree.open_runs() > 0 || tree.open_helpers().next().is_some();
+        // What a root of a dead process has asked somebody sleeps, whoever looks in meanwhile (R16).
+        let root = tree.agent(self.tree.root());
+        let asleep = usize::from(root.is_some_and(recover::survives));
+        let open = tree.open_runs() > asleep || tree.open_helpers().next().is_some();
         if left && owned && !full && !stolen && open {
             return Err("a process left in good order and a run is open (R20)".to_owned());
         }

@@ -206,7 +206,7 @@ async fn sa_50_the_checklist_holds_on_one_tree() {
         depth: 2,
         ..Limits::default()
     };
-    let stage = Stage::asking(script, limits, Asks::Yes).await;
+    let stage = Stage::asking(script, limits, Asks::YES).await;
     stage.prompt(stage.root(), "go").await;
     stage.turn_ended(&stage.root()).await;
 

@@ -40,7 +40,7 @@ async fn pd_28_an_answer_to_one_child_is_heard_by_all_and_widens_nobody() {
         .part("worker", [write("a"), say("ok")])
         .part("helper", [write("c"), say("ok")])
         .part("reader", [write("d"), say("may not")]);
-    let stage = Stage::asking(script, Limits::default(), Asks::Somebody).await;
+    let stage = Stage::asking(script, Limits::default(), Asks::SOMEBODY).await;
     stage.prompt(stage.root(), "go").await;
     let ask = asked(&stage, 1).await;
     let worker = stage.born("worker").await;
@@ -82,7 +82,7 @@ async fn pd_29_what_a_child_asks_is_shown_with_its_tree_and_the_answer_finds_its
     let script = Script::default()
         .part("lead", [task("worker", "go"), say("done")])
         .part("worker", [write("a"), say("written")]);
-    let stage = Stage::asking(script, Limits::default(), Asks::Somebody).await;
+    let stage = Stage::asking(script, Limits::default(), Asks::SOMEBODY).await;
     let mut updates = stage.runtime.subscribe(&stage.tree, Pos::ZERO).await;
     stage.prompt(stage.root(), "go").await;
     // Whoever follows the session sees it, with who asks for which call.
@@ -203,7 +203,7 @@ async fn pd_32_the_way_out_of_a_plan_is_the_roots_and_asking_and_the_journal_hol
     let script = Script::default()
         .part("lead", [task("planner", "go"), say("done")])
         .part("planner", [calls, say("tried")]);
-    let stage = Stage::cast(script, Limits::default(), Asks::Nobody, cast).await;
+    let stage = Stage::cast(script, Limits::default(), Asks::NOBODY, cast).await;
     let (_, _attached) = Probe::new("change", Effect::Write).changing().on(&stage);
     stage.ask("go").await;
 

@@ -8,6 +8,7 @@
 
 mod abort;
 mod asks;
+mod asleep;
 mod background;
 mod blocking;
 mod caps;
@@ -25,6 +26,7 @@ mod limits;
 mod permissions;
 mod pilotdeck;
 mod properties;
+mod questions;
 mod report;
 mod restart;
 mod rewind;

@@ -63,7 +63,7 @@ async fn r23_every_decision_is_an_entry_that_names_who_decided() {
 async fn tls_17_an_ask_with_nobody_to_answer_is_a_denial_that_says_so() {
     let run = call(&[("run", json!({ "path": "ls" }))]);
     let script = Script::default().part("lead", [run, say("done")]);
-    let stage = Stage::asking(script, Limits::default(), Asks::Nobody).await;
+    let stage = Stage::asking(script, Limits::default(), Asks::NOBODY).await;
     stage.ask("go").await;
     let outcome = &stage.outcomes("lead").await[0];
     assert_eq!(kind(outcome), ErrorKind::Denied);

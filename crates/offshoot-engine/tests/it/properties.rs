@@ -262,7 +262,7 @@ async fn keeps_to_caps(plan: &Plan, slots: usize) -> Result<(), TestCaseError> {
         slots,
         ..Limits::default()
     };
-    let stage = Stage::cast(script, limits, Asks::Yes, agents).await;
+    let stage = Stage::cast(script, limits, Asks::YES, agents).await;
     stage.ask("go").await;
     let (log, tree) = (stage.log().await, stage.tree().await);
     let books = Books::of(&log);

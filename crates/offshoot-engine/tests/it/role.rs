@@ -144,7 +144,7 @@ async fn pln_01_nobody_leaves_planning_without_a_person() {
         ],
     );
     let cast = vec![planner(), builder()];
-    let stage = Stage::cast(script, Limits::default(), Asks::Nobody, cast).await;
+    let stage = Stage::cast(script, Limits::default(), Asks::NOBODY, cast).await;
     ask_as(&stage, "planner", "what to do?").await;
     assert_eq!(kind(&stage.outcomes("lead").await[0]), ErrorKind::Denied);
     assert!(stage.script.sent("build").is_empty());

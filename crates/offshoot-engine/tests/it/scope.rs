@@ -193,7 +193,9 @@ async fn a_spawn_leaves_a_receipt_of_what_was_asked_for_and_what_there_is() {
     assert_eq!(said("shell.run"), Action::Deny);
 
     let root = terms(&stage, &stage.root()).await;
-    let own = ["todo", "task", "children", "wait", "message", "cancel"];
+    let own = [
+        "todo", "task", "question", "children", "wait", "message", "cancel",
+    ];
     assert_eq!(root.terms.tools[..3], ["read", "write", "run"]);
     assert_eq!(root.terms.tools[3..], own);
     assert_eq!(root.terms.permissions["fs.write"], Action::Ask);

@@ -132,7 +132,7 @@ impl Stage {
     }
 
     pub(crate) async fn with(script: Script, limits: Limits) -> Self {
-        Self::asking(script, limits, Asks::Yes).await
+        Self::asking(script, limits, Asks::YES).await
     }
 
     /// Opens a session whose asks are answered like this.
@@ -142,7 +142,7 @@ impl Stage {
 
     /// Opens a session with more agents, or others, than there are.
     pub(crate) async fn with_agents(script: Script, cast: Vec<Manifest>) -> Self {
-        Self::cast(script, Limits::default(), Asks::Yes, cast).await
+        Self::cast(script, Limits::default(), Asks::YES, cast).await
     }
 
     /// As `with_agents`, but time goes by when the test lets it: for tests whose clock is paused.
@@ -152,6 +152,16 @@ impl Stage {
 
     /// As `ticking`, with limits of its own.
     pub(crate) async fn ticking_with(script: Script, limits: Limits, cast: Vec<Manifest>) -> Self {
+        Self::ticking_asking(script, limits, Asks::YES, cast).await
+    }
+
+    /// As `ticking_with`, with asks that are answered like this.
+    pub(crate) async fn ticking_asking(
+        script: Script,
+        limits: Limits,
+        asks: Asks,
+        cast: Vec<Manifest>,
+    ) -> Self {
         let (held, release) = std::sync::mpsc::channel();
         #[expect(clippy::disallowed_methods, reason = "it ends with the stage")]
         let _held = tokio::task::spawn_blocking(move || release.recv().ok());
@@ -161,7 +171,7 @@ impl Stage {
             ..Counter::default()
         };
         let usual = (Hooks::default(), Helpers::default());
-        Self::set(script, limits, Asks::Yes, cast, env, usual).await
+        Self::set(script, limits, asks, cast, env, usual).await
     }
 
     /// Opens a session in which a hook has a say.
@@ -170,14 +180,14 @@ impl Stage {
         hooks.add(hook);
         let env = Counter::default();
         let usual = (hooks, Helpers::default());
-        Self::set(script, Limits::default(), Asks::Yes, cast, env, usual).await
+        Self::set(script, Limits::default(), Asks::YES, cast, env, usual).await
     }
 
     /// Opens a session for which the runtime uses agents itself.
     pub(crate) async fn helped(script: Script, cast: Vec<Manifest>, helpers: Helpers) -> Self {
         let env = Counter::default();
         let with = (Hooks::default(), helpers);
-        Self::set(script, Limits::default(), Asks::Yes, cast, env, with).await
+        Self::set(script, Limits::default(), Asks::YES, cast, env, with).await
     }
 
     pub(crate) async fn cast(
@@ -227,6 +237,12 @@ impl Stage {
             .order(stage.root(), Order::open(opening("lead")))
             .await;
         stage
+    }
+
+    /// As `crash`; whoever starts again answers differently.
+    pub(crate) async fn crash_into(mut self, asks: Asks) -> Self {
+        self.asks = asks;
+        self.crash().await
     }
 
     /// Kills the process and starts another on the same store.

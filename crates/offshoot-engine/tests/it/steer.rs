@@ -451,3 +451,39 @@ async fn who_is_spoken_to_and_waited_for_in_one_reply_is_waited_for_until_it_has
         assert_eq!(stage.script.sent("lead").len(), 3, "and is told once");
     }
 }
+
+#[tokio::test]
+async fn what_is_done_to_one_agent_in_one_reply_is_done_in_the_order_of_the_calls() {
+    let gate = Gate::shut();
+    let both = call(&[
+        ("cancel", json!({ "session_id": "CHILD" })),
+        (
+            "message",
+            json!({ "session_id": "CHILD", "text": "start over" }),
+        ),
+        ("wait", json!({})),
+    ]);
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                task_in_background("worker", "x"),
+                both.behind(&gate),
+                say("done"),
+            ],
+        )
+        .part(
+            "worker",
+            [say("never").behind(&Gate::shut()), say("over again")],
+        );
+    let stage = Stage::new(script).await;
+    stage.script.name_first_child("CHILD");
+    stage.prompt(stage.root(), "go").await;
+    stage.asked("worker", 1).await;
+    gate.open();
+    stage.quiet().await;
+
+    let outcomes = stage.outcomes("lead").await;
+    assert_eq!(data(&outcomes[1])["settled"][0]["status"], "cancelled");
+    assert_eq!(data(&outcomes[3])["settled"][0]["output"], "over again");
+}

@@ -136,7 +136,7 @@ async fn pd_5_task_is_not_read_only_runs_side_by_side_and_nobody_is_asked_for_it
         .part("worker", [say("one").behind(&gate)])
         .part("helper", [say("two").behind(&gate)]);
     // Nobody could allow anything, and `write` shows that something is asked.
-    let stage = Stage::asking(script, Limits::default(), Asks::Nobody).await;
+    let stage = Stage::asking(script, Limits::default(), Asks::NOBODY).await;
     stage.prompt(stage.root(), "go").await;
     stage.asked("worker", 1).await;
     stage.asked("helper", 1).await;

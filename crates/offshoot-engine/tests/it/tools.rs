@@ -58,7 +58,7 @@ struct Scene {
 }
 
 async fn scene(script: Script) -> Scene {
-    let stage = Stage::asking(script, Limits::default(), Asks::Nobody).await;
+    let stage = Stage::asking(script, Limits::default(), Asks::NOBODY).await;
     let (enough, ended) = (Arc::new(Notify::new()), Arc::default());
     let spec = ToolSpec {
         id: "speak".to_owned(),
@@ -162,7 +162,7 @@ async fn a_tool_that_cannot_end_keeps_no_run_from_settling() {
             grace: std::time::Duration::from_millis(10),
             ..Limits::default()
         };
-        let stage = Stage::asking(script, limits, Asks::Nobody).await;
+        let stage = Stage::asking(script, limits, Asks::NOBODY).await;
         let spec = ToolSpec {
             id: "clumsy".to_owned(),
             description: "Breaks at the end.".to_owned(),

@@ -3,7 +3,7 @@
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::json::RawJson;
-use offshoot_types::store::SessionSummary;
+use offshoot_types::store::{OpenAsk, SessionSummary};
 use serde_json::Value;
 
 use super::scene::{Child, Scene};
@@ -253,4 +253,56 @@ pub(super) async fn only_who_has_rows_is_exported(a: Handle, b: Handle) {
         let export = b.chat(&AgentId::new(agent)).await.expect("it can be read");
         assert_eq!(export.is_some(), has_rows, "{agent}");
     }
+}
+
+/// Returns what somebody has to answer, in short.
+async fn asked(store: &Handle) -> Vec<(String, String)> {
+    let asks = store.asks().await.expect("it can be read");
+    let short = |ask: &OpenAsk| (ask.agent.to_string(), ask.call.to_string());
+    asks.iter().map(short).collect()
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = |(agent, call): &(&str, &str)| ((*agent).to_owned(), (*call).to_owned());
+    pairs.iter().map(own).collect()
+}
+
+pub(super) async fn what_is_asked_is_listed_until_it_is_decided_or_its_call_ends(
+    a: Handle,
+    b: Handle,
+) {
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c", "w"]);
+    scene.spawn("s", "c", "one", Child::Opaque).asks("s", "w");
+    let lease = write(&a, &mut scene).await;
+    scene.turn("one", Some("one-ask"));
+    scene.call("one", "n", "write", &["x", "y"]);
+    scene.asks("one", "x").asks("one", "y");
+    append(&a, &lease, &mut scene).await.expect("a good log");
+    let all = pairs(&[("s", "w"), ("one", "x"), ("one", "y")]);
+    assert_eq!(asked(&b).await, all);
+
+    let asks = b.asks().await.expect("it can be read");
+    let path = [("s", "build"), ("one", "explore")];
+    let path = path.map(|(id, name)| (AgentId::new(id), name.to_owned()));
+    assert_eq!(asks[1].path, path);
+    assert_eq!(asks[1].tool, "write");
+    assert_eq!(asks[1].ask.deadline, Some(Timestamp::new(9_000)));
+    assert_eq!(asks[1].ask.needs[0].target, "/home/me/project/a");
+    assert!(asks[1].owned);
+
+    scene.allows("one", "x").finish("one", "y", &[]);
+    append(&a, &lease, &mut scene).await.expect("a good log");
+    assert_eq!(asked(&b).await, pairs(&[("s", "w")]));
+    // The outcome of what was decided removes nothing else.
+    scene.finish("one", "x", &[]).end("one").settle("one");
+    append(&a, &lease, &mut scene).await.expect("a good log");
+    assert_eq!(asked(&b).await, pairs(&[("s", "w")]));
+
+    drop(lease);
+    let asks = b.asks().await.expect("it can be read");
+    assert!(!asks[0].owned, "its owner has died");
+    let lease = b.claim(scene.tree()).await.expect("nobody has it");
+    b.delete(lease).await.expect("it is ours");
+    assert_eq!(asked(&a).await, []);
 }

@@ -15,7 +15,7 @@ use offshoot_types::message::{
     Arguments, AssistantMessage, AssistantPart, Author, Call, StopReason, Usage, UserMessage,
 };
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::Layer;
+use offshoot_types::permission::{Action, Decision, Layer, Need};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{Append, NewEntry};
 use offshoot_types::terms::Terms;
@@ -171,6 +171,38 @@ impl Scene {
             })
         }));
         self.event(agent, replied(message, parts, StopReason::Calls))
+    }
+
+    /// Asks whether a call may write a file.
+    pub fn asks(&mut self, agent: &str, call: &str) -> &mut Self {
+        let asked = Event::Asked {
+            call: CallId::new(call),
+            needs: vec![Need::new("fs.write", "/home/me/project/a")],
+            decision: Decision {
+                action: Action::Ask,
+                layer: "default".to_owned(),
+                rule: None,
+            },
+            tool: "write".to_owned(),
+            questions: Vec::new(),
+            deadline: Some(Timestamp::new(9_000)),
+        };
+        self.event(agent, asked)
+    }
+
+    /// Allows what a call asked.
+    pub fn allows(&mut self, agent: &str, call: &str) -> &mut Self {
+        let decided = Event::Decided {
+            call: CallId::new(call),
+            decision: Decision {
+                action: Action::Allow,
+                layer: "the user".to_owned(),
+                rule: None,
+            },
+            grant: None,
+            reason: None,
+        };
+        self.event(agent, decided)
     }
 
     /// Starts a `task` call and spawns its child, which is asked something.

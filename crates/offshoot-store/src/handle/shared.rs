@@ -7,7 +7,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
 use offshoot_types::journal::{Recorded, Writer};
-use offshoot_types::store::{ChatExport, SessionSummary, StoreError};
+use offshoot_types::store::{ChatExport, OpenAsk, SessionSummary, StoreError};
 
 use super::place::{Hold, Listeners, Place, call_nudged};
 use crate::backend::{Backend, Write, Written};
@@ -103,6 +103,10 @@ impl Backend for Arc<Shared> {
 
     fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
         lock(&self.memory).children()
+    }
+
+    fn asks(&mut self) -> Result<Vec<OpenAsk>, StoreError> {
+        lock(&self.memory).asks()
     }
 
     fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError> {

@@ -15,6 +15,7 @@ use offshoot_types::stored;
 use offshoot_types::tree::Tree;
 use rusqlite::{CachedStatement, Connection, params};
 
+use super::ask;
 use super::chat;
 use super::command;
 use super::counters::{AgentCounters, Counters, TreeCounters};
@@ -178,6 +179,7 @@ impl Place<'_> {
         let bytes = self.store(&entry, agent.key)?;
         self.tree.young.keep(&entry, bytes);
         self.take_effect(&entry, &agent)?;
+        ask::follow(self.connection, self.tree, &entry, agent.key)?;
         if agent.has_rows {
             chat::project(self.connection, self.tree, &entry)?;
         }

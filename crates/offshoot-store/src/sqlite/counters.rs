@@ -34,6 +34,8 @@ pub(super) struct TreeCounters {
     pub(super) open_parts: HashMap<(AgentId, CallId), OpenPart>,
     /// The root folder, once somebody has asked; it never changes.
     workspace: Option<String>,
+    /// How many calls wait to be told something, once somebody has asked.
+    asks: Option<i64>,
 }
 
 /// The row of a call that has no outcome yet.
@@ -118,6 +120,21 @@ impl TreeCounters {
         Ok(self.workspace.clone())
     }
 
+    /// Returns how many calls wait to be told something.
+    pub(super) fn asks(&mut self, connection: &Connection) -> Result<i64, Failure> {
+        if self.asks.is_none() {
+            let sql = "SELECT count(*) FROM asks WHERE tree = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            self.asks = Some(statement.query_row([self.key], |row| row.get(0))?);
+        }
+        Ok(self.asks.unwrap_or_default())
+    }
+
+    /// Notes that there are more of them, or fewer.
+    pub(super) fn asked(&mut self, more: i64) {
+        self.asks = self.asks.map(|asks| asks + more);
+    }
+
     /// Remembers an agent that was just born.
     pub(super) fn born(&mut self, id: &AgentId, agent: AgentCounters) {
         self.agents.insert(id.clone(), agent);
@@ -134,6 +151,7 @@ fn load_tree(connection: &Connection, id: &TreeId) -> Result<Option<TreeCounters
             young: Young::default(),
             open_parts: HashMap::new(),
             workspace: None,
+            asks: None,
         })
     };
     let mut statement = connection.prepare_cached(sql)?;

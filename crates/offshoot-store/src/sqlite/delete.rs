@@ -14,7 +14,8 @@ use super::read::signed;
 use crate::backend::Written;
 
 /// What a tree has, in an order in which nothing is left that points to what is gone.
-const ROWS: [&str; 7] = [
+const ROWS: [&str; 8] = [
+    "DELETE FROM asks WHERE tree = ?1",
     "DELETE FROM chat_parts WHERE session_id IN (SELECT id FROM agents WHERE tree = ?1)",
     "DELETE FROM chat_messages WHERE session_id IN (SELECT id FROM agents WHERE tree = ?1)",
     "DELETE FROM chat_sessions WHERE id IN (SELECT id FROM agents WHERE tree = ?1)",

@@ -70,6 +70,21 @@ pub(super) fn log(
     Ok(entries)
 }
 
+/// Returns the entry of an agent at a position of its tree.
+pub(super) fn at(
+    connection: &Connection,
+    tree: &TreeId,
+    agent: &AgentId,
+    pos: i64,
+) -> Result<Option<Entry>, Failure> {
+    let sql = "SELECT pos, agent, seq, at, event, form FROM entries
+        WHERE tree = (SELECT key FROM trees WHERE id = ?1) AND pos = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![tree.as_str(), pos])?;
+    let row = rows.next()?;
+    row.map(|row| entry(row, tree, agent.clone())).transpose()
+}
+
 /// Returns the tree of an agent.
 pub(super) fn tree_of(connection: &Connection, agent: &AgentId) -> Result<Option<TreeId>, Failure> {
     let sql = "SELECT trees.id FROM agents JOIN trees ON trees.key = agents.tree

@@ -16,11 +16,12 @@ pub(super) const VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x6f66_7368;
 
 /// What leads from one version to the next, from an empty file on.
-const STEPS: [&[&str]; 4] = [
+const STEPS: [&[&str]; 5] = [
     &[LOG, CHAT],
     &[AGENTS_FREE_TO_GO, JOURNAL],
     &[UNSETTLED],
     &[FORMS],
+    &[ASKS],
 ];
 
 /// Brings the tables from one version to another, within a transaction of the caller.
@@ -215,4 +216,17 @@ CREATE INDEX runs_unsettled ON runs (tree, parent) WHERE settled_pos IS NULL;
 // Which form of `offshoot_types::stored` an event is in. Whatever was written before is in the first.
 const FORMS: &str = "
 ALTER TABLE entries ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
+";
+
+// What somebody has to answer: where the entry is that asks. It goes with the decision or the outcome.
+const ASKS: &str = "
+CREATE TABLE asks (
+    agent INTEGER NOT NULL REFERENCES agents,
+    call TEXT NOT NULL,
+    tree INTEGER NOT NULL REFERENCES trees,
+    pos INTEGER NOT NULL,
+    asked_at INTEGER NOT NULL,
+    PRIMARY KEY (agent, call)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX asks_tree ON asks (tree);
 ";

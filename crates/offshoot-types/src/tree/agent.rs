@@ -11,7 +11,8 @@ use crate::caps::Money;
 use crate::event::{Entry, Event, Parent, Role, Spawned, TurnEnd};
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
 use crate::message::{Author, StopReason, Usage};
-use crate::permission::{Layer, Need};
+use crate::permission::{Action, Layer, Need};
+use crate::question::Question;
 use crate::settlement::Settlement;
 use crate::terms::Terms;
 
@@ -95,8 +96,19 @@ pub struct OpenCall {
     pub started: bool,
     /// The child it waits for, for a blocking `task`.
     pub child: Option<AgentId>,
-    /// What it needs and nobody has decided yet.
-    pub asks: Option<Vec<Need>>,
+    /// What it waits to be told.
+    pub asks: Option<Ask>,
+}
+
+/// What a call waits to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// What it needs and nobody has allowed yet; empty for questions.
+    pub needs: Vec<Need>,
+    /// What its agent wants to know; empty for a permission.
+    pub questions: Vec<Question>,
+    /// When it is too late to answer.
+    pub deadline: Option<Timestamp>,
 }
 
 /// One run of an agent.
@@ -140,6 +152,8 @@ pub struct Tally {
     pub end: Option<TurnEnd>,
     /// Whether mail that would have woken it was written down without a turn behind it.
     pub unheard: bool,
+    /// How many of its calls needed an answer that nobody was there to give.
+    pub unanswered: u32,
 }
 
 impl Tally {
@@ -172,12 +186,14 @@ impl Tally {
                 }
             }
             Event::TurnEnded { end, .. } => self.end = Some(end.clone()),
+            Event::Decided { decision, .. } => {
+                self.unanswered += u32::from(decision.action == Action::Ask);
+            }
             Event::Spawned(_)
             | Event::Prompted(_)
             | Event::Became(_)
             | Event::Steered { .. }
             | Event::Asked { .. }
-            | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }
             | Event::Settled { .. }
@@ -251,9 +267,9 @@ impl Agent {
             .map(|(_, settlement)| settlement)
     }
 
-    /// Returns what a call needs and nobody has decided yet.
-    pub fn asks(&self, call: &CallId) -> Option<&[Need]> {
-        self.calls.get(call)?.asks.as_deref()
+    /// Returns what a call waits to be told.
+    pub fn asks(&self, call: &CallId) -> Option<&Ask> {
+        self.calls.get(call)?.asks.as_ref()
     }
 
     /// Returns what its parent had become when it was born; `None` if nothing else than it was born
@@ -372,9 +388,19 @@ impl Agent {
         self.tally.take(&entry.event);
         match &entry.event {
             Event::Spawned(_) | Event::Settled { .. } => {}
-            Event::Asked { call, needs, .. } => {
+            Event::Asked {
+                call,
+                needs,
+                questions,
+                deadline,
+                ..
+            } => {
                 if let Some(open) = self.calls.get_mut(call) {
-                    open.asks = Some(needs.clone());
+                    open.asks = Some(Ask {
+                        needs: needs.clone(),
+                        questions: questions.clone(),
+                        deadline: *deadline,
+                    });
                 }
             }
             Event::Decided { call, .. } => {

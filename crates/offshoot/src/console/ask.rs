@@ -13,18 +13,28 @@ use offshoot_types::command::Verdict;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::permission::Need;
+use offshoot_types::question::Question;
 use offshoot_types::tree::Tree;
 
 use super::about::{About, Changed};
 use super::line::{Line, Tone};
+use crate::inbox::words;
 use crate::render;
 
 /// What can be said to who wants to touch files; "for this session" reaches as far as it says.
 const WORDS_FOR_FILES: &str =
-    "y once, s for every file of the folder in this session, n or n REASON to deny";
+    "y once; every file of the folder: a for this agent, s for this session; n or n REASON to deny";
 
 /// What can be said to anything else.
-const WORDS: &str = "y once, s for just this again in this session, n or n REASON to deny";
+const WORDS: &str =
+    "y once; just this again: a for this agent, s for this session; n or n REASON to deny";
+
+/// What can be said to a question.
+const WORDS_FOR_QUESTIONS: &str =
+    "your answer, or the number of a choice; - or - REASON to leave it unanswered";
+
+/// What can be said to a question that takes several answers.
+const WORDS_FOR_SEVERAL: &str = "your answers, or the numbers of choices, with commas between; - or - REASON to leave it unanswered";
 
 /// What can be said as well to what is too long for the window.
 const MORE_WORDS: &str = ", v to see all of it";
@@ -60,6 +70,9 @@ pub(crate) struct Ask {
     path: String,
     about: About,
     needs: Vec<Need>,
+    questions: Vec<Question>,
+    /// What was said to those of them that were answered.
+    said: Vec<Vec<String>>,
     /// What is asked, set in so many columns: it may be long, and is painted often.
     set: Option<(usize, Vec<Line>)>,
 }
@@ -74,7 +87,12 @@ impl Open {
     ) {
         let agent = &entry.agent;
         match &entry.event {
-            Event::Asked { call, needs, .. } => {
+            Event::Asked {
+                call,
+                needs,
+                questions,
+                ..
+            } => {
                 self.asked += 1;
                 self.asks.push_back(Ask {
                     ticket: Ticket::new(self.asked),
@@ -86,6 +104,8 @@ impl Open {
                         change: Vec::new(),
                     }),
                     needs: needs.clone(),
+                    questions: questions.clone(),
+                    said: Vec::new(),
                     set: None,
                 });
             }
@@ -116,9 +136,26 @@ impl Open {
         Some(self.asks.front()?.ticket)
     }
 
-    /// Takes away what has just been answered.
-    pub(crate) fn answered(&mut self) -> Option<Ask> {
-        self.asks.pop_front()
+    /// Takes a line that answers what is asked now.
+    pub(crate) fn hear(&mut self, text: &str) -> Heard {
+        let Some(ask) = self.asks.front_mut() else {
+            return Heard::Nothing;
+        };
+        match ask.hear(text) {
+            None => Heard::Nothing,
+            Some(None) => Heard::More,
+            Some(Some(verdict)) => {
+                let (agent, call) = (ask.agent.clone(), ask.call.clone());
+                self.asks.pop_front();
+                Heard::Answer(agent, call, verdict)
+            }
+        }
+    }
+
+    /// Tells whether what is asked now is a question.
+    pub(crate) fn is_question(&self) -> bool {
+        let front = self.asks.front();
+        front.is_some_and(|ask| ask.question().is_some())
     }
 
     /// Returns the lines that ask, above the line that answers: at most so many rows of a window.
@@ -164,11 +201,43 @@ impl Ask {
         if many > 1 {
             head.push(Tone::Dim, &format!(" (1 of {many})"));
         }
+        let (at, of) = (self.said.len() + 1, self.questions.len());
+        if of > 1 {
+            head.push(Tone::Dim, &format!(", question {at} of {of}"));
+        }
         head.wrap(width, "  ")
+    }
+
+    /// Takes a line: `None` if it is no answer, `Some(None)` if there is more to answer.
+    fn hear(&mut self, text: &str) -> Option<Option<Verdict>> {
+        let Some(question) = self.question() else {
+            return verdict(text).map(Some);
+        };
+        if let Some(verdict) = left_unanswered(text) {
+            return Some(Some(verdict));
+        }
+        let said = words::read(question, text)?;
+        self.said.push(said);
+        self.set = None;
+        if self.question().is_some() {
+            return Some(None);
+        }
+        let answers = std::mem::take(&mut self.said);
+        Some(Some(Verdict::Said { answers }))
+    }
+
+    /// Returns the question that is to be answered next, if it is one.
+    fn question(&self) -> Option<&Question> {
+        self.questions.get(self.said.len())
     }
 
     /// Returns what can be said to it.
     fn words(&self) -> &'static str {
+        match self.question() {
+            Some(question) if question.multi_select => return WORDS_FOR_SEVERAL,
+            Some(_) => return WORDS_FOR_QUESTIONS,
+            None => {}
+        }
         let is_file = |need: &Need| need.capability.starts_with("fs.");
         if self.needs.iter().all(is_file) {
             WORDS_FOR_FILES
@@ -182,6 +251,12 @@ impl Ask {
         let set = self.set.take().filter(|(wide, _)| *wide == width);
         let (_, lines) = self.set.insert(set.unwrap_or_else(|| {
             let mut lines = Vec::new();
+            if let Some(question) = self.questions.get(self.said.len()) {
+                for line in words::lines(question) {
+                    lines.extend(Line::of(Tone::Bold, &line).wrap(width, "     "));
+                }
+                return (width, lines);
+            }
             // A command of many lines is seen as it is read by the shell, and not as one.
             for (index, line) in self.about.brief.lines().enumerate() {
                 let bar = if index == 0 { "" } else { "| " };
@@ -244,6 +319,25 @@ fn path(tree: &Tree, agent: &AgentId) -> String {
     names.join(" > ")
 }
 
+/// What became of a line that was to answer.
+pub(crate) enum Heard {
+    /// It is an answer.
+    Answer(AgentId, CallId, Verdict),
+    /// It answers one question, and another follows.
+    More,
+    /// It is no answer.
+    Nothing,
+}
+
+/// Reads that somebody does not answer a question.
+fn left_unanswered(text: &str) -> Option<Verdict> {
+    let reason = text.trim().strip_prefix('-')?;
+    let apart = reason.is_empty() || reason.starts_with(char::is_whitespace);
+    apart.then(|| Verdict::Deny {
+        reason: reason.trim().to_owned(),
+    })
+}
+
 /// Tells whether somebody wants to see all of what is asked.
 pub(crate) fn wants_all(text: &str) -> bool {
     matches!(text.trim(), "v" | "V" | "view" | "?")
@@ -257,6 +351,7 @@ pub(crate) fn verdict(text: &str) -> Option<Verdict> {
     match (word.as_str(), rest.trim()) {
         ("y" | "yes", "") => Some(Verdict::Once),
         ("s" | "session", "") => Some(Verdict::Session),
+        ("a" | "agent", "") => Some(Verdict::Agent),
         ("n" | "no", reason) => Some(Verdict::Deny {
             reason: reason.to_owned(),
         }),

@@ -237,7 +237,9 @@ impl Live {
                 let text = format!("tries again (attempt {attempt}): {message}");
                 (waits, Tone::Ask, text)
             }
-            Some(Activity::Permission(_)) => (asks, Tone::Ask, format!("asks: {}", about())),
+            Some(Activity::Permission(_) | Activity::Question) => {
+                (asks, Tone::Ask, format!("asks: {}", about()))
+            }
             Some(Activity::Tools(tools)) => {
                 let about = about();
                 let mut text = if about.is_empty() {

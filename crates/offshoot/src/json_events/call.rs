@@ -8,11 +8,13 @@ use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
 use offshoot_types::outcome::{Body as Answer, ErrorKind, Outcome};
 use offshoot_types::permission::{Decision, Need};
+use offshoot_types::question::Question;
+use uuid::Uuid;
 
 use super::agent::Agent;
 use super::wire::assistant::ToolRequest;
 use super::wire::tool::{Complete, ShellExecution, Start, ToolError, ToolResult};
-use super::{Body, permission};
+use super::{Body, permission, question};
 
 /// The tool whose outcome holds a child's words.
 const TASK: &str = "task";
@@ -26,6 +28,8 @@ pub(super) struct OpenCall {
     started: bool,
     /// What somebody has to allow, while nobody has answered.
     asked: Option<Vec<Need>>,
+    /// What its agent wants to know.
+    questions: Vec<Question>,
     /// Whether a person said no.
     refused: bool,
 }
@@ -43,6 +47,7 @@ impl OpenCall {
             turn_id: turn_id.to_owned(),
             started: false,
             asked: None,
+            questions: Vec::new(),
             refused: false,
         }
     }
@@ -100,6 +105,24 @@ impl Agent {
         })]
     }
 
+    /// Tells what an agent wants to know.
+    pub(super) fn wonders(&mut self, call: &CallId, questions: &[Question]) -> Vec<Body> {
+        let mut bodies = self.call_started(call);
+        for (at, one) in questions.iter().enumerate() {
+            let request = self.question_id(call, at);
+            let requested = question::requested(request, call, one);
+            bodies.push(Body::InputRequested(requested));
+        }
+        if let Some(open) = self.open.get_mut(call) {
+            open.questions = questions.to_vec();
+        }
+        bodies
+    }
+
+    fn question_id(&self, call: &CallId, at: usize) -> Uuid {
+        self.derived("question", &format!("{call}/{at}"))
+    }
+
     pub(super) fn asked(&mut self, call: &CallId, needs: &[Need]) -> Vec<Body> {
         let mut bodies = self.call_started(call);
         let request = self.derived("permission", call.as_str());
@@ -150,6 +173,11 @@ impl Agent {
         if open.asked.is_some() {
             let completed = permission::completed(request, call, permission::withdrawn());
             bodies.push(Body::PermissionCompleted(completed));
+        }
+        for (at, one) in open.questions.iter().enumerate() {
+            let request = self.question_id(call, at);
+            let completed = question::completed(request, one, at, outcome);
+            bodies.push(Body::InputCompleted(completed));
         }
         let (result, error) = open.answer(outcome);
         self.turn.stopping |= error

@@ -9,6 +9,7 @@ pub(super) mod permission;
 pub(super) mod session;
 pub(super) mod subagent;
 pub(super) mod tool;
+pub(super) mod user_input;
 
 use offshoot_types::id::AgentId;
 use serde::Serialize;
@@ -95,6 +96,10 @@ pub(super) enum Body {
     PermissionRequested(Box<permission::Requested>),
     #[serde(rename = "permission.completed")]
     PermissionCompleted(permission::Completed),
+    #[serde(rename = "user_input.requested")]
+    InputRequested(user_input::Requested),
+    #[serde(rename = "user_input.completed")]
+    InputCompleted(user_input::Completed),
     #[serde(rename = "subagent.started")]
     SubagentStarted(subagent::Started),
     #[serde(rename = "subagent.selected")]
@@ -121,6 +126,8 @@ impl Body {
             | Self::ReasoningDelta(_)
             | Self::MessageStart(_)
             | Self::MessageDelta(_)
+            | Self::InputRequested(_)
+            | Self::InputCompleted(_)
             | Self::ToolOutput(_) => true,
             Self::SessionStart(_)
             | Self::ModelChange(_)

@@ -108,7 +108,7 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
 }
 
 /// Sends an order, and leaves when what it started is done.
-pub(super) async fn send(
+pub(crate) async fn send(
     settings: &Settings,
     store: Arc<dyn Store>,
     found: Found,

@@ -12,8 +12,8 @@ use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Change, Recorded, Writer};
 use offshoot_types::store::{
-    Append, ChatExport, Committed, Created, Lease, Nudged, SessionSummary, Store, StoreError,
-    StoreErrorKind,
+    Append, ChatExport, Committed, Created, Lease, Nudged, OpenAsk, SessionSummary, Store,
+    StoreError, StoreErrorKind,
 };
 
 use super::{Disk, SimStore};
@@ -224,6 +224,10 @@ impl Store for SimStore {
 
     fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         self.look(|backend| backend.children())
+    }
+
+    fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>> {
+        self.look(|backend| backend.asks())
     }
 
     fn chat(&self, session: &AgentId) -> BoxFuture<'_, Result<Option<ChatExport>, StoreError>> {

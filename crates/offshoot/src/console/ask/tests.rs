@@ -55,6 +55,9 @@ fn asked(command: &str) -> Open {
             layer: "session".to_owned(),
             rule: None,
         },
+        tool: String::new(),
+        questions: Vec::new(),
+        deadline: None,
     };
     let about = About {
         brief: format!("bash {command}"),

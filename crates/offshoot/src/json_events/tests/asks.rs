@@ -26,6 +26,9 @@ fn asks(tool: &str, arguments: &str, need: &Need) -> Log {
             call: CallId::new("c1"),
             needs: vec![need.clone()],
             decision: decision(Action::Ask),
+            tool: String::new(),
+            questions: Vec::new(),
+            deadline: None,
         },
     );
     log

@@ -69,7 +69,7 @@ async fn file_tools_work_in_the_folder_that_is_named_and_ask_before_they_write()
         Some(RequestMessage::Outcomes(outcomes)) => Reply::text(&outcomes[0].text),
         _ => Reply::call("write", &arguments),
     };
-    for (asks, is_there) in [(Asks::Nobody, false), (Asks::Yes, true)] {
+    for (asks, is_there) in [(Asks::NOBODY, false), (Asks::YES, true)] {
         let builder = stage(answer.clone()).file_tools().asks(asks);
         let runtime = builder.workspace(folder.path()).build().unwrap();
         let session = runtime.open("worker").await.unwrap();

@@ -86,7 +86,7 @@ async fn r22_somebody_who_is_asked_answers_through_the_agent_that_asks() {
     let tool = adder(&ran).needs("math.add", |sum: &Sum| sum.a.to_string());
     let runtime = adding(json!({ "a": 1, "b": 2 }))
         .tool(tool)
-        .asks(Asks::Somebody)
+        .asks(Asks::SOMEBODY)
         .build()
         .unwrap();
     let session = runtime.open("worker").await.unwrap();

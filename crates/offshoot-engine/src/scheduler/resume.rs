@@ -1,0 +1,95 @@
+//! The calls of a message that waited for an answer when their process died (R16).
+//!
+//! They go on waiting, for the same thing and no longer than before; nothing that
+//! had begun is run again. They are judged anew, because rules may have changed
+//! meanwhile: a deny holds, whatever was answered.
+
+use offshoot_types::event::Event;
+use offshoot_types::message::{Arguments, Call};
+use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::Action;
+
+use super::{Plan, unknown_tool};
+use crate::agent::Agent;
+use crate::ask::{self, Judged};
+use crate::context::{Callable, EngineCall, Prefix};
+use crate::desk::ToolRun;
+use crate::log::Batch;
+use crate::question;
+
+impl Plan {
+    /// Takes up calls that wait for an answer.
+    pub(crate) fn resume<'a>(
+        agent: &Agent,
+        prefix: &Prefix,
+        calls: impl IntoIterator<Item = &'a Call>,
+        batch: &mut Batch,
+    ) -> Self {
+        let mut plan = Self::default();
+        for call in calls {
+            if let Err(outcome) = plan.readmit(agent, prefix, call, batch) {
+                batch.own(Event::CallFinished {
+                    call: call.id.clone(),
+                    outcome,
+                    delivers: Vec::new(),
+                });
+            }
+        }
+        plan
+    }
+
+    fn readmit(
+        &mut self,
+        agent: &Agent,
+        prefix: &Prefix,
+        call: &Call,
+        batch: &mut Batch,
+    ) -> Result<(), Outcome> {
+        let Some((ask, answered)) = agent.asked(&call.id) else {
+            return Err(interrupted());
+        };
+        let Some((_, offer)) = prefix.find(&call.tool) else {
+            return Err(unknown_tool(prefix, &call.tool));
+        };
+        match (&offer.callable, &call.arguments) {
+            (Callable::Engine(EngineCall::Question), _) => {
+                if !answered && !agent.parts.asks.is_somebody_there() {
+                    return Err(Outcome::error(ErrorKind::Denied, question::NOBODY));
+                }
+                self.questions.push((call.id.clone(), ask));
+                Ok(())
+            }
+            (Callable::Tool(tool), Arguments::Json(arguments)) => {
+                let asks = match ask::judge(agent, tool, arguments)? {
+                    Judged::Asks(..) => Some(ask),
+                    Judged::Decided(decision) if answered && decision.action == Action::Ask => {
+                        Some(ask)
+                    }
+                    Judged::Decided(decision) => {
+                        Self::note_decision(call, tool, decision, batch)?;
+                        None
+                    }
+                };
+                self.tools.push(ToolRun {
+                    call: call.id.clone(),
+                    tool: tool.clone(),
+                    arguments: arguments.clone(),
+                    asks,
+                });
+                Ok(())
+            }
+            // These ask nobody.
+            (
+                Callable::Engine(EngineCall::Task | EngineCall::Todo | EngineCall::Steer(_))
+                | Callable::Tool(_),
+                _,
+            ) => Err(interrupted()),
+        }
+    }
+}
+
+/// What a call is told that cannot go on where its process died.
+pub(crate) fn interrupted() -> Outcome {
+    let text = "interrupted: the process ended before this ran";
+    Outcome::error(ErrorKind::Interrupted, text)
+}

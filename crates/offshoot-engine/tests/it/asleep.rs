@@ -1,0 +1,175 @@
+//! What a root has asked outlives its process, and sleeps until somebody opens the session (R16).
+
+use offshoot_engine::Asks;
+use offshoot_types::command::{Order, Receipt, Rename, Rewind, Verdict};
+use offshoot_types::event::Event;
+use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::message::Author;
+use offshoot_types::outcome::ErrorKind;
+use offshoot_types::settlement::{CancelledBy, Status};
+use serde_json::json;
+
+use crate::asks::{answer, asked, no, no_effect, stage, write};
+use crate::stage::{Script, Stage, call, data, kind, say, task};
+
+/// A root that has asked whether it may write, and whose process died.
+async fn asleep(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    (stage.crash_into(then).await, ask)
+}
+
+fn writes() -> Script {
+    Script::default().part("lead", [write("a"), say("written")])
+}
+
+/// Opens the session, as a face does.
+async fn resume(stage: &Stage) {
+    let receipt = stage.order(stage.root(), Order::Resume).await;
+    assert_eq!(receipt, Receipt::Resumed);
+}
+
+#[tokio::test]
+async fn r16_an_ask_of_a_root_survives_and_the_call_runs_once_somebody_says_yes() {
+    let (stage, ask) = asleep(writes(), Asks::SOMEBODY).await;
+    resume(&stage).await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Answered);
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.output.as_deref(), Some("written"));
+    let asked = |event: &Event| matches!(event, Event::Asked { .. });
+    let log = stage.log().await;
+    assert_eq!(log.iter().filter(|entry| asked(&entry.event)).count(), 1);
+}
+
+#[tokio::test]
+async fn r16_an_answer_to_what_sleeps_is_kept_and_starts_nothing_until_the_session_is_opened() {
+    // Whoever opens it has nobody to ask: what was answered counts all the same.
+    let (stage, ask) = asleep(writes(), Asks::NOBODY).await;
+    let kept = answer(&stage, ask.clone(), Verdict::Once).await;
+    assert_eq!(kept, Receipt::Queued);
+    let second = answer(&stage, ask, no("too late")).await;
+    assert_eq!(second, Receipt::Queued);
+    assert!(stage.outcomes("lead").await.is_empty());
+    let stage = stage.crash().await;
+    resume(&stage).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn r16_whoever_opens_it_without_anybody_to_ask_denies_what_nobody_answered() {
+    let (stage, _) = asleep(writes(), Asks::NOBODY).await;
+    stage.ask("go on").await;
+    let outcome = &stage.outcomes("lead").await[0];
+    assert_eq!(
+        outcome.for_model(),
+        "error: write needs permission and nobody is here to give it"
+    );
+}
+
+#[tokio::test]
+async fn r16_what_sleeps_can_be_cancelled_and_named_and_nothing_else() {
+    let (stage, ask) = asleep(writes(), Asks::SOMEBODY).await;
+    let name = Rename {
+        title: "asleep".to_owned(),
+        by: Author::Human,
+    };
+    let named = stage.order(stage.root(), Order::Rename(name)).await;
+    assert_eq!(named, Receipt::Renamed);
+    let busy = no_effect("it waits for an answer; open the session first");
+    for order in [
+        Order::Compact,
+        Order::Summarise,
+        Order::Rewind(Rewind { to: None }),
+    ] {
+        assert_eq!(stage.order(stage.root(), order).await, busy);
+    }
+    let settlement = stage.cancel(stage.root()).await;
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::User));
+    let late = answer(&stage, ask, Verdict::Once).await;
+    assert_eq!(late, no_effect("nobody asks that"));
+}
+
+#[tokio::test]
+async fn r16_a_child_that_asked_is_lost_with_its_process_and_its_ask_withdrawn() {
+    let script = Script::default()
+        .part("lead", [task("worker", "x"), say("done")])
+        .part("worker", [write("a"), say("worked")]);
+    let (stage, ask) = asleep(script, Asks::SOMEBODY).await;
+    let late = answer(&stage, ask, Verdict::Once).await;
+    assert_eq!(late, no_effect("nobody asks that"));
+    let worker = stage.born("worker").await;
+    let settlement = stage.settlement(&worker).await;
+    assert!(matches!(settlement.status, Status::Lost { .. }));
+}
+
+#[tokio::test]
+async fn r16_beside_an_ask_that_survives_nothing_is_rerun_and_lost_children_are_told() {
+    let both = call(&[
+        ("write", json!({ "path": "a" })),
+        ("task", json!({ "subagent_type": "worker", "prompt": "x" })),
+        (
+            "task",
+            json!({ "subagent_type": "worker", "prompt": "y", "background": true }),
+        ),
+    ]);
+    let script = Script::default()
+        .part("lead", [both, say("written"), say("heard")])
+        .part("worker", [write("b"), write("b"), say("never")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    asked(&stage, 3).await;
+    let log = stage.log().await;
+    let ask = log.into_iter().find_map(|entry| match entry.event {
+        Event::Asked { call, .. } if entry.agent == stage.root() => Some((entry.agent, call)),
+        _ => None,
+    });
+    let stage = stage.crash().await;
+    resume(&stage).await;
+    answer(&stage, ask.unwrap(), Verdict::Once).await;
+    stage.quiet().await;
+    let outcomes = stage.outcomes("lead").await;
+    let failed = outcomes.iter().filter(|outcome| outcome.is_error());
+    let kinds: Vec<ErrorKind> = failed.map(kind).collect();
+    assert_eq!(kinds, [ErrorKind::ChildFailed]);
+    let told = |event: &Event| matches!(event, Event::Completion { .. });
+    let log = stage.log().await;
+    assert_eq!(log.iter().filter(|entry| told(&entry.event)).count(), 1);
+}
+
+#[tokio::test]
+async fn r20_a_process_that_leaves_in_good_order_withdraws_what_it_asked() {
+    let stage = stage(writes()).await;
+    stage.prompt(stage.root(), "go").await;
+    asked(&stage, 1).await;
+    stage.runtime.shutdown(offshoot_engine::Ending::Now).await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::Shutdown));
+}
+
+#[tokio::test]
+async fn r20_a_process_that_only_looked_in_lets_what_sleeps_sleep_on() {
+    let (stage, ask) = asleep(writes(), Asks::SOMEBODY).await;
+    answer(&stage, ask, Verdict::Once).await;
+    stage
+        .runtime
+        .shutdown(offshoot_engine::Ending::WhenQuiet)
+        .await;
+    let stage = stage.crash().await;
+    let settled = |event: &Event| matches!(event, Event::Settled { .. });
+    assert!(!stage.log().await.iter().any(|entry| settled(&entry.event)));
+    resume(&stage).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn r16_a_host_that_says_yes_by_now_asks_nobody_any_more() {
+    let (stage, _) = asleep(writes(), Asks::YES).await;
+    resume(&stage).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}

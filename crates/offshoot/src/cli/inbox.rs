@@ -1,0 +1,86 @@
+//! The arguments of `offshoot inbox`, and of waiting for answers.
+
+use clap::{Args, Subcommand};
+use offshoot_types::caps::Span;
+
+use super::most;
+
+#[derive(Debug, Args)]
+pub(crate) struct Inbox {
+    #[command(subcommand)]
+    pub(crate) command: InboxCommand,
+}
+
+impl Inbox {
+    /// Tells whether it changes nothing.
+    pub(crate) fn looks_only(&self) -> bool {
+        match &self.command {
+            InboxCommand::List { .. } => true,
+            InboxCommand::Answer { .. } => false,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InboxCommand {
+    /// Lists what agents of all sessions wait to be told, what was asked first first
+    List {
+        /// Prints one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Answers what an agent asks
+    ///
+    /// The first answer counts, wherever it is given. A session that nobody runs keeps the answer
+    /// until it is opened. The exit code is 0 if the answer was taken or kept, and 1 if nobody waits
+    /// for it any more.
+    #[command(after_help = "\
+Examples:
+  offshoot inbox answer 9a8b7c6d --once
+  offshoot inbox answer 9a8b7c6d --deny \"use the other file\"
+  offshoot inbox answer 9a8b7c6d:call_2 --session     where one agent asks several things
+  offshoot inbox answer 9a8b7c6d --say 2              the second choice
+  offshoot inbox answer 9a8b7c6d --say \"1, 3\" --say \"as before\"    two questions; the first takes several")]
+    Answer {
+        /// What is asked, as `inbox list` names it: an agent's id, which may be cut, and the call
+        /// where it asks several things
+        #[arg(value_name = "AGENT[:CALL]")]
+        ask: String,
+        #[command(flatten)]
+        words: Words,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What can be said.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Words {
+    /// Allows it this time
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Allows it, and the like whenever this agent or one below it needs it
+    #[arg(long)]
+    pub(crate) agent: bool,
+    /// Allows it, and the like whenever an agent of the session needs it
+    #[arg(long)]
+    pub(crate) session: bool,
+    /// Says no, with a reason if there is one; to a question, that nobody answers it
+    #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) deny: Option<String>,
+    /// Answers a question with words, or with the number of a choice; once for each question
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) say: Vec<String>,
+}
+
+/// Whether somebody answers later, where nobody sits there.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Waiting {
+    /// Waits for answers from elsewhere (`offshoot inbox`) where nobody sits at the terminal, for ever
+    /// or for so long, such as 30m; without it, what would be asked is denied
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true)]
+    #[arg(value_parser = most::time)]
+    pub(crate) wait_for_answers: Option<Option<Span>>,
+}

@@ -1,0 +1,94 @@
+//! What a person says to a question, in one line.
+//!
+//! The number of a choice stands for its label; anything else is taken as it is,
+//! because choices are only offers. Where several may be chosen, commas divide.
+
+use offshoot_types::question::Question;
+
+/// Reads an answer; `None` if nothing was said.
+pub(crate) fn read(question: &Question, text: &str) -> Option<Vec<String>> {
+    let parts: Vec<&str> = match question.multi_select {
+        true => text.split(',').collect(),
+        false => vec![text],
+    };
+    let parts = parts.into_iter().map(str::trim);
+    let said: Vec<String> = parts
+        .filter(|part| !part.is_empty())
+        .map(|part| meant(question, part))
+        .collect();
+    (!said.is_empty()).then_some(said)
+}
+
+fn meant(question: &Question, part: &str) -> String {
+    let labels = || question.options.iter().map(|choice| &choice.label);
+    if let Some(label) = labels().find(|label| label.eq_ignore_ascii_case(part)) {
+        return label.clone();
+    }
+    let number: Option<usize> = part.parse().ok();
+    let chosen = number
+        .and_then(|number| number.checked_sub(1))
+        .and_then(|at| labels().nth(at));
+    chosen.cloned().unwrap_or_else(|| part.to_owned())
+}
+
+/// Returns the lines of a question: its words, then its choices by number.
+pub(crate) fn lines(question: &Question) -> Vec<String> {
+    let head = match &question.header {
+        Some(header) => format!("{header}: {}", question.question),
+        None => question.question.clone(),
+    };
+    let mut lines: Vec<String> = head.lines().map(str::to_owned).collect();
+    for (number, choice) in (1..).zip(&question.options) {
+        let meaning = choice.description.as_deref();
+        let meaning = meaning.map(|meaning| format!(" - {meaning}"));
+        let meaning = meaning.unwrap_or_default();
+        lines.push(format!("  {number}. {}{meaning}", choice.label));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offshoot_types::question::Choice;
+
+    fn question(multi_select: bool) -> Question {
+        let choice = |label: &str| Choice {
+            label: label.to_owned(),
+            description: None,
+        };
+        Question {
+            question: "Which?".to_owned(),
+            header: Some("Colour".to_owned()),
+            options: vec![choice("red"), choice("7"), choice("blue, dark")],
+            multi_select,
+        }
+    }
+
+    #[track_caller]
+    fn check(multi_select: bool, text: &str, expected: &[&str]) {
+        let said = read(&question(multi_select), text).unwrap_or_default();
+        assert_eq!(said, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_number_stands_for_its_choice_and_other_words_for_themselves() {
+        check(false, " 1 ", &["red"]);
+        check(false, "RED", &["red"]);
+        check(false, "7", &["7"]);
+        check(false, "9", &["9"]);
+        check(false, "green, I think", &["green, I think"]);
+        check(false, "blue, dark", &["blue, dark"]);
+        check(true, "1, green,,2", &["red", "green", "7"]);
+        check(true, " , ", &[]);
+        check(false, "  ", &[]);
+    }
+
+    #[test]
+    fn choices_are_shown_by_number() {
+        assert_eq!(
+            lines(&question(false)),
+            ["Colour: Which?", "  1. red", "  2. 7", "  3. blue, dark"]
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! What agents ask, answered from another process, before and after a death.
+
+use serde_json::Value;
+
+use crate::stage::{Live, Stage, of_type};
+use crate::terminal::Terminal;
+
+/// A root whose child wants to run a command, and a root that wants to know something.
+const ASKS: &str = r#"
+replies:
+  - {depth: 0, after_tools: false, prompt: delegate, call: [{tool: task, arguments: {subagent_type: general, prompt: work}}]}
+  - {depth: 1, after_tools: false, call: [{tool: bash, arguments: {command: "echo ran"}}]}
+  - {depth: 0, after_tools: false, prompt: run, call: [{tool: bash, arguments: {command: "echo ran"}}]}
+  - depth: 0
+    after_tools: false
+    prompt: wonder
+    call:
+      - tool: question
+        arguments:
+          questions:
+            - {question: "Which colour?", header: Colour, options: [{label: red}, {label: blue, description: like the sea}]}
+            - {question: "What else?", multi_select: true}
+  - {say: "it said {output}"}
+"#;
+
+const MODEL: &str = "scripted/script.yaml";
+
+/// Starts a run that waits for answers.
+fn start(stage: &Stage, session: &str, prompt: &str, waiting: &str) -> Live {
+    stage.live(&[
+        "run",
+        "--model",
+        MODEL,
+        "--json",
+        "--session",
+        session,
+        waiting,
+        prompt,
+    ])
+}
+
+/// What `inbox list` has.
+fn asked(stage: &Stage) -> Vec<Value> {
+    stage
+        .offshoot(["inbox", "list", "--json"])
+        .succeeded()
+        .events()
+}
+
+fn last_answer(events: &[Value]) -> String {
+    let answers = of_type(events, "assistant.message");
+    answers.last().unwrap()["data"]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn an_ask_of_a_child_is_listed_with_its_path_and_answered_from_another_process() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "parent", "delegate", "--wait-for-answers");
+    run.until("permission.requested");
+    let asks = asked(&stage);
+    assert_eq!(asks.len(), 1, "{asks:?}");
+    let ask = &asks[0];
+    assert_eq!(ask["sessionId"], "parent");
+    assert_eq!(ask["kind"], "permission");
+    assert_eq!(ask["tool"], "bash");
+    assert_eq!(ask["path"][0]["agent"], "build");
+    assert_eq!(ask["path"][1]["agent"], "general");
+    assert_eq!(ask["needs"][0]["target"], "echo ran");
+    assert_eq!(ask["deadline"], Value::Null);
+    assert_eq!(ask["running"], true);
+    let shown = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    assert!(shown.contains("build > general asks"), "{shown}");
+    assert!(shown.contains("bash needs shell.run: echo ran"), "{shown}");
+    assert!(shown.contains("because no rule allows it"), "{shown}");
+
+    let agent = ask["agentId"].as_str().unwrap();
+    let said = stage
+        .offshoot(["inbox", "answer", agent, "--once"])
+        .succeeded();
+    assert_eq!(said.stdout, "answered\n");
+    let again = stage.offshoot(["inbox", "answer", agent, "--once"]);
+    again.complained(2, "nobody asks");
+    let (done, events) = run.wait();
+    done.succeeded();
+    assert!(last_answer(&events).contains("ran"), "{events:?}");
+    let empty = stage.offshoot(["inbox", "list"]).succeeded();
+    assert_eq!(empty.stdout, "");
+    assert_eq!(empty.stderr, "nobody asks anything\n");
+}
+
+#[test]
+fn a_no_from_another_process_reaches_the_agent_with_its_reason() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "run", "--wait-for-answers=1h");
+    run.until("permission.requested");
+    assert!(asked(&stage)[0]["deadline"].is_string());
+    let said = ["inbox", "answer", "root", "--deny", "not today"];
+    stage.offshoot(said).succeeded();
+    let (done, events) = run.wait();
+    done.succeeded();
+    assert!(last_answer(&events).contains("denied by the user: not today"));
+}
+
+#[test]
+fn tls_17_what_nobody_answers_in_time_is_denied_and_said_so() {
+    let stage = Stage::new(ASKS);
+    let run = start(&stage, "root", "run", "--wait-for-answers=1s");
+    let (done, events) = run.wait();
+    done.succeeded();
+    let answer = last_answer(&events);
+    assert!(answer.contains("nobody answered in time"), "{answer}");
+}
+
+#[test]
+fn tls_10_a_question_is_answered_by_the_number_of_a_choice_or_by_words() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "wonder", "--wait-for-answers");
+    run.until("user_input.requested");
+    let shown = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    for line in [
+        "  Colour: Which colour?",
+        "    2. blue - like the sea",
+        "  What else?",
+    ] {
+        assert!(
+            shown.lines().any(|found| found == line),
+            "{line:?} in {shown}"
+        );
+    }
+    let once = stage.offshoot(["inbox", "answer", "root", "--once"]);
+    once.complained(2, "--say");
+    let one = stage.offshoot(["inbox", "answer", "root", "--say", "2"]);
+    one.complained(2, "2 questions");
+    let said = [
+        "inbox",
+        "answer",
+        "root",
+        "--say",
+        "2",
+        "--say",
+        "this, that",
+    ];
+    stage.offshoot(said).succeeded();
+    let (done, events) = run.wait();
+    done.succeeded();
+    let completed = of_type(&events, "user_input.completed");
+    assert_eq!(completed[0]["data"]["answer"], "blue");
+    assert_eq!(completed[0]["data"]["wasFreeform"], false);
+    assert_eq!(completed[1]["data"]["answer"], "this, that");
+    assert!(last_answer(&events).contains("blue"), "{events:?}");
+}
+
+#[test]
+fn tls_10_a_question_at_a_terminal_is_answered_there() {
+    let stage = Stage::new(ASKS);
+    let run = ["run", "--model", MODEL, "--session", "root", "wonder"];
+    let mut terminal = Terminal::start(&stage, (80, 24), &run);
+    terminal.until(&[
+        "build asks, question 1 of 2",
+        "Colour: Which colour?",
+        "1. red",
+        "answer:",
+    ]);
+    terminal.enter("2");
+    terminal.until(&["question 2 of 2", "What else?", "answer:"]);
+    terminal.enter("nothing");
+    assert_eq!(terminal.ended(), Some(0));
+    terminal.until(&["blue", "nothing"]);
+}
+
+#[test]
+fn r16_an_ask_survives_kill_9_and_is_answered_while_nobody_runs_the_session() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "run", "--wait-for-answers");
+    run.until("permission.requested");
+    run.kill();
+    let asks = asked(&stage);
+    assert_eq!(asks[0]["running"], false, "{asks:?}");
+    let kept = stage
+        .offshoot(["inbox", "answer", "root", "--once"])
+        .succeeded();
+    assert_eq!(kept.stdout, "kept\n");
+    assert!(
+        kept.stderr.contains("offshoot run --session root"),
+        "{kept:?}"
+    );
+    // Nothing runs until somebody opens the session, who needs nobody to ask any more.
+    let on = stage.offshoot(["run", "--session", "root"]).succeeded();
+    assert!(on.stdout.contains("it said"), "{on:?}");
+    assert!(on.stdout.contains("ran"), "{on:?}");
+}
+
+#[test]
+fn r16_what_a_child_asked_dies_with_its_process_and_is_not_listed() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "parent", "delegate", "--wait-for-answers");
+    run.until("permission.requested");
+    run.kill();
+    assert!(asked(&stage).is_empty());
+}
+
+#[test]
+fn two_answers_at_once_are_one() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "run", "--wait-for-answers");
+    run.until("permission.requested");
+    let answers: Vec<_> = ["--once", "--deny"]
+        .map(|word| {
+            stage
+                .command(["inbox", "answer", "root", word])
+                .spawn()
+                .unwrap()
+        })
+        .into_iter()
+        .map(crate::stage::wait)
+        .collect();
+    let taken = answers.iter().filter(|done| done.stdout == "answered\n");
+    assert_eq!(taken.count(), 1, "{answers:?}");
+    run.wait().0.succeeded();
+}
