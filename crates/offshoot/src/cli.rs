@@ -30,7 +30,7 @@ Examples:
   offshoot doctor                             what is missing, and where settings come from
 
 Exit codes: 0 done, 1 failed, 2 the request cannot be carried out, 3 the answer is partial, \
-130 interrupted.
+124 the time of `sessions wait` is up, 130 interrupted.
 
 Ids may be cut to at least 8 characters that no other id begins or ends with; the last 8 are best.")]
 pub(crate) struct Cli {
@@ -431,7 +431,7 @@ Examples:
     /// Waits until sessions or agents have ended what they do, and says how each ended
     ///
     /// Looks only: what nobody runs is told and not waited for. The exit code is that of the worst
-    /// end, 3 if the time is up, and 130 after Ctrl-C.
+    /// end; 124 if the time was up first, and then nothing is stopped; 130 after Ctrl-C.
     Wait {
         /// The ids of sessions or of agents
         #[arg(required = true)]
