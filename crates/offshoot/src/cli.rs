@@ -4,6 +4,7 @@
 //! judged where the value is used.
 
 mod most;
+mod trust;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use offshoot_types::caps::Span;
 
 pub(crate) use most::Most;
+pub(crate) use trust::{Trust, Trusting, Wish};
 
 use crate::config::{Color, Layer, Level, Source, Sourced};
 
@@ -95,6 +97,19 @@ Examples:
     Agents(Agents),
     /// Looks at sessions, and talks to them
     Sessions(Sessions),
+    /// Shows what a repository brings that acts, and accepts it
+    ///
+    /// The agents of a repository may be somebody else's: they are listed, and used only once you
+    /// have accepted them, as they are now and in this folder. What has changed since is asked about
+    /// again. Asks at a terminal. `--yes` of other commands never accepts anything.
+    #[command(after_help = "\
+Examples:
+  offshoot trust                              look, and decide
+  offshoot trust --list --json                look only, for programs
+  offshoot trust --all                        accept all there is now
+  offshoot trust --revoke                     accept nothing any more
+  offshoot run --trust-project \"...\"          once, without keeping it")]
+    Trust(Trust),
     /// Checks what Offshoot needs, and says where settings come from
     ///
     /// Looks only: nothing is created or changed. The exit code is 1 if something fails.
@@ -144,6 +159,8 @@ pub(crate) struct Run {
     pub(crate) choice: Choice,
     #[command(flatten)]
     pub(crate) consent: Consent,
+    #[command(flatten)]
+    pub(crate) trusting: Trusting,
     /// Prints events instead of the answer, one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -166,6 +183,8 @@ pub(crate) struct Chat {
     pub(crate) choice: Choice,
     #[command(flatten)]
     pub(crate) consent: Consent,
+    #[command(flatten)]
+    pub(crate) trusting: Trusting,
     /// Continues this session, whose id may be cut, or, with --model, starts one with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
@@ -336,6 +355,8 @@ pub(crate) enum SessionsCommand {
         text: OsString,
         #[command(flatten)]
         consent: Consent,
+        #[command(flatten)]
+        trusting: Trusting,
         /// Prints events instead of the answer, one JSON object a line
         #[arg(long)]
         json: bool,
@@ -493,6 +514,28 @@ Examples:
 }
 
 impl Sessions {
+    fn trusting(&self) -> Option<Trusting> {
+        match &self.command {
+            SessionsCommand::Message { trusting, .. } => Some(*trusting),
+            SessionsCommand::List { .. }
+            | SessionsCommand::Show { .. }
+            | SessionsCommand::Tree { .. }
+            | SessionsCommand::Attach { .. }
+            | SessionsCommand::Cancel { .. }
+            | SessionsCommand::Export { .. }
+            | SessionsCommand::Diff { .. }
+            | SessionsCommand::Revert { .. }
+            | SessionsCommand::Rewind { .. }
+            | SessionsCommand::Fork { .. }
+            | SessionsCommand::Rm { .. }
+            | SessionsCommand::Wait { .. }
+            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Summary { .. }
+            | SessionsCommand::Compact { .. }
+            | SessionsCommand::Promote { .. } => None,
+        }
+    }
+
     /// Tells whether it changes nothing: no session, no file.
     pub(crate) fn looks_only(&self) -> bool {
         match &self.command {
@@ -532,7 +575,7 @@ impl Cli {
             | Command::Chat(Chat { choice, .. })
             | Command::Doctor { choice, .. } => (choice.model.as_ref(), choice.agent.as_ref()),
             Command::Agents(agents) => (agents.place().model.as_ref(), None),
-            Command::Sessions(_) | Command::Completions { .. } => (None, None),
+            Command::Sessions(_) | Command::Trust(_) | Command::Completions { .. } => (None, None),
         };
         Layer {
             model: flag("--model", model),
@@ -541,8 +584,23 @@ impl Cli {
             color: flag("--color", color.as_ref()),
             log_level: flag("--log-level", log_level.as_ref()),
             log_file: flag("--log-file", log_file.as_ref()),
+            trust_project: self.trusts_project(),
             ..Layer::default()
         }
+    }
+
+    /// Tells whether what the repository brings is used in this call.
+    fn trusts_project(&self) -> bool {
+        let trusting = match &self.command {
+            Command::Run(run) => Some(run.trusting),
+            Command::Chat(chat) => Some(chat.trusting),
+            Command::Sessions(sessions) => sessions.trusting(),
+            Command::Agents(_)
+            | Command::Trust(_)
+            | Command::Doctor { .. }
+            | Command::Completions { .. } => None,
+        };
+        trusting.is_some_and(|trusting| trusting.trust_project)
     }
 
     /// Returns the folder to work in, if it is not the current one.
@@ -551,6 +609,7 @@ impl Cli {
             Command::Run(run) => run.cwd.as_deref(),
             Command::Chat(chat) => chat.cwd.as_deref(),
             Command::Agents(agents) => agents.place().cwd.as_deref(),
+            Command::Trust(trust) => trust.cwd.as_deref(),
             Command::Sessions(_) | Command::Doctor { .. } | Command::Completions { .. } => None,
         }
     }

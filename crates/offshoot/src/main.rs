@@ -34,6 +34,7 @@ mod system;
 mod table;
 mod terminal;
 mod tree_view;
+mod trust;
 mod view;
 
 use std::path::Path;
@@ -87,6 +88,11 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
         Command::Agents(agents) => {
             let settings = begin(load(Files::Read)?)?;
             agents::agents(agents, &settings)
+        }
+        Command::Trust(args) => {
+            // What the repository's own file says has no say in it.
+            let settings = begin(load(Files::Own)?)?;
+            trust::trust(args, &settings)
         }
         Command::Sessions(sessions) => {
             let settings = match load(Files::Read) {

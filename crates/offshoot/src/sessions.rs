@@ -59,6 +59,7 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             id,
             text,
             consent,
+            trusting: _,
             json,
         } => return message(settings, &id, text, consent, json).await,
         SessionsCommand::Cancel { id, turn, json } => {

@@ -37,4 +37,5 @@ mod spawning;
 mod stage;
 mod steering;
 mod terminal;
+mod trust;
 mod working;

@@ -163,6 +163,7 @@ replies:
     );
     let file = file.split("```").next().unwrap();
     stage.write(".offshoot/agents/reader.md", file);
+    stage.trust();
     let done = stage.run("go").succeeded();
     assert_eq!(done.stdout, "error: read was denied by agent reader\n");
 }
