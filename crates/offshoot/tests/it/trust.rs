@@ -296,6 +296,40 @@ fn what_says_what_was_accepted_is_for_its_owner_and_without_it_nothing_is() {
 }
 
 #[test]
+fn no_agent_can_accept_for_its_user() {
+    let stage = stage();
+    stage.write(
+        "forger.yaml",
+        r#"
+replies:
+  - {after_tools: false, call: [{tool: write, arguments: {path: data/trust.json, content: "{}"}}]}
+  - {say: "{output}"}
+"#,
+    );
+    let run = ["run", "--yes", "--model", "scripted/forger.yaml", "x"];
+    let done = stage.offshoot(run).succeeded();
+    assert!(done.stdout.contains("which is off limits"), "{done:#?}");
+    assert!(!stage.data().join("trust.json").exists());
+}
+
+#[test]
+fn kinds_that_a_later_version_accepted_are_kept() {
+    let stage = stage();
+    stage.offshoot(["trust", "--all"]).succeeded();
+    let record = stage.data().join("trust.json");
+    let read = || -> Value { serde_json::from_slice(&std::fs::read(&record).unwrap()).unwrap() };
+    let mut contents = read();
+    let folder = stage.path().canonicalize().unwrap();
+    let folder = folder.to_str().unwrap();
+    contents["projects"][folder]["comet"] = json!({ "tail.toml": "abc" });
+    std::fs::write(&record, contents.to_string()).unwrap();
+    stage.write(FILE, "---\nmode: all\n---\nNew.\n");
+    stage.offshoot(["trust", "--all"]).succeeded();
+    assert_eq!(read()["projects"][folder]["comet"]["tail.toml"], "abc");
+    assert_eq!(standing(&stage, &[])[1].1, "accepted");
+}
+
+#[test]
 fn two_who_accept_at_once_both_do() {
     let stage = stage();
     let folders: Vec<String> = (0..8).map(|number| format!("f{number}")).collect();
