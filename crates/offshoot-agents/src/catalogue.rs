@@ -2,8 +2,9 @@
 //!
 //! Sources are added from the weakest to the strongest: what is built in, the
 //! user's files, the project's, a script's. A project comes with a repository that
-//! somebody else may have written. So its agents are there under names of their
-//! own, replace nothing, and choose no model. Nothing is dropped without a word.
+//! somebody else may have written. So its agents are listed, and nobody's until
+//! somebody has accepted them: `registry` has none that is only listed. Who has is
+//! not decided here. Nothing is dropped without a word.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -70,14 +71,42 @@ pub struct Definition {
     pub replaces: Option<Origin>,
 }
 
+/// Why an agent of a project is listed and not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Nobody has accepted it.
+    New,
+    /// It is not any more what was accepted.
+    Changed,
+}
+
+impl Doubt {
+    /// Returns the word that programs read.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::New => "not trusted; see \"offshoot trust\"",
+            Self::Changed => "changed since you accepted it; see \"offshoot trust\"",
+        })
+    }
+}
+
 /// All agents of a workspace.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     agents: BTreeMap<String, Definition>,
     /// Files that would have been the agent of a name.
     broken: BTreeMap<String, Diagnostic>,
-    /// Files that would be the agent of a name if it were not somebody else's.
-    ignored: BTreeMap<String, Diagnostic>,
+    /// Agents of the project that nobody has accepted.
+    untrusted: BTreeMap<String, (Definition, Doubt)>,
     /// The agents that a file says its own may start, with the file and the line.
     spawns: Vec<(String, Option<usize>, String)>,
     diagnostics: Vec<Diagnostic>,
@@ -89,7 +118,7 @@ impl Catalogue {
         let mut catalogue = Self {
             agents: BTreeMap::new(),
             broken: BTreeMap::new(),
-            ignored: BTreeMap::new(),
+            untrusted: BTreeMap::new(),
             spawns: Vec::new(),
             diagnostics: Vec::new(),
         };
@@ -127,15 +156,26 @@ impl Catalogue {
                     let spawns = manifest.spawns.iter().flatten();
                     let spawns = spawns.map(|name| (reading.path.clone(), line, name.clone()));
                     self.spawns.extend(spawns);
-                    match scope {
-                        Scope::User => {
-                            self.put(manifest.clone(), Origin::User(reading.path.clone()));
-                        }
-                        Scope::Project => self.put_project(manifest.clone(), &reading),
-                    }
+                    let path = reading.path.clone();
+                    let origin = match scope {
+                        Scope::User => Origin::User(path),
+                        Scope::Project => Origin::Project(path),
+                    };
+                    self.put(manifest.clone(), origin);
                 }
             }
         }
+    }
+
+    /// Lists an agent of the project that nobody has accepted; the first of a name counts.
+    pub fn list_untrusted(&mut self, path: &str, manifest: Manifest, doubt: Doubt) {
+        let definition = Definition {
+            replaces: self.agents.get(&manifest.name).map(|it| it.origin.clone()),
+            origin: Origin::Project(path.to_owned()),
+            manifest: Arc::new(manifest),
+        };
+        let name = definition.manifest.name.clone();
+        self.untrusted.entry(name).or_insert((definition, doubt));
     }
 
     /// Adds the agents of a script, which replace all others.
@@ -165,14 +205,18 @@ impl Catalogue {
                 continue;
             }
             let known = self.agents.keys().map(String::as_str);
-            let way = match suggest::nearest(&name, known) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "see \"offshoot agents list\"".to_owned(),
+            let shown = name.escape_debug();
+            let why = match (self.untrusted(&name), suggest::nearest(&name, known)) {
+                (Some((_, doubt)), _) => {
+                    format!("agent `{shown}` cannot be started: it is {doubt}")
+                }
+                (None, Some(near)) => {
+                    format!("there is no agent `{shown}` to start; did you mean `{near}`?")
+                }
+                (None, None) => {
+                    format!("there is no agent `{shown}` to start; see \"offshoot agents list\"")
+                }
             };
-            let why = format!(
-                "there is no agent `{}` to start; {way}",
-                name.escape_debug()
-            );
             self.note(Diagnostic::warning(&path, line, &why));
         }
     }
@@ -219,35 +263,17 @@ impl Catalogue {
         self.broken.get(name)
     }
 
-    /// Returns why a file is not the agent of a name, which somebody else's is.
-    pub fn ignored(&self, name: &str) -> Option<&Diagnostic> {
-        self.ignored.get(name)
+    /// Returns the agents of the project that nobody has accepted, by name.
+    pub fn all_untrusted(&self) -> impl Iterator<Item = (&Definition, Doubt)> {
+        self.untrusted
+            .values()
+            .map(|(agent, doubt)| (agent, *doubt))
     }
 
-    /// Adds an agent that somebody else may have written.
-    fn put_project(&mut self, mut manifest: Manifest, reading: &Reading) {
-        let name = &manifest.name;
-        if let Some(there) = self.get(name) {
-            let whose = match &there.origin {
-                Origin::User(path) => format!("yours, in {path}"),
-                Origin::BuiltIn | Origin::Project(_) | Origin::Script(_) => "built in".to_owned(),
-            };
-            let why = format!(
-                "agent {name} is {whose}, and a project cannot replace it as long as there is no \
-                 way to trust one; give this one another name"
-            );
-            let diagnostic = Diagnostic::error(&reading.path, reading.line_of("name"), &why);
-            self.ignored.insert(name.clone(), diagnostic.clone());
-            return self.note(diagnostic);
-        }
-        if manifest.model.take().is_some() {
-            let why = "`model` is left out: a project cannot choose who answers you as long as \
-                       there is no way to trust one; the agent has the model of whoever starts it";
-            let line = reading.line_of("model");
-            self.diagnostics
-                .push(Diagnostic::warning(&reading.path, line, why));
-        }
-        self.put(manifest, Origin::Project(reading.path.clone()));
+    /// Finds an agent of the project that nobody has accepted.
+    pub fn untrusted(&self, name: &str) -> Option<(&Definition, Doubt)> {
+        let (agent, doubt) = self.untrusted.get(name)?;
+        Some((agent, *doubt))
     }
 
     fn complain(&mut self, reading: &Reading, key: &str, why: &str) {

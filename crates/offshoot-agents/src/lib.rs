@@ -12,6 +12,6 @@ mod diagnostic;
 mod file;
 
 pub use builtin::{HELPERS, builtin};
-pub use catalogue::{Catalogue, Definition, Origin, Scope, no_helper};
+pub use catalogue::{Catalogue, Definition, Doubt, Origin, Scope, no_helper};
 pub use diagnostic::{Diagnostic, Severity};
 pub use file::{MAX_FILE_BYTES, Reading, read};

@@ -99,6 +99,7 @@ pub(crate) async fn ask(
         agent.set_activity(Activity::Retrying {
             attempt,
             message: error.message,
+            after: wait,
         });
         tokio::select! {
             biased;

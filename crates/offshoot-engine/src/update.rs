@@ -4,6 +4,7 @@
 //! wire format: faces convert.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, MessageId};
@@ -89,6 +90,8 @@ pub enum Activity {
         attempt: u32,
         /// What came back last time.
         message: String,
+        /// How long it waits before.
+        after: Duration,
     },
     /// Waits until somebody allows calls of these tools; of many, the first few.
     Permission(Vec<String>),
@@ -110,7 +113,9 @@ impl Activity {
             Self::RateLimit => "waits for the rate limit of its model".to_owned(),
             Self::FirstByte => "waits for the model".to_owned(),
             Self::Streaming => "the model is answering".to_owned(),
-            Self::Retrying { attempt, message } => format!("tries again ({attempt}): {message}"),
+            Self::Retrying {
+                attempt, message, ..
+            } => format!("tries again ({attempt}): {message}"),
             Self::Permission(tools) => format!("waits for permission: {}", tools.join(", ")),
             Self::Question => "waits for an answer".to_owned(),
             Self::Tools(tools) => format!("runs {}", tools.join(", ")),

@@ -23,7 +23,7 @@ pub(crate) fn agents(args: Agents, settings: &Settings) -> Result<Code, Stop> {
             list::list(&catalogue, json)?;
         }
         AgentsCommand::Show { name, json, .. } => {
-            definitions::check(&catalogue, &name)?;
+            definitions::refuse_broken(&catalogue, &name)?;
             let small = models.would_help(settings);
             let host = show::Host {
                 limits: settings.limits(),

@@ -6,6 +6,7 @@
 
 use offshoot_types::event::{Entry, Event, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId};
+use offshoot_types::tree::Tree;
 
 /// What the agent that was asked says.
 pub(crate) struct Answers {
@@ -34,6 +35,13 @@ impl Answers {
     /// Tells whether it is this agent that was asked.
     pub(crate) fn is_of(&self, agent: &AgentId) -> bool {
         self.agent == *agent
+    }
+
+    /// Returns whom it is now, where that is not whom it began as.
+    pub(crate) fn speaker(&self, tree: &Tree) -> Option<String> {
+        let agent = tree.agent(&self.agent)?;
+        let now = agent.definition();
+        (now != agent.spawned.definition).then(|| now.to_owned())
     }
 
     /// Takes an entry; returns the answer of a turn that it ends.

@@ -17,7 +17,7 @@ use crate::drive::{self, Elsewhere, Errand};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::lookup::Session;
-use crate::run::{self, Ask, Opened};
+use crate::run::{self, Ask, Opened, Untrusted};
 use crate::signals::Signals;
 use crate::view::View;
 use crate::{clock, definitions, output, render, terminal};
@@ -45,6 +45,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         goes_on: args.goes_on,
         cwd: args.cwd.as_deref(),
         most: args.most,
+        untrusted: Untrusted::AskedAbout,
     };
     let host = Host::of(settings).asking(args.consent, true);
     let Opened {
@@ -119,8 +120,14 @@ fn console(
     settings: &Settings,
     agent: AgentId,
     agents: &Catalogue,
-    (swap, barred): (Option<String>, Vec<(String, String)>),
+    (swap, mut barred): (Option<String>, Vec<(String, String)>),
 ) -> Result<View, Stop> {
+    let untrusted = agents.all_untrusted().map(|(agent, doubt)| {
+        let name = agent.manifest.name.clone();
+        let why = format!("agent {name} is {doubt}");
+        (name, why)
+    });
+    barred.extend(untrusted.filter(|(name, _)| agents.get(name).is_none()));
     let console = Console::open(Answers::of(agent), Talk::Chat, settings.style)?;
     let registry = agents.registry();
     let all = agents.all().map(|agent| &agent.manifest);

@@ -5,6 +5,7 @@
 
 mod inbox;
 mod most;
+mod trust;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use offshoot_types::caps::Span;
 
 pub(crate) use inbox::{Inbox, InboxCommand, Waiting, Words};
 pub(crate) use most::Most;
+pub(crate) use trust::{Trust, Trusting, Wish};
 
 use crate::config::{Color, Layer, Level, Source, Sourced};
 
@@ -33,7 +35,7 @@ Examples:
   offshoot doctor                             what is missing, and where settings come from
 
 Exit codes: 0 done, 1 failed, 2 the request cannot be carried out, 3 the answer is partial, \
-130 interrupted.
+124 the time of `sessions wait` is up, 130 interrupted.
 
 Ids may be cut to at least 8 characters that no other id begins or ends with; the last 8 are best.")]
 pub(crate) struct Cli {
@@ -103,6 +105,19 @@ Examples:
     /// Whatever an agent asks, in any session and however far below, waits here until somebody
     /// answers: at the terminal of its session, or from another one.
     Inbox(Inbox),
+    /// Shows what a repository brings that acts, and accepts it
+    ///
+    /// The agents of a repository may be somebody else's: they are listed, and used only once you
+    /// have accepted them, as they are now and in this folder. What has changed since is asked about
+    /// again. Asks at a terminal. `--yes` of other commands never accepts anything.
+    #[command(after_help = "\
+Examples:
+  offshoot trust                              look, and decide
+  offshoot trust --list --json                look only, for programs
+  offshoot trust --all                        accept all there is now
+  offshoot trust --revoke                     accept nothing any more
+  offshoot run --trust-project \"...\"          once, without keeping it")]
+    Trust(Trust),
     /// Checks what Offshoot needs, and says where settings come from
     ///
     /// Looks only: nothing is created or changed. The exit code is 1 if something fails.
@@ -154,6 +169,8 @@ pub(crate) struct Run {
     pub(crate) consent: Consent,
     #[command(flatten)]
     pub(crate) waiting: Waiting,
+    #[command(flatten)]
+    pub(crate) trusting: Trusting,
     /// Prints events instead of the answer, one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -176,6 +193,8 @@ pub(crate) struct Chat {
     pub(crate) choice: Choice,
     #[command(flatten)]
     pub(crate) consent: Consent,
+    #[command(flatten)]
+    pub(crate) trusting: Trusting,
     /// Continues this session, whose id may be cut, or, with --model, starts one with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
@@ -348,6 +367,8 @@ pub(crate) enum SessionsCommand {
         consent: Consent,
         #[command(flatten)]
         waiting: Waiting,
+        #[command(flatten)]
+        trusting: Trusting,
         /// Prints events instead of the answer, one JSON object a line
         #[arg(long)]
         json: bool,
@@ -443,7 +464,7 @@ Examples:
     /// Waits until sessions or agents have ended what they do, and says how each ended
     ///
     /// Looks only: what nobody runs is told and not waited for. The exit code is that of the worst
-    /// end, 3 if the time is up, and 130 after Ctrl-C.
+    /// end; 124 if the time was up first, and then nothing is stopped; 130 after Ctrl-C.
     Wait {
         /// The ids of sessions or of agents
         #[arg(required = true)]
@@ -505,6 +526,28 @@ Examples:
 }
 
 impl Sessions {
+    fn trusting(&self) -> Option<Trusting> {
+        match &self.command {
+            SessionsCommand::Message { trusting, .. } => Some(*trusting),
+            SessionsCommand::List { .. }
+            | SessionsCommand::Show { .. }
+            | SessionsCommand::Tree { .. }
+            | SessionsCommand::Attach { .. }
+            | SessionsCommand::Cancel { .. }
+            | SessionsCommand::Export { .. }
+            | SessionsCommand::Diff { .. }
+            | SessionsCommand::Revert { .. }
+            | SessionsCommand::Rewind { .. }
+            | SessionsCommand::Fork { .. }
+            | SessionsCommand::Rm { .. }
+            | SessionsCommand::Wait { .. }
+            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Summary { .. }
+            | SessionsCommand::Compact { .. }
+            | SessionsCommand::Promote { .. } => None,
+        }
+    }
+
     /// Tells whether it changes nothing: no session, no file.
     pub(crate) fn looks_only(&self) -> bool {
         match &self.command {
@@ -544,7 +587,10 @@ impl Cli {
             | Command::Chat(Chat { choice, .. })
             | Command::Doctor { choice, .. } => (choice.model.as_ref(), choice.agent.as_ref()),
             Command::Agents(agents) => (agents.place().model.as_ref(), None),
-            Command::Sessions(_) | Command::Inbox(_) | Command::Completions { .. } => (None, None),
+            Command::Sessions(_)
+            | Command::Inbox(_)
+            | Command::Trust(_)
+            | Command::Completions { .. } => (None, None),
         };
         Layer {
             model: flag("--model", model),
@@ -553,8 +599,23 @@ impl Cli {
             color: flag("--color", color.as_ref()),
             log_level: flag("--log-level", log_level.as_ref()),
             log_file: flag("--log-file", log_file.as_ref()),
+            trust_project: self.trusts_project(),
             ..Layer::default()
         }
+    }
+
+    /// Tells whether what the repository brings is used in this call.
+    fn trusts_project(&self) -> bool {
+        let trusting = match &self.command {
+            Command::Run(run) => Some(run.trusting),
+            Command::Chat(chat) => Some(chat.trusting),
+            Command::Sessions(sessions) => sessions.trusting(),
+            Command::Agents(_)
+            | Command::Trust(_)
+            | Command::Doctor { .. }
+            | Command::Completions { .. } => None,
+        };
+        trusting.is_some_and(|trusting| trusting.trust_project)
     }
 
     /// Returns the folder to work in, if it is not the current one.
@@ -563,6 +624,7 @@ impl Cli {
             Command::Run(run) => run.cwd.as_deref(),
             Command::Chat(chat) => chat.cwd.as_deref(),
             Command::Agents(agents) => agents.place().cwd.as_deref(),
+            Command::Trust(trust) => trust.cwd.as_deref(),
             Command::Sessions(_)
             | Command::Inbox(_)
             | Command::Doctor { .. }

@@ -69,6 +69,10 @@ pub(crate) struct Settings {
     pub(crate) prices: BTreeMap<String, Sourced<Price>>,
     /// How many tokens conversations with them may have.
     pub(crate) windows: BTreeMap<String, Sourced<u64>>,
+    /// Folders whose repositories the user trusts; absolute.
+    pub(crate) trusted_projects: Vec<Sourced<PathBuf>>,
+    /// Whether the one of the folder to work in is trusted for this call.
+    pub(crate) trust_project: bool,
     compaction: BTreeMap<Rule, Sourced<u64>>,
     /// Each in the unit of its limit.
     limits: BTreeMap<Limit, Sourced<u64>>,
@@ -146,6 +150,8 @@ impl Settings {
             agents_dir: find::user_agents(surroundings),
             prices: layer.prices,
             windows: layer.windows,
+            trusted_projects: layer.trusted_projects,
+            trust_project: layer.trust_project,
             compaction: layer.compaction,
             limits: layer.limits,
         })
@@ -199,6 +205,9 @@ impl Settings {
         }
         if let Some(file) = &self.log_file {
             add("log.file", path(&file.value), &file.source);
+        }
+        for Sourced { value, source } in &self.trusted_projects {
+            add("trusted_projects", path(value), source);
         }
         for (limit, number) in &self.limits {
             let name = format!("limits.{}", limit.name());

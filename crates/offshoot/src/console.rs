@@ -107,6 +107,8 @@ pub(crate) struct Console {
     next: Option<String>,
     /// The agent that has the word, since another one had it.
     speaker: Option<String>,
+    /// Whether something was taken back, and with it perhaps who had brought the speaker in.
+    rewound: bool,
     keys: Option<Keys>,
     answers: Answers,
     live: Live,
@@ -134,6 +136,7 @@ impl Console {
             agents: Offered::default(),
             next: None,
             speaker: None,
+            rewound: false,
             keys: Keys::open()?,
             answers,
             live: Live::default(),
@@ -191,12 +194,12 @@ impl Console {
         match event {
             Event::Replied(_) => self.preview.clear(),
             Event::Became(role) => self.speaker = Some(role.definition.clone()),
+            Event::Rewound { .. } => self.rewound = true,
             Event::Spawned(_)
             | Event::Prompted(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::Compacted(_)
-            | Event::Rewound { .. }
             | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::TurnStarted { .. }
@@ -284,6 +287,9 @@ impl Console {
             return Ok(());
         }
         self.dirty = false;
+        if std::mem::take(&mut self.rewound) {
+            self.speaker = self.answers.speaker(tree);
+        }
         let (width, style) = (self.screen.width(), self.screen.style());
         let rows = self.screen.rows();
         let front = self.asks.first();

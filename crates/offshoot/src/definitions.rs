@@ -1,22 +1,24 @@
 //! The agents of a workspace: built in, the user's files, the project's, a script's.
 //!
-//! Finds the files and hands them on; which of one name counts and what a project
-//! may do is judged in `offshoot-agents`. A file that is wrong is told of and keeps
+//! Finds the files and hands them on; which of one name counts is judged in
+//! `offshoot-agents`, which of the project's are accepted in `trust.rs`; the others
+//! are listed and nothing else. A file that is wrong is told of and keeps
 //! nobody from working, except those who ask for that very agent.
 
 mod folder;
 
 use std::path::Path;
 
-use offshoot_agents::{Catalogue, Diagnostic, Reading, Scope};
+use offshoot_agents::{Catalogue, Diagnostic, Doubt, Reading, Scope, no_helper};
 use offshoot_engine::check_json_schema;
 use offshoot_types::manifest::{Manifest, names};
 
 use crate::assemble::{self, Models};
 use crate::config::Settings;
 use crate::exit::Stop;
+use crate::trust::{self, Digest, Kind, Standing, Thing, Trust};
 use crate::{output, render};
-use folder::{Contents, Folder};
+use folder::{File, Folder};
 
 /// Where a project keeps its agents, as seen from the folder to work in.
 const IN_PROJECT: &str = ".offshoot/agents";
@@ -29,33 +31,10 @@ const MOST_WARNINGS: usize = 10;
 
 /// Returns all agents of a workspace; the models that they name are added to those there are.
 pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Models) -> Catalogue {
-    let mut catalogue = Catalogue::builtin();
-    let tools = assemble::tools();
-    let user = settings.agents_dir.as_deref().map(Folder::open);
-    let user = taken(user, &mut catalogue);
-    let project = workspace.map(|workspace| Folder::beneath(Path::new(workspace), IN_PROJECT));
-    let project = taken(project, &mut catalogue);
-    // Whoever works in their own config folder has one folder of agents there, not two.
-    let project = project.filter(|project| user.as_ref().is_none_or(|user| !user.is_same(project)));
-    for (scope, folder) in [(Scope::User, user), (Scope::Project, project)] {
-        let Some(Contents {
-            mut files,
-            problems,
-        }) = folder.map(|folder| folder.read())
-        else {
-            continue;
-        };
-        for reading in &mut files {
-            if scope == Scope::User {
-                find_model(reading, models);
-            }
-            check_schema(reading);
-            reading.check_tools(&tools.iter().map(String::as_str).collect::<Vec<_>>());
-        }
-        catalogue.add_files(scope, files);
-        for problem in problems {
-            catalogue.note(problem);
-        }
+    let (mut catalogue, user) = own(settings, models);
+    if let Some(workspace) = workspace {
+        let project = project(settings, workspace, &catalogue, user.as_ref());
+        add_project(project, models, &mut catalogue);
     }
     if let Some((path, manifests)) = models.script() {
         let (usable, broken): (Vec<Manifest>, Vec<Manifest>) = manifests
@@ -76,6 +55,136 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
     catalogue
 }
 
+/// What a workspace brings that acts, and what is wrong with the rest.
+pub(crate) struct Brought {
+    pub(crate) things: Vec<Thing>,
+    pub(crate) problems: Vec<Diagnostic>,
+}
+
+/// Returns what a workspace brings.
+pub(crate) fn brought(settings: &Settings, workspace: &str) -> Brought {
+    let (catalogue, user) = own(settings, &mut Models::default());
+    let Project {
+        files,
+        mut problems,
+    } = project(settings, workspace, &catalogue, user.as_ref());
+    let mut things = Vec::new();
+    for (reading, thing) in files {
+        problems.extend(reading.manifest.err());
+        things.extend(thing);
+    }
+    Brought { things, problems }
+}
+
+/// The agent files of a workspace.
+struct Project {
+    /// Those that are agents with what there is to be accepted of them.
+    files: Vec<(Reading, Option<Thing>)>,
+    problems: Vec<Diagnostic>,
+}
+
+/// Returns the agents that are there in every workspace, and the folder of the user's.
+fn own(settings: &Settings, models: &mut Models) -> (Catalogue, Option<Folder>) {
+    let mut catalogue = Catalogue::builtin();
+    let user = settings.agents_dir.as_deref().map(Folder::open);
+    let mut problems = Vec::new();
+    let user = taken(user, &mut problems);
+    let contents = user.as_ref().map(Folder::read);
+    if let Some(contents) = contents {
+        problems.extend(contents.problems);
+        let files = contents.files.into_iter().map(|file| {
+            let mut reading = file.reading;
+            let folder = Path::new(&reading.path).parent().map(Path::to_owned);
+            find_model(&mut reading, folder.as_deref(), models);
+            check(&mut reading);
+            reading
+        });
+        catalogue.add_files(Scope::User, files.collect());
+    }
+    for problem in problems {
+        catalogue.note(problem);
+    }
+    (catalogue, user)
+}
+
+/// Reads the agent files of a workspace, and finds out which of them are accepted.
+fn project(
+    settings: &Settings,
+    workspace: &str,
+    own: &Catalogue,
+    user: Option<&Folder>,
+) -> Project {
+    let mut problems = Vec::new();
+    let folder = Folder::beneath(Path::new(workspace), IN_PROJECT);
+    let folder = taken(Some(folder), &mut problems);
+    // Whoever works in their own config folder has one folder of agents there, not two.
+    let folder = folder.filter(|folder| user.is_none_or(|user| !user.is_same(folder)));
+    let Some(contents) = folder.map(|folder| folder.read()) else {
+        return Project {
+            files: Vec::new(),
+            problems,
+        };
+    };
+    problems.extend(contents.problems);
+    let trust = Trust::of(settings, workspace);
+    if let Some(problem) = trust.problem() {
+        let why = format!("nothing of this folder is trusted: {problem}");
+        problems.push(Diagnostic::error(workspace, None, &why));
+    }
+    let files = contents.files.into_iter().map(|file| {
+        let File {
+            mut reading,
+            path,
+            bytes,
+        } = file;
+        check(&mut reading);
+        let thing = reading.manifest.as_ref().ok().map(|manifest| {
+            let (digest, path) = (Digest::of(&bytes), path.display().to_string());
+            let replaces = own.get(&manifest.name).map(|agent| &agent.origin);
+            Thing {
+                kind: Kind::Agent,
+                name: manifest.name.clone(),
+                standing: trust.standing(Kind::Agent, &path, &digest),
+                may: trust::what_an_agent_may(manifest, replaces),
+                text: String::from_utf8_lossy(&bytes).into_owned(),
+                path,
+                digest,
+            }
+        });
+        (reading, thing)
+    });
+    Project {
+        files: files.collect(),
+        problems,
+    }
+}
+
+/// Adds the agents of a project that are accepted, and lists the others.
+fn add_project(project: Project, models: &mut Models, catalogue: &mut Catalogue) {
+    let mut used = Vec::new();
+    let mut listed = Vec::new();
+    for (mut reading, thing) in project.files {
+        let standing = thing.map(|thing| thing.standing);
+        match (&reading.manifest, standing) {
+            (Ok(manifest), Some(Standing::Doubted(doubt))) => {
+                listed.push((reading.path, manifest.clone(), doubt));
+            }
+            (Ok(_), Some(Standing::Accepted(_))) => {
+                find_model(&mut reading, None, models);
+                used.push(reading);
+            }
+            (Ok(_), None) | (Err(_), _) => used.push(reading),
+        }
+    }
+    catalogue.add_files(Scope::Project, used);
+    for (path, manifest, doubt) in listed {
+        catalogue.list_untrusted(&path, manifest, doubt);
+    }
+    for problem in project.problems {
+        catalogue.note(problem);
+    }
+}
+
 /// Says on stderr what is wrong with definitions.
 pub(crate) fn warn(catalogue: &Catalogue) {
     let diagnostics = catalogue.diagnostics();
@@ -86,6 +195,28 @@ pub(crate) fn warn(catalogue: &Catalogue) {
     if more > 0 {
         output::note(&format!("warning: {more} more; see \"offshoot doctor\""));
     }
+    if let Some(text) = untrusted(catalogue) {
+        output::note(&text);
+    }
+}
+
+/// Says that a folder brings agents that are not used, if it does.
+fn untrusted(catalogue: &Catalogue) -> Option<String> {
+    let all = catalogue.all_untrusted();
+    let doubts: Vec<Doubt> = all.map(|(_, doubt)| doubt).collect();
+    let what = match doubts.as_slice() {
+        [] => return None,
+        [_] => "1 agent of this folder is".to_owned(),
+        many => format!("{} agents of this folder are", many.len()),
+    };
+    let why = if doubts.contains(&Doubt::Changed) {
+        "not trusted, or changed since you accepted it"
+    } else {
+        "not trusted"
+    };
+    Some(format!(
+        "{what} {why}, and not used; look and accept with: offshoot trust"
+    ))
 }
 
 /// Says on stderr what is wrong with one file.
@@ -103,12 +234,33 @@ pub(crate) fn tell(diagnostic: &Diagnostic) {
 }
 
 /// Refuses an agent whose file is broken: another one of its name is not what was asked for.
-pub(crate) fn check(catalogue: &Catalogue, name: &str) -> Result<(), Stop> {
+pub(crate) fn refuse_broken(catalogue: &Catalogue, name: &str) -> Result<(), Stop> {
     match catalogue.fault(name) {
         Some(fault) => Err(Stop::usage(format!(
             "agent {name} cannot be used: {}",
             render::harmless(&fault.to_string())
         ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses such an agent, and one that nobody has accepted, unless another of its name is there,
+/// which is then what is meant.
+pub(crate) fn refuse(catalogue: &Catalogue, name: &str) -> Result<(), Stop> {
+    refuse_broken(catalogue, name)?;
+    let doubted = catalogue.untrusted(name);
+    match doubted.filter(|_| catalogue.get(name).is_none()) {
+        Some((agent, doubt)) => {
+            let path = render::harmless(agent.origin.path().unwrap_or_default());
+            let why = match doubt {
+                Doubt::New => "is not trusted",
+                Doubt::Changed => "has changed since you accepted it",
+            };
+            Err(Stop::usage(format!(
+                "agent {name} of this folder {why}: {path}; look and accept with: offshoot trust, \
+                 or give --trust-project to use it once"
+            )))
+        }
         None => Ok(()),
     }
 }
@@ -135,23 +287,28 @@ pub(crate) fn helps(name: &str, choices: &str) -> String {
 /// Returns a folder that is there, and notes what is wrong with one that cannot be opened.
 fn taken(
     folder: Option<Result<Option<Folder>, Diagnostic>>,
-    catalogue: &mut Catalogue,
+    problems: &mut Vec<Diagnostic>,
 ) -> Option<Folder> {
     match folder? {
         Ok(folder) => folder,
-        Err(diagnostic) => {
-            catalogue.note(diagnostic);
+        Err(problem) => {
+            problems.push(problem);
             None
         }
     }
 }
 
-/// Gives up an agent whose answers nothing could be held against.
-fn check_schema(reading: &mut Reading) {
+/// Looks for what is wrong with an agent and is known only here.
+fn check(reading: &mut Reading) {
     let manifest = reading.manifest.as_ref().ok();
+    // An agent whose answers nothing could be held against is none.
     if let Some(why) = manifest.and_then(no_schema) {
         reading.refuse(OUTPUT_SCHEMA, &why);
+    } else if let Some(why) = manifest.and_then(no_helper) {
+        reading.refuse("mode", &why);
     }
+    let tools = assemble::tools();
+    reading.check_tools(&tools.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 /// Says why what a manifest has for a schema is none.
@@ -161,16 +318,22 @@ fn no_schema(manifest: &Manifest) -> Option<String> {
     Some(format!("`{OUTPUT_SCHEMA}` is no JSON Schema: {why}"))
 }
 
-/// Loads the model that a file of the user's names; a script is seen from the folder of the file.
-fn find_model(reading: &mut Reading, models: &mut Models) {
+/// Loads the model that a file names; a script is seen from the folder of the file, if its author
+/// may name one.
+fn find_model(reading: &mut Reading, scripts: Option<&Path>, models: &mut Models) {
     let Ok(manifest) = &mut reading.manifest else {
         return;
     };
     let Some(model) = &manifest.model else {
         return;
     };
-    let folder = Path::new(&reading.path).parent().unwrap_or(Path::new(""));
-    let whole = assemble::model_name(model, folder).and_then(|whole| {
+    if scripts.is_none() && model.starts_with("scripted/") {
+        // What was accepted is the agent's file, and nobody has looked at another.
+        let why = "a project's agent cannot have a script for a model";
+        return reading.refuse("model", why);
+    }
+    let whole = assemble::model_name(model, scripts.unwrap_or(Path::new("")));
+    let whole = whole.and_then(|whole| {
         models.add(&whole)?;
         Ok(whole)
     });

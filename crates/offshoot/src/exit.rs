@@ -20,6 +20,8 @@ pub(crate) enum Code {
     Failed,
     Usage,
     Partial,
+    /// What was waited for goes on, and nothing is known of its end. As `timeout` has it.
+    TimeUp,
     Interrupted,
 }
 
@@ -37,6 +39,7 @@ impl Code {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Partial => 3,
+            Self::TimeUp => 124,
             Self::Interrupted => 130,
         }
     }

@@ -35,6 +35,7 @@ mod system;
 mod table;
 mod terminal;
 mod tree_view;
+mod trust;
 mod view;
 
 use std::path::Path;
@@ -88,6 +89,11 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
         Command::Agents(agents) => {
             let settings = begin(load(Files::Read)?)?;
             agents::agents(agents, &settings)
+        }
+        Command::Trust(args) => {
+            // What the repository's own file says has no say in it.
+            let settings = begin(load(Files::Own)?)?;
+            trust::trust(args, &settings)
         }
         Command::Sessions(sessions) => {
             let settings = begin(lenient(sessions.looks_only(), load)?)?;

@@ -379,8 +379,8 @@ pub(crate) fn cost(cost: Option<Money>) -> String {
     cost.map_or_else(String::new, |cost| format!(", {cost}"))
 }
 
-/// Renders how a run ended.
-fn end(settlement: &Settlement, length: Length) -> String {
+/// Renders how a run ended: its answer, and what it took.
+pub(crate) fn end(settlement: &Settlement, length: Length) -> String {
     let mut text = settlement.status.word().to_owned();
     if let Some(reason) = settlement.status.reason() {
         text.push_str(&format!(" ({})", harmless(&reason)));

@@ -26,7 +26,7 @@ use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
-use crate::{clock, config, definitions, logging, output, prompt, render};
+use crate::{clock, config, definitions, logging, output, prompt, render, trust};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -42,6 +42,16 @@ pub(crate) struct Ask<'a> {
     pub(crate) goes_on: bool,
     pub(crate) cwd: Option<&'a Path>,
     pub(crate) most: Most,
+    pub(crate) untrusted: Untrusted,
+}
+
+/// What becomes of agents that the folder brings and nobody has accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Untrusted {
+    /// They are not used.
+    LeftOut,
+    /// The person is asked, who sits at a terminal and has time.
+    AskedAbout,
 }
 
 /// A session that is there, and the runtime that runs it.
@@ -72,6 +82,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         goes_on: args.goes_on,
         cwd: args.cwd.as_deref(),
         most: args.most,
+        untrusted: Untrusted::LeftOut,
     };
     if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
@@ -152,6 +163,9 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
         Some(kept) => kept.to_owned(),
         None => config::workspace(ask.cwd)?,
     };
+    if ask.untrusted == Untrusted::AskedAbout {
+        trust::offer(settings, &workspace).await?;
+    }
     let helped = models.small().is_some();
     let agents = definitions::load(settings, Some(&workspace), &mut models);
     let kept = known.as_ref().and_then(Session::definition);
@@ -206,11 +220,11 @@ fn agent(
     agents: &Catalogue,
 ) -> Result<Sourced<String>, Stop> {
     if let Some(kept) = kept {
-        definitions::check(agents, kept)?;
+        definitions::refuse(agents, kept)?;
         return Ok(Sourced::default(kept.to_owned()));
     }
     let Sourced { value, source } = asked;
-    definitions::check(agents, value).map_err(|stop| stop.coming_from(source))?;
+    definitions::refuse(agents, value).map_err(|stop| stop.coming_from(source))?;
     let own = agents.get(value).map(|agent| &agent.manifest);
     match own.filter(|manifest| manifest.mode.user_may_start()) {
         Some(manifest) => Ok(Sourced::new(manifest.name.clone(), source.clone())),

@@ -62,6 +62,7 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             text,
             consent,
             waiting,
+            trusting: _,
             json,
         } => {
             let host = |host: Host, can_ask| host.asking(consent, can_ask).waiting(waiting);

@@ -126,19 +126,29 @@ impl View {
         if let Form::Console(console) = &mut self.form {
             console.activity(agent, activity);
         }
-        let (Form::Answers(_), Activity::Retrying { attempt, message }) = (&self.form, activity)
+        let Activity::Retrying {
+            attempt,
+            message,
+            after,
+        } = activity
         else {
             return;
         };
+        if !matches!(self.form, Form::Answers(_)) {
+            return;
+        }
         if let Some(spawned) = tree.agent(agent).map(|agent| &agent.spawned) {
             let indent = "  ".repeat(spawned.depth as usize);
             let who = match spawned.depth {
                 0 => spawned.definition.clone(),
                 _ => format!("{} {}", spawned.definition, render::short(agent)),
             };
-            let why = render::harmless(message);
+            let (why, after) = (
+                render::harmless(message),
+                clock::span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
+            );
             output::note(&format!(
-                "{indent}{who}: {why}; trying again (attempt {attempt})"
+                "{indent}{who}: {why}; trying again after {after} (attempt {attempt})"
             ));
         }
     }

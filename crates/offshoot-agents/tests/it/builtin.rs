@@ -139,3 +139,21 @@ fn every_agent_says_what_it_is_for() {
         assert!(!description.contains("  "), "{name} has a broken line");
     }
 }
+
+#[test]
+fn pd_10_who_talks_with_people_knows_how_to_delegate_and_children_are_not_told() {
+    let prompt = |name: &str| agent(name).prompt;
+    let policy = [
+        "Start independent parts side by side",
+        "never two that write to the same files",
+        "a part that does not depend on the rest",
+        "Give it everything it needs",
+        "Check what comes back before you build on it",
+    ];
+    for words in policy {
+        assert!(prompt("build").contains(words), "{words}");
+        for child in ["general", "explore", "verify"] {
+            assert!(!prompt(child).contains(words), "{child}: {words}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Which of several agents of one name counts, and what is said of the others.
 
-use offshoot_agents::{Catalogue, Origin, Reading, Scope, Severity, read};
+use offshoot_agents::{Catalogue, Doubt, Origin, Reading, Scope, read};
 use offshoot_types::manifest::{Manifest, Mode};
 
 fn file(folder: &str, name: &str, header: &str) -> Reading {
@@ -62,52 +62,51 @@ fn a_project_adds_agents_of_its_own() {
 }
 
 #[test]
-fn a_project_cannot_replace_what_its_user_has() {
+fn an_agent_of_a_project_takes_no_place_before_somebody_accepted_it() {
     let mine = || vec![user("critic", "mode: all")];
-    let check = |name: &str, whose: &str| {
-        let catalogue = catalogue(mine(), vec![project(name, "mode: all")]);
+    for (name, replaced) in [
+        ("build", Some(Origin::BuiltIn)),
+        ("critic", Some(Origin::User("mine/critic.md".to_owned()))),
+        ("general-purpose", None),
+        ("helper", None),
+    ] {
+        let theirs = project(name, "mode: all\nmodel: openai-chat/dear");
         let before = catalogue_of(mine());
-        let registry = catalogue.registry();
-        assert_eq!(
-            registry.get(name).unwrap(),
-            before.registry().get(name).unwrap()
+        let mut listed = catalogue_of(mine());
+        let manifest = theirs.manifest.clone().unwrap();
+        listed.list_untrusted(&theirs.path, manifest.clone(), Doubt::New);
+        let find = |catalogue: &Catalogue| catalogue.registry().get(name).cloned();
+        assert_eq!(find(&listed), find(&before), "{name}");
+        assert!(
+            listed
+                .all()
+                .all(|agent| agent.origin.to_string() != "project")
         );
-        assert_eq!(
-            said(&catalogue),
-            format!(
-                "theirs/{name}.md: agent {name} is {whose}, and a project cannot replace it as \
-                 long as there is no way to trust one; give this one another name"
-            )
-        );
-        assert_eq!(catalogue.fault(name), None, "the other one is there");
-    };
-    check("build", "built in");
-    // What models know `general` by is not to be had either.
-    check("general-purpose", "built in");
-    check("critic", "yours, in mine/critic.md");
+        let (agent, doubt) = listed.untrusted(name).unwrap();
+        assert_eq!((&agent.replaces, doubt), (&replaced, Doubt::New));
+        // Accepted, it is an agent like the user's own.
+        let accepted = catalogue(mine(), vec![theirs]);
+        assert_eq!(find(&accepted).as_deref(), Some(&manifest), "{name}");
+        assert_eq!(accepted.get(name).unwrap().replaces, replaced);
+        assert!(accepted.untrusted(name).is_none());
+    }
+}
+
+#[test]
+fn who_may_start_an_agent_that_nobody_accepted_is_told_why_it_cannot() {
+    let mut catalogue = catalogue_of(vec![user("lead", "mode: all\nspawns: [helper]")]);
+    let theirs = project("helper", "mode: all").manifest.unwrap();
+    catalogue.list_untrusted("theirs/helper.md", theirs, Doubt::Changed);
+    catalogue.check_spawns();
+    assert_eq!(
+        said(&catalogue),
+        "mine/lead.md:3: agent `helper` cannot be started: it is changed since you accepted it; \
+         see \"offshoot trust\""
+    );
 }
 
 fn catalogue_of(user: Vec<Reading>) -> Catalogue {
     catalogue(user, vec![])
-}
-
-#[test]
-fn a_project_cannot_choose_a_model() {
-    let header = "mode: subagent\nmodel: openai-chat/dear";
-    let catalogue = catalogue(vec![user("own", header)], vec![project("critic", header)]);
-    let model = |name: &str| catalogue.get(name).unwrap().manifest.model.clone();
-    assert_eq!(model("own").as_deref(), Some("openai-chat/dear"));
-    assert_eq!(model("critic"), None);
-    let [diagnostic] = catalogue.diagnostics() else {
-        panic!("{:#?}", catalogue.diagnostics())
-    };
-    assert_eq!(diagnostic.severity, Severity::Warning);
-    assert!(
-        diagnostic
-            .to_string()
-            .starts_with("theirs/critic.md:3: `model` is left out: a project cannot choose who"),
-        "{diagnostic}"
-    );
 }
 
 #[test]

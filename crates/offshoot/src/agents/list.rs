@@ -2,7 +2,7 @@
 
 use std::io;
 
-use offshoot_agents::{Catalogue, Definition, HELPERS};
+use offshoot_agents::{Catalogue, Definition, Doubt, HELPERS};
 use serde_json::json;
 
 use crate::exit::Stop;
@@ -11,12 +11,20 @@ use crate::{render, table, terminal};
 
 const HEAD: [&str; 4] = ["NAME", "MODE", "FROM", "DESCRIPTION"];
 
-/// Lists the agents: for people, for agents, then those that Offshoot starts itself.
+/// Lists the agents: for people, for agents, those that Offshoot starts itself; then those that
+/// nobody has accepted.
 pub(super) fn list(catalogue: &Catalogue, json: bool) -> Result<(), Stop> {
-    let mut agents: Vec<&Definition> = catalogue.all().collect();
-    agents.sort_by_key(|agent| {
+    let used = catalogue.all().map(|agent| (agent, None));
+    let listed = catalogue.all_untrusted();
+    let listed = listed.map(|(agent, doubt)| (agent, Some(doubt)));
+    let mut agents: Vec<(&Definition, Option<Doubt>)> = used.chain(listed).collect();
+    agents.sort_by_key(|(agent, doubt)| {
         let helper = is_helper(agent);
-        (!agent.manifest.mode.user_may_start(), helper)
+        (
+            doubt.is_some(),
+            !agent.manifest.mode.user_may_start(),
+            helper,
+        )
     });
     let mut stdout = Stdout::default();
     if json {
@@ -37,25 +45,29 @@ pub(super) fn is_helper(agent: &Definition) -> bool {
     HELPERS.contains(&agent.manifest.name.as_str())
 }
 
-fn row(agent: &Definition) -> [String; 4] {
+fn row((agent, doubt): (&Definition, Option<Doubt>)) -> [String; 4] {
     // Authors may write a paragraph, and a table has lines.
     let description = agent.manifest.description.split_whitespace();
     [
         agent.manifest.name.clone(),
         agent.manifest.mode.to_string(),
-        agent.origin.to_string(),
+        match doubt {
+            None => agent.origin.to_string(),
+            Some(_) => format!("{}, not trusted", agent.origin),
+        },
         description.collect::<Vec<_>>().join(" "),
     ]
     .map(|cell| render::harmless(&cell))
 }
 
-fn line(agent: &Definition) -> serde_json::Value {
+fn line((agent, doubt): (&Definition, Option<Doubt>)) -> serde_json::Value {
     json!({
         "name": agent.manifest.name,
         "mode": agent.manifest.mode,
         "description": agent.manifest.description,
         "source": agent.origin.to_string(),
         "path": agent.origin.path(),
+        "trusted": doubt.is_none(),
         "helper": is_helper(agent),
     })
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use offshoot_agents::{Catalogue, Definition};
+use offshoot_agents::{Catalogue, Definition, Doubt};
 use offshoot_engine::{HELPER_CAPS, Limits};
 use offshoot_types::caps::Caps;
 use offshoot_types::manifest::{Caller, Manifest, Mode, Toolset};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::list::is_helper;
 use crate::definitions;
 use crate::exit::Stop;
-use crate::output::Stdout;
+use crate::output::{self, Stdout};
 use crate::render;
 
 /// How wide the column of keys is.
@@ -36,22 +36,26 @@ pub(super) fn show(
     host: &Host<'_>,
     json: bool,
 ) -> Result<(), Stop> {
-    let Some(agent) = catalogue.get(name) else {
-        return Err(unknown(catalogue, name));
+    let untrusted = catalogue.untrusted(name);
+    let (agent, doubt) = match (catalogue.get(name), untrusted) {
+        (Some(agent), _) => (agent, None),
+        (None, Some((agent, doubt))) => (agent, Some(doubt)),
+        (None, None) => return Err(unknown(catalogue, name)),
     };
     if let Some(path) = agent.origin.path() {
         definitions::warn_of(catalogue, path);
     }
-    if let Some(ignored) = catalogue.ignored(&agent.manifest.name) {
-        definitions::tell(ignored);
+    if let (Some((other, doubt)), true) = (untrusted, doubt.is_none()) {
+        let path = render::harmless(other.origin.path().unwrap_or_default());
+        output::note(&format!("{path} would take its place, and is {doubt}"));
     }
     let aliases: Vec<&str> = catalogue.aliases(&agent.manifest.name).collect();
     let mut stdout = Stdout::default();
     if json {
-        stdout.line(&object(agent, &aliases, &host.limits)?.to_string())?;
+        stdout.line(&object((agent, doubt), &aliases, &host.limits)?.to_string())?;
         return Ok(());
     }
-    for (key, value) in lines(agent, &aliases, host) {
+    for (key, value) in lines((agent, doubt), &aliases, host) {
         let mut key = key;
         for line in value.lines() {
             stdout.line(&format!("{key:<KEYS$}{}", render::harmless(line)))?;
@@ -65,7 +69,9 @@ pub(super) fn show(
 }
 
 fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
-    let known = catalogue.all().map(|agent| agent.manifest.name.as_str());
+    let listed = catalogue.all_untrusted().map(|(agent, _)| agent);
+    let known = catalogue.all().chain(listed);
+    let known = known.map(|agent| agent.manifest.name.as_str());
     let way = match suggest::nearest(name, known) {
         Some(near) => format!("did you mean {near}?"),
         None => "see \"offshoot agents list\"".to_owned(),
@@ -74,7 +80,11 @@ fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
 }
 
 /// Returns every key with what holds.
-fn lines(agent: &Definition, aliases: &[&str], host: &Host<'_>) -> Vec<(&'static str, String)> {
+fn lines(
+    (agent, doubt): (&Definition, Option<Doubt>),
+    aliases: &[&str],
+    host: &Host<'_>,
+) -> Vec<(&'static str, String)> {
     let usual = usual(agent, &host.limits);
     let Manifest {
         name,
@@ -102,6 +112,9 @@ fn lines(agent: &Definition, aliases: &[&str], host: &Host<'_>) -> Vec<(&'static
         lines.push(("also called", aliases.join(", ")));
     }
     lines.push(("from", origin(agent)));
+    if let Some(doubt) = doubt {
+        lines.push(("trust", doubt.to_string()));
+    }
     if let Some(replaced) = &agent.replaces {
         lines.push(("replaces", replaced.to_string()));
     }
@@ -278,7 +291,11 @@ fn or<T: Display>(value: Option<T>, otherwise: &str) -> String {
 
 /// Returns an agent for programs: the keys of its author, `null` where nothing is said, and what
 /// holds.
-fn object(agent: &Definition, aliases: &[&str], host: &Limits) -> Result<Value, Stop> {
+fn object(
+    (agent, doubt): (&Definition, Option<Doubt>),
+    aliases: &[&str],
+    host: &Limits,
+) -> Result<Value, Stop> {
     let keys = [
         "model",
         "effort",
@@ -304,6 +321,7 @@ fn object(agent: &Definition, aliases: &[&str], host: &Limits) -> Result<Value, 
         "source": agent.origin.to_string(),
         "path": agent.origin.path(),
         "replaces": replaces,
+        "trusted": doubt.is_none(),
         "aliases": aliases,
         "helper": is_helper(agent),
         "limits": { "spawned": caps(&own.or(spawned)), "root": caps(&own.or(root)) },

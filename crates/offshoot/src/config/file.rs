@@ -29,12 +29,13 @@ use crate::exit::Stop;
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Every key there is.
-const KEYS: [&str; 32] = [
+const KEYS: [&str; 33] = [
     "model",
     "small_model",
     "agent",
     "data_dir",
     "color",
+    "trusted_projects",
     "log.level",
     "log.file",
     "limits.depth",
@@ -165,6 +166,11 @@ impl Reading<'_> {
                     self.layer.data_dir = Some(self.path("data_dir", value)?);
                 }
                 "color" => self.layer.color = Some(self.word("color", value)?),
+                "trusted_projects" => {
+                    let danger = "trust itself";
+                    self.for_users_only("trusted_projects", danger, OWN_FILE, key)?;
+                    self.layer.trusted_projects = self.paths("trusted_projects", value)?;
+                }
                 "log" => self.log(self.table("log", value)?)?,
                 "limits" => self.limits("limits.", self.table("limits", value)?)?,
                 "openai_chat" => {
@@ -309,6 +315,18 @@ impl Reading<'_> {
             (None, _) => self.page.folder().join(text),
         };
         Ok(Sourced::new(path, source))
+    }
+
+    /// Reads a list of paths.
+    fn paths(
+        &self,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Vec<Sourced<PathBuf>>, Stop> {
+        let DeValue::Array(paths) = value.get_ref() else {
+            return Err(self.mistyped(name, "a list of paths in quotes", value));
+        };
+        paths.iter().map(|path| self.path(name, path)).collect()
     }
 
     fn word<T: ValueEnum>(
@@ -508,8 +526,14 @@ fn sibling(table: &str, name: &str) -> Option<&'static str> {
 /// Tells whether a key, or all of a table, is for a user's file only.
 fn is_users(key: &str) -> bool {
     let tables = ["openai_chat", "prices", "windows", "compaction"];
-    ["model", "small_model", "data_dir", "log.file"].contains(&key)
-        || tables.iter().any(|table| key.starts_with(table))
+    let keys = [
+        "model",
+        "small_model",
+        "data_dir",
+        "log.file",
+        "trusted_projects",
+    ];
+    keys.contains(&key) || tables.iter().any(|table| key.starts_with(table))
 }
 
 /// Lists the words that a setting may have.

@@ -53,6 +53,10 @@ pub(crate) struct Layer {
     pub(crate) windows: BTreeMap<String, Sourced<u64>>,
     /// Each a whole number, or 0 and 1.
     pub(crate) compaction: BTreeMap<Rule, Sourced<u64>>,
+    /// Folders whose repositories the user trusts.
+    pub(crate) trusted_projects: Vec<Sourced<PathBuf>>,
+    /// Whether the one of the folder to work in is trusted for this call.
+    pub(crate) trust_project: bool,
 }
 
 impl Layer {
@@ -66,6 +70,8 @@ impl Layer {
         windows.extend(self.windows);
         let mut compaction = below.compaction;
         compaction.extend(self.compaction);
+        let mut trusted_projects = below.trusted_projects;
+        trusted_projects.extend(self.trusted_projects);
         Self {
             model: self.model.or(below.model),
             small_model: self.small_model.or(below.small_model),
@@ -80,6 +86,8 @@ impl Layer {
             prices,
             windows,
             compaction,
+            trusted_projects,
+            trust_project: self.trust_project || below.trust_project,
         }
     }
 }

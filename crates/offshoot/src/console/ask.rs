@@ -308,10 +308,10 @@ fn path(tree: &Tree, agent: &AgentId) -> String {
         let Some(found) = tree.agent(&id) else {
             break;
         };
-        let definition = &found.spawned.definition;
+        let definition = found.definition();
         names.push(match found.parent() {
             Some(_) => format!("{definition} {}", render::short(&id)),
-            None => definition.clone(),
+            None => definition.to_owned(),
         });
         at = found.parent().map(|parent| parent.agent.clone());
     }

@@ -80,11 +80,11 @@ impl Console {
                 "agent {name} is started by other agents only; choose one of: {choices}"
             );
         }
-        if !startable.iter().any(is) {
-            return format!("there is no agent {name}; there are: {choices}");
-        }
         if let Some((_, why)) = barred.iter().find(|(barred, _)| barred == name) {
             return why.clone();
+        }
+        if !startable.iter().any(is) {
+            return format!("there is no agent {name}; there are: {choices}");
         }
         self.next = Some(name.to_owned());
         format!("{name} takes your next message and goes on from there")

@@ -233,8 +233,13 @@ impl Live {
             Some(Activity::Budget) => (waits, Tone::Dim, "waits for room in its budget".to_owned()),
             Some(Activity::FirstByte) => (works, Tone::Name, "waits for the model".to_owned()),
             Some(Activity::Streaming) => (works, Tone::Name, "writes".to_owned()),
-            Some(Activity::Retrying { attempt, message }) => {
-                let text = format!("tries again (attempt {attempt}): {message}");
+            Some(Activity::Retrying {
+                attempt,
+                message,
+                after,
+            }) => {
+                let after = clock::span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+                let text = format!("tries again after {after} (attempt {attempt}): {message}");
                 (waits, Tone::Ask, text)
             }
             Some(Activity::Permission(_) | Activity::Question) => {

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -45,12 +44,23 @@ const FILE: OFlags = OFlags::RDONLY
 pub(super) struct Folder {
     folder: OwnedFd,
     path: PathBuf,
+    /// The same, as seen from where it was looked for.
+    name: PathBuf,
+}
+
+/// An agent file, and what it was read from.
+pub(super) struct File {
+    pub(super) reading: Reading,
+    /// As seen from where the folder was looked for.
+    pub(super) path: PathBuf,
+    /// What was read, and nothing that was there later; empty where nothing could be.
+    pub(super) bytes: Vec<u8>,
 }
 
 /// What a folder holds.
 pub(super) struct Contents {
     /// By name.
-    pub(super) files: Vec<Reading>,
+    pub(super) files: Vec<File>,
     /// What is wrong with what is not an agent file.
     pub(super) problems: Vec<Diagnostic>,
 }
@@ -58,19 +68,24 @@ pub(super) struct Contents {
 impl Folder {
     /// Opens a folder of the user's own; `None` if there is none.
     pub(super) fn open(path: &Path) -> Result<Option<Self>, Diagnostic> {
-        Self::of(open(path, FOLDER, Mode::empty()), path.to_owned())
+        let opened = open(path, FOLDER, Mode::empty());
+        Self::of(opened, path.to_owned(), PathBuf::new())
     }
 
     /// Opens a folder in a workspace, to which no link leads from outside; `None` if there is none.
     pub(super) fn beneath(workspace: &Path, name: &str) -> Result<Option<Self>, Diagnostic> {
         let opened = open(workspace, FOLDER, Mode::empty());
         let opened = opened.and_then(|workspace| enter(&workspace, Path::new(name), FOLDER));
-        Self::of(opened, workspace.join(name))
+        Self::of(opened, workspace.join(name), PathBuf::from(name))
     }
 
-    fn of(opened: Result<OwnedFd, Errno>, path: PathBuf) -> Result<Option<Self>, Diagnostic> {
+    fn of(
+        opened: Result<OwnedFd, Errno>,
+        path: PathBuf,
+        name: PathBuf,
+    ) -> Result<Option<Self>, Diagnostic> {
         match opened {
-            Ok(folder) => Ok(Some(Self { folder, path })),
+            Ok(folder) => Ok(Some(Self { folder, path, name })),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(Diagnostic::error(&shown(&path), None, &explain(errno))),
         }
@@ -186,15 +201,21 @@ impl Folder {
     }
 
     /// Reads an agent file. Its name is its path without the ending.
-    fn file(&self, path: &Path) -> Reading {
+    fn file(&self, path: &Path) -> File {
         let whole = shown(&self.path.join(path));
         let name = path.with_extension("");
-        let Some(name) = name.to_str() else {
-            return Reading::failed(&whole, &shown(&name), "its name is not UTF-8 text");
+        let (reading, bytes) = match (name.to_str(), self.bytes(path)) {
+            (None, _) => {
+                let why = "its name is not UTF-8 text";
+                (Reading::failed(&whole, &shown(&name), why), Vec::new())
+            }
+            (Some(name), Ok(bytes)) => (read(&bytes, &whole, name), bytes),
+            (Some(name), Err(why)) => (Reading::failed(&whole, name, &why), Vec::new()),
         };
-        match self.bytes(path) {
-            Ok(bytes) => read(&bytes, &whole, name),
-            Err(why) => Reading::failed(&whole, name, &why),
+        File {
+            reading,
+            path: self.name.join(path),
+            bytes,
         }
     }
 
@@ -206,7 +227,7 @@ impl Folder {
             return Err("it is not a file".to_owned());
         }
         let mut bytes = Vec::new();
-        File::from(file)
+        std::fs::File::from(file)
             .take(MAX_FILE_BYTES as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| error.to_string())?;

@@ -10,6 +10,9 @@ use crate::assemble::{self, Models};
 use crate::config::{self, Settings, Sourced};
 use crate::definitions;
 
+/// Most agents that are named where they are not used.
+const MOST_NAMED: usize = 10;
+
 pub(super) fn look(settings: &Settings) -> Vec<Finding> {
     // What is wrong with the model was told before.
     let models = assemble::chosen(&settings.model).and_then(|name| Models::load(&name));
@@ -20,10 +23,26 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
         Finding::ok("agents", counts(&catalogue)),
         asked(&catalogue, &settings.agent),
     ];
+    findings.extend(untrusted(&catalogue));
     for diagnostic in catalogue.diagnostics() {
         findings.push(Finding::warn("agent file", diagnostic.to_string()));
     }
     findings
+}
+
+/// Names the agents that are listed and not used.
+fn untrusted(catalogue: &Catalogue) -> Option<Finding> {
+    let all = catalogue.all_untrusted().map(|(agent, _)| agent);
+    let names: Vec<&str> = all.map(|agent| agent.manifest.name.as_str()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let mut named = names[..names.len().min(MOST_NAMED)].join(", ");
+    if names.len() > MOST_NAMED {
+        named.push_str(&format!(" and {} more", names.len() - MOST_NAMED));
+    }
+    let text = format!("agents of the project, not trusted; see \"offshoot trust\": {named}");
+    Some(Finding::warn("trust", text))
 }
 
 fn counts(catalogue: &Catalogue) -> String {
@@ -50,7 +69,7 @@ fn counts(catalogue: &Catalogue) -> String {
 fn asked(catalogue: &Catalogue, asked: &Sourced<String>) -> Finding {
     let what = "agent";
     let Sourced { value, source } = asked;
-    let fits = definitions::check(catalogue, value).and_then(|()| match catalogue.get(value) {
+    let fits = definitions::refuse(catalogue, value).and_then(|()| match catalogue.get(value) {
         Some(agent) if agent.manifest.mode.user_may_start() => Ok(()),
         Some(_) | None => Err(definitions::unknown(catalogue, value)),
     });

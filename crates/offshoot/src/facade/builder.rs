@@ -150,6 +150,9 @@ impl Builder {
     }
 
     /// Adds an agent; it replaces a built-in one of its name.
+    ///
+    /// What a program hands in is its own and trusted. No files are looked for, so a repository
+    /// that agents work in brings none.
     pub fn agent(mut self, manifest: Manifest) -> Self {
         self.agents.push(manifest);
         self

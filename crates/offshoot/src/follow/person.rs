@@ -75,7 +75,9 @@ impl Follower<'_> {
         let mut stopped = false;
         if kind == Kind::Chore {
             self.chores -= 1;
-            stopped = std::mem::take(&mut self.interrupted);
+            stopped = self.interrupted;
+            // What else runs is still being stopped, and who says so again means to leave.
+            self.interrupted &= !self.is_idle();
         }
         let receipt = match answer {
             Ok(receipt) => receipt,

@@ -176,7 +176,7 @@ async fn ready(settings: &Settings, found: &Found, helper: &str) -> Result<(), S
     };
     let mut models = Models::load(model)?.with_small(settings, &host)?;
     let agents = definitions::load(settings, found.session.workspace(), &mut models);
-    definitions::check(&agents, helper)?;
+    definitions::refuse(&agents, helper)?;
     definitions::warn(&agents);
     if models.small().is_none() {
         assemble::check(model, &host)?;

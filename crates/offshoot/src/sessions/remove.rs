@@ -67,7 +67,9 @@ pub(super) async fn remove(
 fn worse(one: Code, other: Code) -> Code {
     match (one, other) {
         (Code::Failed, _) | (_, Code::Completed) => one,
-        (Code::Completed | Code::Usage | Code::Partial | Code::Interrupted, _) => other,
+        (Code::Completed | Code::Usage | Code::Partial | Code::TimeUp | Code::Interrupted, _) => {
+            other
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! `sessions wait`: waits until agents have ended what they do, and says how.
 //!
 //! Only reads, as `attach` does (R16): starts nothing and claims nothing, so what
-//! nobody runs any more is told and not waited for. Whoever rests has ended.
+//! nobody runs any more is told and not waited for. Whoever rests has ended. When the
+//! time is up nothing is cancelled, and the exit code is one that no run has.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::config::Settings;
 use crate::exit::{Code, Stop};
 use crate::lookup::{self, Found};
 use crate::output::{self, Stdout};
+use crate::render::Length;
 use crate::signals::Signals;
 use crate::{assemble, render};
 
@@ -88,7 +90,7 @@ pub(super) async fn wait(
                 stdout.line(&line(found, &Stand::Works, json))?;
             }
             output::complain("the time is up; what still runs was left alone");
-            return Ok(worse(code, Code::Partial));
+            return Ok(Code::TimeUp);
         }
         tokio::select! {
             biased;
@@ -126,7 +128,7 @@ impl Stand {
         match self {
             Self::Ended(settlement) => Code::of(&settlement.status),
             Self::New => Code::Completed,
-            Self::Works => Code::Partial,
+            Self::Works => Code::TimeUp,
             Self::Abandoned => Code::Failed,
         }
     }
@@ -149,26 +151,35 @@ fn line(found: &Found, stand: &Stand, json: bool) -> String {
     };
     if json {
         let reason = settlement.and_then(|settlement| settlement.status.reason());
-        let output = settlement.and_then(|settlement| settlement.output.as_ref());
         let line = json!({
             "agentId": id,
             "sessionId": found.session.id,
             "status": stand.word(),
             "reason": reason,
-            "output": output,
+            "output": settlement.and_then(|settlement| settlement.output.as_ref()),
+            "totalTokens": settlement.map(|settlement| settlement.usage.total()),
+            "costUsd": settlement.and_then(|settlement| settlement.cost),
+            "durationMs": settlement.map(|settlement| settlement.duration_ms),
+            "settlement": settlement,
         });
         return line.to_string();
     }
     let how = settlement.map_or_else(
         || stand.word().to_owned(),
-        |settlement| render::status(&settlement.status),
+        |settlement| render::end(settlement, Length::Cut),
     );
     format!("{}  {how}", render::harmless(id.as_str()))
 }
 
 /// Returns the code that says more: what failed, then what was stopped, then what is partial.
 fn worse(one: Code, other: Code) -> Code {
-    let order = [Code::Failed, Code::Usage, Code::Interrupted, Code::Partial];
+    let order = [
+        Code::Failed,
+        Code::Usage,
+        Code::Interrupted,
+        Code::TimeUp,
+        Code::Partial,
+    ];
     let worst = order.into_iter().find(|code| [one, other].contains(code));
     worst.unwrap_or(Code::Completed)
 }

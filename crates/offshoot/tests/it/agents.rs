@@ -30,6 +30,7 @@ fn stage() -> Stage {
     stage.write(".offshoot/agents/team/critic.md", CRITIC);
     let mine = "---\nmode: primary\nmodel: offline\n---\nMine.";
     stage.write(".config/offshoot/agents/build.md", mine);
+    stage.trust();
     stage
 }
 
@@ -121,6 +122,7 @@ fn a_program_gets_one_object_an_agent() {
             "description": "Judges a change.\nTwice.\n",
             "source": "project",
             "path": path,
+            "trusted": true,
             "helper": false,
         })
     );
@@ -217,11 +219,11 @@ fn an_agent_that_cannot_be_shown_is_told_why() {
     assert_eq!(show("build").succeeded().stderr, "");
     stage.write(
         ".offshoot/agents/other.md",
-        "---\nmode: all\nmodel: a/b\n---\nx",
+        "---\nmode: all\ntools: [raed]\n---\nx",
     );
     let other = show("other").succeeded();
     assert!(
-        other.stderr.contains("other.md:3: `model` is left out"),
+        other.stderr.contains("other.md:3: there is no tool `raed`"),
         "{other:#?}"
     );
     assert_eq!(other.stderr.lines().count(), 1, "{other:#?}");
@@ -267,17 +269,6 @@ fn an_agent_to_start_that_there_is_not_is_told_wherever_the_agent_is_looked_at()
     }
     let doctor = stage.offshoot(["doctor"]).succeeded();
     assert!(doctor.stdout.contains(warning), "{doctor:#?}");
-}
-
-#[test]
-fn a_file_of_the_project_that_is_not_the_agent_of_its_name_is_told_by_show() {
-    let stage = stage();
-    stage.write(".offshoot/agents/plan.md", "---\nmode: all\n---\nMine.");
-    let shown = stage.offshoot(["agents", "show", "plan"]).succeeded();
-    let why = "agent plan is built in, and a project cannot replace it";
-    assert!(shown.stderr.contains(why), "{shown:#?}");
-    let other = stage.offshoot(["agents", "show", "explore"]).succeeded();
-    assert_eq!(other.stderr, "");
 }
 
 #[test]

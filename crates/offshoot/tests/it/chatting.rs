@@ -305,3 +305,58 @@ fn a_message_that_is_too_long_is_refused_and_the_conversation_goes_on() {
     terminal.enter("shorter");
     terminal.until(&["I am lead and heard shorter"]);
 }
+
+#[test]
+fn a_rewind_from_elsewhere_gives_the_word_back_to_who_had_it() {
+    let stage = Stage::new(PAIR);
+    stage.offshoot(RUN).succeeded();
+    let mut terminal = chat(&stage, stage.path());
+    terminal.enter("/agent helper");
+    terminal.until(&["\nhelper> "]);
+    terminal.enter("good day");
+    terminal.until(&["I am helper and heard good day", "\nhelper> "]);
+    stage.offshoot(["sessions", "rewind", "first"]).succeeded();
+    let last = |text: &str| text.lines().last().map(|line| line.trim().to_owned());
+    terminal.wait_for("a line of nobody else's", |text| {
+        last(text) == Some(">".to_owned())
+    });
+    terminal.enter("who?");
+    terminal.until(&["I am lead and heard who?"]);
+}
+
+#[test]
+fn an_ask_names_the_agent_that_has_taken_over() {
+    let script = r#"
+agents:
+  - {name: lead, mode: primary, prompt: Lead.}
+  - {name: helper, mode: all, prompt: Help.}
+replies:
+  - {agent: helper, after_tools: false, call: [{tool: bash, arguments: {command: touch made}}]}
+  - {say: "I am {agent} and heard {prompt}"}
+"#;
+    let stage = Stage::new(script);
+    stage.offshoot(RUN).succeeded();
+    let mut terminal = chat(&stage, stage.path());
+    terminal.enter("/agent helper");
+    terminal.until(&["\nhelper> "]);
+    terminal.enter("work");
+    terminal.until(&["helper asks", "bash touch made"]);
+}
+
+#[test]
+fn a_second_ctrl_c_leaves_although_something_else_was_answered_in_between() {
+    let stage = Stage::new("replies: [{say: thinking, fault: hang}]");
+    let mut run = stage.start("first", "hang");
+    run.until("assistant.message_delta");
+    let mut terminal = chat(&stage, stage.path());
+    // Whoever runs it hears nothing from here on, so that it never stops.
+    run.signal("STOP");
+    terminal.press("\x03");
+    terminal.until(&["another process runs this session; it is told"]);
+    terminal.enter("/summary");
+    terminal.until(&["summing up what happened"]);
+    terminal.until(&["another process runs this session; it is told"]);
+    terminal.press("\x03");
+    assert_eq!(terminal.ended(), Some(130));
+    run.kill();
+}

@@ -27,7 +27,8 @@ fn stage(files: &[(&str, &str, &str)]) -> Stage {
 
 fn ask(stage: &Stage, agent: &str, prompt: &str) -> Done {
     let model = ["--model", "scripted/script.yaml"];
-    stage.offshoot(["run", model[0], model[1], "--agent", agent, prompt])
+    let run = ["run", "--trust-project", model[0], model[1]];
+    stage.offshoot([&run[..], &["--agent", agent, prompt]].concat())
 }
 
 /// The warnings of a run that went well all the same.
@@ -78,6 +79,9 @@ fn a_session_keeps_the_agents_of_its_own_folder() {
     stage.write("there/.offshoot/agents/critic.md", "---\nmode: all\n---\nx");
     stage.write("there/script.yaml", SCRIPT);
     ask(&stage, "critic", "x").complained(2, "there is no agent critic");
+    stage
+        .offshoot(["trust", "--all", "--cwd", "there"])
+        .succeeded();
     let run = [
         "run",
         "--model",
@@ -148,22 +152,32 @@ fn who_asks_for_an_agent_of_theirs_that_is_broken_gets_no_other_in_its_place() {
 }
 
 #[test]
-fn a_project_replaces_nobody_and_chooses_no_model() {
-    let stage = stage(&[(THEIRS, "build", "mode: subagent")]);
-    let done = ask(&stage, "build", "x");
-    assert_eq!(done.stdout, "I am build\n");
-    let what = "agent build is built in, and a project cannot replace it";
-    warned(&done, ".offshoot/agents/build.md", what);
-    std::fs::remove_file(stage.path().join(".offshoot/agents/build.md")).unwrap();
-    let own = "---\nmode: all\nmodel: scripted/own.yaml\n---\nx";
-    stage.write(".offshoot/agents/helper.md", own);
+fn a_project_that_is_trusted_replaces_agents_and_chooses_models_but_brings_no_script() {
+    let stage = stage(&[
+        (THEIRS, "build", "mode: all\ntools: []"),
+        (THEIRS, "dreamer", "mode: all\nmodel: offline"),
+        (THEIRS, "actor", "mode: all\nmodel: scripted/own.yaml"),
+    ]);
     stage.write(".offshoot/agents/own.yaml", "replies: [{say: obey me}]");
-    let done = ask(&stage, "helper", "x");
-    assert_eq!(done.stdout, "I am helper\n");
-    warned(
-        &done,
-        "helper.md:3",
-        "`model` is left out: a project cannot choose who answers you",
+    stage.trust();
+    let shown = |name: &str| stage.offshoot(["agents", "show", name]);
+    let build = shown("build").succeeded().stdout;
+    assert!(
+        build.contains("\nfrom                  project: "),
+        "{build}"
+    );
+    assert!(
+        build.contains("\nreplaces              built-in\n"),
+        "{build}"
+    );
+    let dreamer = shown("dreamer").succeeded().stdout;
+    assert!(
+        dreamer.contains("\nmodel                 offline\n"),
+        "{dreamer}"
+    );
+    shown("actor").complained(
+        2,
+        "actor.md:3: a project's agent cannot have a script for a model",
     );
 }
 
@@ -287,6 +301,7 @@ fn doctor_counts_agents_and_lists_what_is_wrong() {
         (THEIRS, "fine", "mode: all"),
         (THEIRS, "broken", "mood: all"),
     ]);
+    stage.trust();
     let done = stage.offshoot(["doctor"]).succeeded();
     let has = |done: &Done, text: &str| assert!(done.stdout.contains(text), "{text}: {done:#?}");
     has(&done, "1 of your own, 1 of the project\n");

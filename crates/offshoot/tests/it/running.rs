@@ -163,6 +163,7 @@ replies:
     );
     let file = file.split("```").next().unwrap();
     stage.write(".offshoot/agents/reader.md", file);
+    stage.trust();
     let done = stage.run("go").succeeded();
     assert_eq!(done.stdout, "error: read was denied by agent reader\n");
 }
@@ -184,7 +185,7 @@ fn a_model_that_is_tried_again_is_told_of() {
     let again: Vec<&str> = done
         .stderr
         .lines()
-        .filter(|line| line.ends_with("; trying again (attempt 2)"))
+        .filter(|line| line.ends_with("ms (attempt 2)") && line.contains("; trying again after "))
         .collect();
     assert!(again[0].starts_with("build: "), "{done:#?}");
     assert!(again[1].starts_with("  general "), "{done:#?}");

@@ -132,6 +132,13 @@ impl Stage {
         std::fs::write(path, text).unwrap();
     }
 
+    /// Has the user trust this folder, whatever comes into it.
+    pub(crate) fn trust(&self) {
+        let path = self.path().canonicalize().unwrap();
+        let list = format!("trusted_projects = [{path:?}]\n");
+        self.write(".config/offshoot/offshoot.toml", &list);
+    }
+
     /// Asks `build` something of the script.
     #[track_caller]
     pub(crate) fn run(&self, prompt: &str) -> Done {

@@ -39,14 +39,25 @@ fn waiting_tells_how_each_ended_and_the_exit_code_is_the_worst() {
     let done = stage
         .offshoot(["sessions", "wait", "done", "other", "done"])
         .succeeded();
-    assert_eq!(done.stdout, "done  completed\nother  completed\n");
+    assert_eq!(
+        ends(&done.stdout),
+        [
+            "done  completed 'you said hello'",
+            "other  completed 'you said again'"
+        ]
+    );
     let (run, child) = started(&stage, "busy", "hang");
     let wait = ["sessions", "wait", "done", &child, "--timeout", "200ms"];
-    let done = stage.offshoot(wait).exited(3);
-    assert_eq!(done.stdout, format!("done  completed\n{child}  running\n"));
+    let done = stage.offshoot(wait).exited(124);
+    let running = format!("{child}  running");
+    assert_eq!(
+        ends(&done.stdout),
+        ["done  completed 'you said hello'", running.as_str()]
+    );
     assert!(done.stderr.contains("the time is up"), "{done:#?}");
     let any = ["sessions", "wait", "--any", "busy", "done"];
-    assert_eq!(stage.offshoot(any).succeeded().stdout, "done  completed\n");
+    let first = stage.offshoot(any).succeeded();
+    assert_eq!(ends(&first.stdout), ["done  completed 'you said hello'"]);
     let waiter = stage.live(&["sessions", "wait", "--json", &child, "busy"]);
     stage.offshoot(["sessions", "cancel", &child]).succeeded();
     let (waited, events) = waiter.wait();
@@ -54,10 +65,26 @@ fn waiting_tells_how_each_ended_and_the_exit_code_is_the_worst() {
     assert_eq!(events[0]["status"], "cancelled");
     assert_eq!(events[0]["reason"], "cancelled by the user");
     assert_eq!(
+        events[0]["settlement"]["status"],
+        serde_json::json!({"cancelled": "user"})
+    );
+    assert_eq!(events[1]["output"], events[1]["settlement"]["output"]);
+    for number in ["totalTokens", "durationMs"] {
+        assert!(events[1][number].is_u64(), "{number}: {events:#?}");
+    }
+    assert_eq!(
         (&events[1]["agentId"], &events[1]["status"]),
         (&"busy".into(), &"completed".into())
     );
     run.wait().0.succeeded();
+}
+
+/// What was printed, a line each, without what it took.
+fn ends(printed: &str) -> Vec<&str> {
+    printed
+        .lines()
+        .map(|line| line.split_once(", ").map_or(line, |(end, _)| end))
+        .collect()
 }
 
 #[test]
@@ -71,6 +98,19 @@ fn what_nobody_runs_any_more_is_told_and_not_waited_for() {
     stage
         .offshoot(["sessions", "wait", "nobody here"])
         .complained(2, "there is no session");
+}
+
+#[test]
+fn a_session_that_runs_is_not_removed() {
+    let stage = Stage::new(BUSY);
+    let (run, _) = started(&stage, "busy", "hang");
+    let rm = ["sessions", "rm", "--yes", "busy"];
+    stage
+        .offshoot(rm)
+        .complained(2, "session busy is run by another process; stop that first");
+    assert_eq!(stage.status("busy"), "running");
+    run.kill();
+    stage.offshoot(rm).succeeded();
 }
 
 fn answers(events: &[Value]) -> Vec<&str> {

@@ -1,0 +1,180 @@
+//! What a repository brings that acts, and whether a person has accepted it.
+//!
+//! Whatever comes with a folder to work in may be somebody else's. It is shown with
+//! what it may do, and used only once it is accepted: as it is now, in this very
+//! folder. What was accepted is kept in the data folder, which no tool can reach, by
+//! the real path of the folder and a digest of the content; so a link changes
+//! nothing, and what has changed has to be accepted again. `--yes` has no say here,
+//! and what cannot be read is not accepted. What a thing is made of and where it is
+//! found is not known here: whoever finds one hands it in (`definitions.rs`).
+
+mod ask;
+mod command;
+mod may;
+mod record;
+
+use std::path::Path;
+
+use offshoot_agents::Doubt;
+
+use crate::config::{Settings, Source};
+use crate::exit::Stop;
+use record::{Accepted, Record};
+
+pub(crate) use ask::offer;
+pub(crate) use command::trust;
+pub(crate) use may::agent as what_an_agent_may;
+
+/// What kinds of things act.
+///
+/// A new kind needs its word, which is stored; what it may do, in a line; and whoever finds
+/// them to leave out those that are not [`Standing::Accepted`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An agent file.
+    Agent,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 1] = [Self::Agent];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// What stands for a content: its SHA-256.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Digest(String);
+
+impl Digest {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+        let hex = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
+        Self(hex.collect())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Whether something is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is, by this word.
+    Accepted(By),
+    /// It is not.
+    Doubted(Doubt),
+}
+
+/// By whose word something is used; each is the person's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// It was looked at and accepted.
+    Record,
+    /// The folder is listed in their config file.
+    List(Source),
+    /// `--trust-project`, for this call.
+    Flag,
+}
+
+/// Something that a folder brings and that acts.
+#[derive(Clone, Debug)]
+pub(crate) struct Thing {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    /// As seen from the folder to work in.
+    pub(crate) path: String,
+    pub(crate) digest: Digest,
+    /// What it may do, in a line.
+    pub(crate) may: String,
+    /// What the digest is of.
+    pub(crate) text: String,
+    pub(crate) standing: Standing,
+}
+
+impl Thing {
+    pub(crate) fn is_accepted(&self) -> bool {
+        matches!(self.standing, Standing::Accepted(_))
+    }
+}
+
+/// What is accepted in one folder.
+pub(crate) struct Trust {
+    whole: Option<By>,
+    accepted: Accepted,
+    problem: Option<String>,
+}
+
+impl Trust {
+    /// Finds out what is accepted in a folder, which is named by its real path.
+    pub(crate) fn of(settings: &Settings, workspace: &str) -> Self {
+        let whole = match settings.trust_project {
+            true => Some(By::Flag),
+            false => listed(settings, workspace).map(By::List),
+        };
+        let (accepted, problem) = match Record::of(settings).accepted(workspace) {
+            Ok(accepted) => (accepted, None),
+            Err(why) => (Accepted::default(), Some(why)),
+        };
+        Self {
+            whole,
+            accepted,
+            problem,
+        }
+    }
+
+    /// Returns why nothing is known of what was accepted, if that is so and matters.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref().filter(|_| self.whole.is_none())
+    }
+
+    /// Tells whether something is used as it is now.
+    pub(crate) fn standing(&self, kind: Kind, path: &str, digest: &Digest) -> Standing {
+        if let Some(by) = &self.whole {
+            return Standing::Accepted(by.clone());
+        }
+        match self.accepted.digest(kind, path) {
+            Some(accepted) if accepted == digest.as_str() => Standing::Accepted(By::Record),
+            Some(_) => Standing::Doubted(Doubt::Changed),
+            None => Standing::Doubted(Doubt::New),
+        }
+    }
+}
+
+/// Accepts things as they were when they were read, whatever has become of them since.
+fn accept<'a>(
+    settings: &Settings,
+    workspace: &str,
+    things: impl IntoIterator<Item = &'a Thing>,
+) -> Result<(), Stop> {
+    Record::of(settings).change(workspace, |accepted| {
+        for thing in things {
+            accepted.put(thing.kind, &thing.path, &thing.digest);
+        }
+    })
+}
+
+/// Accepts nothing of a folder any more; returns how much was.
+fn revoke(settings: &Settings, workspace: &str) -> Result<usize, Stop> {
+    let mut count = 0;
+    Record::of(settings).change(workspace, |accepted| {
+        count = accepted.len();
+        *accepted = Accepted::default();
+    })?;
+    Ok(count)
+}
+
+/// Returns where the config file lists a folder: itself, and not one above it, which may hold what
+/// others have written.
+fn listed(settings: &Settings, workspace: &str) -> Option<Source> {
+    let mut projects = settings.trusted_projects.iter();
+    let listed = projects.find(|project| {
+        let real = project.value.canonicalize();
+        real.is_ok_and(|real| real == Path::new(workspace))
+    })?;
+    Some(listed.source.clone())
+}

@@ -1,0 +1,201 @@
+//! Asking a person about what a folder brings.
+//!
+//! On stderr and line by line, before anything paints the terminal. Only a clear yes
+//! accepts: an empty line, the end of input and everything else does not. What is
+//! accepted is what was read before it was shown.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use offshoot_agents::Doubt;
+
+use super::{Kind, Standing, Thing, accept};
+use crate::config::Settings;
+use crate::exit::Stop;
+use crate::signals::Signals;
+use crate::{definitions, output, render, terminal};
+
+/// Most things that are named before a conversation.
+const MOST_NAMED: usize = 10;
+
+/// Most lines of a file that are shown.
+const MOST_LINES: usize = 400;
+
+/// How far what belongs to a line above is set in.
+const INDENT: &str = "    ";
+
+/// Asks, before a conversation, whether what the folder brings may be used, if anything is new.
+pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), Stop> {
+    if output::is_quiet() || !can_ask() {
+        return Ok(());
+    }
+    let brought = definitions::brought(settings, workspace).things;
+    let doubted: Vec<Thing> = brought.into_iter().filter(|it| !it.is_accepted()).collect();
+    if doubted.is_empty() {
+        return Ok(());
+    }
+    let (count, them) = counted(&doubted);
+    say(&format!(
+        "this folder brings {count} that you have not accepted:"
+    ))?;
+    for thing in doubted.iter().take(MOST_NAMED) {
+        show_line(thing)?;
+    }
+    if let Some(more @ 1..) = doubted.len().checked_sub(MOST_NAMED) {
+        say(&format!(
+            "  and {more} more; \"offshoot trust --list\" shows all"
+        ))?;
+    }
+    let question = format!("use {them} from now on? y, n, or s to see the files [n] ");
+    loop {
+        match later_answer(&question).await?.as_str() {
+            "y" | "yes" => return accept(settings, workspace, &doubted),
+            "s" | "show" => doubted.iter().try_for_each(show_text)?,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Asks which of these may be used; returns them.
+pub(super) fn which(doubted: &[Thing]) -> Result<Vec<&Thing>, Stop> {
+    let count = doubted.len();
+    let question = match count {
+        1 => "accept it? y, n, or s to see the file [n] ".to_owned(),
+        _ => format!("accept all {count}? y, n, e for each by itself, or s to see the files [n] "),
+    };
+    loop {
+        match answer(&question)?.as_str() {
+            "y" | "yes" | "a" | "all" => return Ok(doubted.iter().collect()),
+            "e" | "each" => return each(doubted),
+            "s" | "show" => doubted.iter().try_for_each(show_text)?,
+            _ => return Ok(Vec::new()),
+        }
+    }
+}
+
+/// Tells whether somebody is there to be asked.
+pub(super) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Says how many there are, and what to call them.
+pub(super) fn counted(things: &[Thing]) -> (String, &'static str) {
+    let count = |kind: Kind| {
+        let count = things.iter().filter(|thing| thing.kind == kind).count();
+        match (count, kind.word()) {
+            (0, _) => None,
+            (1, word) => Some(format!("1 {word}")),
+            (many, word) => Some(format!("{many} {word}s")),
+        }
+    };
+    let counts: Vec<String> = Kind::ALL.into_iter().filter_map(count).collect();
+    let them = if things.len() == 1 { "it" } else { "them" };
+    (counts.join(" and "), them)
+}
+
+/// Returns the lines that say what a thing is, how it stands with it and what it may do.
+pub(super) fn lines(thing: &Thing) -> [String; 2] {
+    let standing = match &thing.standing {
+        Standing::Accepted(_) => "accepted",
+        Standing::Doubted(Doubt::New) => "not accepted",
+        Standing::Doubted(Doubt::Changed) => "changed since you accepted it",
+    };
+    let (kind, name, path) = (thing.kind.word(), &thing.name, &thing.path);
+    [
+        format!("{kind} {name}, {standing}: {path}"),
+        thing.may.clone(),
+    ]
+    .map(|line| render::harmless(&line))
+}
+
+fn each(doubted: &[Thing]) -> Result<Vec<&Thing>, Stop> {
+    let mut accepted = Vec::new();
+    for thing in doubted {
+        show_line(thing)?;
+        loop {
+            match answer("accept it? y, n, or s to see the file [n] ")?.as_str() {
+                "y" | "yes" => accepted.push(thing),
+                "s" | "show" => {
+                    show_text(thing)?;
+                    continue;
+                }
+                _ => {}
+            }
+            break;
+        }
+    }
+    Ok(accepted)
+}
+
+/// Asks, and hears Ctrl-C although somebody listens for it.
+async fn later_answer(question: &str) -> Result<String, Stop> {
+    let mut signals = Signals::listen()?;
+    ask(question)?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "awaited below; after a signal the process ends, which waits for no thread"
+    )]
+    let line = tokio::task::spawn_blocking(read_line);
+    tokio::select! {
+        biased;
+        _ = signals.next() => {
+            writeln!(io::stderr())?;
+            Err(Stop::Interrupted)
+        }
+        line = line => line.map_err(io::Error::from)?.map_err(Stop::from),
+    }
+}
+
+fn answer(question: &str) -> Result<String, Stop> {
+    ask(question)?;
+    Ok(read_line()?)
+}
+
+fn ask(question: &str) -> io::Result<()> {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(question.as_bytes())?;
+    stderr.flush()
+}
+
+fn read_line() -> io::Result<String> {
+    let mut line = String::new();
+    if io::stdin().lock().read_line(&mut line)? == 0 {
+        // Nobody pressed Enter, so the next words would stand behind the question.
+        writeln!(io::stderr())?;
+    }
+    Ok(line.trim().to_lowercase())
+}
+
+fn show_line(thing: &Thing) -> io::Result<()> {
+    let [what, may] = lines(thing);
+    say(&format!("  {what}"))?;
+    say(&format!("{INDENT}{may}"))
+}
+
+/// Shows what would be accepted, and nothing that could do something to the terminal.
+fn show_text(thing: &Thing) -> io::Result<()> {
+    say("")?;
+    say(&format!("--- {}", render::harmless(&thing.path)))?;
+    let mut lines = thing.text.lines();
+    for line in lines.by_ref().take(MOST_LINES) {
+        writeln!(io::stderr(), "| {}", render::harmless_lines(line))?;
+    }
+    match lines.count() {
+        0 => say(""),
+        more => say(&format!("[{more} more lines are in the file]")),
+    }
+}
+
+/// Says a line on stderr, as far as it fits and then on the next.
+fn say(text: &str) -> io::Result<()> {
+    let mut stderr = io::stderr().lock();
+    let width = terminal::width(&io::stderr()).unwrap_or(usize::MAX);
+    let indent: String = text.chars().take_while(|letter| *letter == ' ').collect();
+    if terminal::columns(text) <= width {
+        return writeln!(stderr, "{text}");
+    }
+    let room = width.saturating_sub(indent.len()).max(1);
+    for line in terminal::wrapped(text, room) {
+        writeln!(stderr, "{indent}{line}")?;
+    }
+    Ok(())
+}

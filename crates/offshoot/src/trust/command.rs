@@ -1,0 +1,147 @@
+//! `offshoot trust`: shows what a folder brings, and takes a person's word for it.
+//!
+//! Works where the project's own config file is wrong, which has no say here. Nothing
+//! is accepted where nobody can be asked and nobody said `--all`.
+
+use serde_json::json;
+
+use super::{By, Standing, Thing, Trust, accept, ask, listed, revoke};
+use crate::cli::{self, Wish};
+use crate::config::{self, Settings};
+use crate::definitions::{self, Brought};
+use crate::exit::{Code, Stop};
+use crate::output::{self, Stdout};
+use crate::render;
+
+/// Carries out `offshoot trust`.
+pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop> {
+    let workspace = config::workspace(args.cwd.as_deref())?;
+    if let Some(problem) = Trust::of(settings, &workspace).problem() {
+        return Err(Stop::Failed(anyhow::anyhow!(problem.to_owned())));
+    }
+    if args.wish() == Wish::Revoke {
+        return forget(settings, &workspace, args.json);
+    }
+    let Brought { things, problems } = definitions::brought(settings, &workspace);
+    problems.iter().for_each(definitions::tell);
+    let mut stdout = Stdout::default();
+    match args.wish() {
+        Wish::Ask | Wish::List => show(&mut stdout, &workspace, &things, args.json)?,
+        Wish::All | Wish::Revoke => {}
+    }
+    let all = things.len();
+    let things = things.into_iter();
+    let doubted: Vec<Thing> = things.filter(|it| !it.is_accepted()).collect();
+    match args.wish() {
+        _ if all == 0 => {
+            let folder = render::harmless(&workspace);
+            output::note(&format!("{folder} brings nothing that has to be accepted"));
+        }
+        Wish::List | Wish::Revoke => {}
+        Wish::Ask | Wish::All if doubted.is_empty() => {
+            output::note("all of it is accepted");
+        }
+        Wish::Ask if ask::can_ask() => {
+            let chosen = ask::which(&doubted)?;
+            take(settings, &workspace, &chosen, (&mut stdout, args.json))?;
+        }
+        Wish::Ask => {
+            return Err(Stop::usage(
+                "nobody can be asked here; --all accepts what is shown above, --list only shows it",
+            ));
+        }
+        Wish::All => {
+            let all: Vec<&Thing> = doubted.iter().collect();
+            take(settings, &workspace, &all, (&mut stdout, args.json))?;
+        }
+    }
+    Ok(Code::Completed)
+}
+
+/// Accepts things, and says which.
+fn take(
+    settings: &Settings,
+    workspace: &str,
+    chosen: &[&Thing],
+    (stdout, json): (&mut Stdout, bool),
+) -> Result<(), Stop> {
+    if chosen.is_empty() {
+        output::note("nothing was accepted");
+        return Ok(());
+    }
+    accept(settings, workspace, chosen.iter().copied())?;
+    for thing in chosen {
+        let thing = Thing {
+            standing: Standing::Accepted(By::Record),
+            ..(*thing).clone()
+        };
+        stdout.line(&match json {
+            true => object(&thing),
+            false => {
+                let (kind, name) = (thing.kind.word(), &thing.name);
+                render::harmless(&format!("accepted {kind} {name}, as {} is now", thing.path))
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn forget(settings: &Settings, workspace: &str, json: bool) -> Result<Code, Stop> {
+    let count = revoke(settings, workspace)?;
+    let mut stdout = Stdout::default();
+    if json {
+        stdout.line(&json!({ "workspace": workspace, "revoked": count }).to_string())?;
+    } else {
+        let what = match count {
+            0 => "nothing was accepted".to_owned(),
+            1 => "1 thing is not accepted any more".to_owned(),
+            many => format!("{many} things are not accepted any more"),
+        };
+        stdout.line(&render::harmless(&format!("{workspace}: {what}")))?;
+    }
+    if let Some(source) = listed(settings, workspace) {
+        output::note(&format!(
+            "warning: all of it is still used, because `trusted_projects` in {source} has it"
+        ));
+    }
+    Ok(Code::Completed)
+}
+
+fn show(stdout: &mut Stdout, workspace: &str, things: &[Thing], json: bool) -> Result<(), Stop> {
+    if json {
+        for thing in things {
+            stdout.line(&object(thing))?;
+        }
+        return Ok(());
+    }
+    if !things.is_empty() {
+        let (count, _) = ask::counted(things);
+        stdout.line(&render::harmless(&format!("{workspace} brings {count}:")))?;
+    }
+    for thing in things {
+        let [what, may] = ask::lines(thing);
+        stdout.line(&format!("  {what}"))?;
+        stdout.line(&format!("    {may}"))?;
+    }
+    Ok(())
+}
+
+/// Returns a thing for programs.
+fn object(thing: &Thing) -> String {
+    let (status, by) = match &thing.standing {
+        Standing::Accepted(By::Record) => ("accepted", Some("record")),
+        Standing::Accepted(By::List(_)) => ("accepted", Some("trusted_projects")),
+        Standing::Accepted(By::Flag) => ("accepted", Some("--trust-project")),
+        Standing::Doubted(doubt) => (doubt.word(), None),
+    };
+    let line = json!({
+        "kind": thing.kind.word(),
+        "name": thing.name,
+        "path": thing.path,
+        "sha256": thing.digest.as_str(),
+        "may": thing.may,
+        "status": status,
+        "by": by,
+    });
+    line.to_string()
+}

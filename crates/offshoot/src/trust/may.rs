@@ -1,0 +1,91 @@
+//! What a thing may do, in a line, for whoever decides about it.
+//!
+//! Says what makes a difference: who starts it, what it gets to use, what it costs
+//! whom. Nothing is judged, and words of an author are cut.
+
+use offshoot_agents::Origin;
+use offshoot_types::manifest::{Manifest, Mode};
+use offshoot_types::permission::{Action, Rule};
+
+use crate::render;
+
+/// Most names or rules that are named one by one.
+const MOST: usize = 6;
+
+/// Most characters of a name or a pattern.
+const MOST_OF_NAME: usize = 40;
+
+/// Says what an agent may do, and whose place it takes.
+pub(crate) fn agent(manifest: &Manifest, replaces: Option<&Origin>) -> String {
+    let mut parts = Vec::new();
+    if let Some(origin) = replaces {
+        let whose = match origin {
+            Origin::BuiltIn => "the built-in agent",
+            Origin::User(_) => "your agent",
+            Origin::Project(_) | Origin::Script(_) => "another agent",
+        };
+        parts.push(format!("takes the place of {whose} of this name"));
+    }
+    let starts = match manifest.mode {
+        Mode::Primary => "people start it",
+        Mode::Subagent => "agents start it",
+        Mode::All => "people and agents start it",
+    };
+    parts.push(starts.to_owned());
+    if manifest.read_only {
+        parts.push("only reads".to_owned());
+    }
+    parts.push(match &manifest.tools.allow {
+        None => "all tools".to_owned(),
+        Some(names) if names.is_empty() => "no tools".to_owned(),
+        Some(names) => format!("tools {}", listed(names.iter().map(String::as_str))),
+    });
+    if !manifest.tools.deny.is_empty() {
+        let names = manifest.tools.deny.iter().map(String::as_str);
+        parts.push(format!("not {}", listed(names)));
+    }
+    parts.push(match &manifest.permissions {
+        None => "may do what its session may".to_owned(),
+        Some(rules) if rules.is_empty() => "may do nothing".to_owned(),
+        Some(rules) => {
+            let rules: Vec<String> = rules.iter().map(rule).collect();
+            let rules = listed(rules.iter().map(String::as_str));
+            format!("of what its session may do only: {rules}")
+        }
+    });
+    if let Some(model) = &manifest.model {
+        parts.push(format!("asks the model {}", cut(model)));
+    }
+    match manifest.spawns.as_deref() {
+        None | Some([]) => {}
+        Some(names) => {
+            let names = names.iter().map(String::as_str);
+            parts.push(format!("starts {}", listed(names)));
+        }
+    }
+    parts.join("; ")
+}
+
+fn rule(rule: &Rule) -> String {
+    let action = match rule.action {
+        Action::Allow => "allow",
+        Action::Ask => "ask",
+        Action::Deny => "deny",
+    };
+    let (permission, pattern) = (cut(&rule.permission), cut(&rule.pattern));
+    format!("{action} {permission} {pattern}")
+}
+
+/// Names the first few.
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(MOST);
+    let mut named: Vec<String> = names.take(MOST).map(cut).collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    named.join(", ")
+}
+
+fn cut(text: &str) -> String {
+    render::first_words(text, MOST_OF_NAME)
+}
