@@ -318,6 +318,7 @@ pub(crate) fn runtime(
     let data = host.data_dir.canonicalize().unwrap_or(host.data_dir);
     let data = data.into_os_string().into_string().ok();
     Runtime::new(Parts {
+        charter: Arc::new(offshoot_types::permission::charter::NoCharter),
         helpers,
         hooks: offshoot_types::hook::Hooks::default(),
         store,

@@ -29,6 +29,7 @@ mod report;
 mod restart;
 mod rewind;
 mod role;
+mod rules;
 mod scope;
 mod scratch;
 mod stage;

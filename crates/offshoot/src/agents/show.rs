@@ -87,6 +87,7 @@ fn lines(agent: &Definition, aliases: &[&str], host: &Host<'_>) -> Vec<(&'static
         max_output_tokens,
         tools,
         permissions,
+        own_permissions: _,
         inspectable,
         caller,
         read_only,

@@ -199,6 +199,7 @@ impl Builder {
             found.map_err(|error| Error::Unknown(error.message))?;
         }
         let engine = Engine::new(Parts {
+            charter: Arc::new(offshoot_types::permission::charter::NoCharter),
             store: store.clone(),
             models: Arc::new(Hosted::new(models)),
             tools: self.tools.into(),
