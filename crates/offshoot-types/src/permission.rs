@@ -2,12 +2,14 @@
 //!
 //! A chain of layers, never a merge: inside a layer the most specific rule
 //! wins, a layer without a matching rule abstains, and between layers the
-//! strictest word holds. Layers that grant (host, project, user, session) come
-//! first; when all of them abstain, the word is ask. Layers of agents come
-//! after and only narrow: a manifest mints no authority (SA-35), so its allow
-//! does not lift that ask. A child is never looser than its parent, by
-//! construction. Nobody is asked here and nothing is stored; who answers an ask
-//! is the inbox's business.
+//! strictest word holds. Some layers can grant (host, user, session); when all of
+//! them abstain, the word is ask. Those of agents and of projects only narrow: a
+//! manifest mints no authority (SA-35), so its allow does not lift that ask. A
+//! child is never looser than its parent, by construction. Nobody is asked here
+//! and nothing is stored; who answers an ask is the inbox's business.
+//!
+//! `written` is what people write, `compiled` one layer made ready, `chain` all of
+//! them; `pattern`, `argv` and `host` are how targets are fitted.
 
 pub mod argv;
 mod chain;
@@ -40,10 +42,11 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// A capability (`fs.read`), a tool id, or `*`.
+    /// A capability (`fs.read`), a tool id, `mcp:SERVER:TOOL`, or `*`.
     pub permission: String,
-    /// Which targets: exact text, a prefix (`/w/src/*` ends in its only star), a glob, or `*`. Paths
-    /// are absolute. Of `shell.run`: words, as in [`argv`].
+    /// Which targets: exact text, a prefix (`/w/src/*` ends in its only star), a glob, or `*`. Of
+    /// `shell.run`: words, as in [`argv`]; of `net.fetch`: hosts. As it is written it may have
+    /// variables and relative paths: see [`written::expand`].
     #[serde(default = "any")]
     pub pattern: String,
     /// What it says.
@@ -119,9 +122,9 @@ pub struct Layer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It speaks for a person: host, project, user, session.
+    /// It speaks for a person who is here: host, user, session.
     Grants,
-    /// It speaks for an agent's author.
+    /// It speaks for whoever wrote an agent or a repository.
     #[default]
     Narrows,
 }

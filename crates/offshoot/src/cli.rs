@@ -4,6 +4,7 @@
 //! judged where the value is used.
 
 mod most;
+mod permissions;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use offshoot_types::caps::Span;
 
 pub(crate) use most::Most;
+pub(crate) use permissions::{Permissions, PermissionsCommand, Whom};
 
 use crate::config::{Color, Layer, Level, Source, Sourced};
 
@@ -93,6 +95,8 @@ Examples:
   offshoot agents show explore                what holds for one, and what it is told
   offshoot agents list --json --cwd ../other  for programs, in another folder")]
     Agents(Agents),
+    /// Looks at what agents may do, and who says so
+    Permissions(Permissions),
     /// Looks at sessions, and talks to them
     Sessions(Sessions),
     /// Checks what Offshoot needs, and says where settings come from
@@ -532,6 +536,7 @@ impl Cli {
             | Command::Chat(Chat { choice, .. })
             | Command::Doctor { choice, .. } => (choice.model.as_ref(), choice.agent.as_ref()),
             Command::Agents(agents) => (agents.place().model.as_ref(), None),
+            Command::Permissions(looks) => (looks.whom().place.model.as_ref(), None),
             Command::Sessions(_) | Command::Completions { .. } => (None, None),
         };
         Layer {
@@ -551,6 +556,7 @@ impl Cli {
             Command::Run(run) => run.cwd.as_deref(),
             Command::Chat(chat) => chat.cwd.as_deref(),
             Command::Agents(agents) => agents.place().cwd.as_deref(),
+            Command::Permissions(looks) => looks.cwd().map(PathBuf::as_path),
             Command::Sessions(_) | Command::Doctor { .. } | Command::Completions { .. } => None,
         }
     }

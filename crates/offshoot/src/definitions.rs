@@ -31,6 +31,7 @@ const MOST_WARNINGS: usize = 10;
 pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Models) -> Catalogue {
     let mut catalogue = Catalogue::builtin();
     let tools = assemble::tools();
+    let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
     let user = settings.agents_dir.as_deref().map(Folder::open);
     let user = taken(user, &mut catalogue);
     let project = workspace.map(|workspace| Folder::beneath(Path::new(workspace), IN_PROJECT));
@@ -50,7 +51,8 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
                 find_model(reading, models);
             }
             check_schema(reading);
-            reading.check_tools(&tools.iter().map(String::as_str).collect::<Vec<_>>());
+            reading.check_tools(&tools);
+            reading.check_rules(&tools);
         }
         catalogue.add_files(scope, files);
         for problem in problems {
@@ -61,10 +63,10 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
         let (usable, broken): (Vec<Manifest>, Vec<Manifest>) = manifests
             .iter()
             .cloned()
-            .partition(|manifest| no_schema(manifest).is_none());
+            .partition(|manifest| misfit(manifest, &tools).is_none());
         catalogue.add_script(path, &usable);
         for manifest in broken {
-            let why = no_schema(&manifest).unwrap_or_default();
+            let why = misfit(&manifest, &tools).unwrap_or_default();
             let why = format!("agent {}: {why}", manifest.name);
             catalogue.note(Diagnostic::error(path, None, &why));
         }
@@ -152,6 +154,12 @@ fn check_schema(reading: &mut Reading) {
     if let Some(why) = manifest.and_then(no_schema) {
         reading.refuse(OUTPUT_SCHEMA, &why);
     }
+}
+
+/// Says why the agent of a script cannot be used.
+fn misfit(manifest: &Manifest, tools: &[&str]) -> Option<String> {
+    let rules = || manifest.check_rules(tools).err();
+    no_schema(manifest).or_else(|| rules().map(|wrong| wrong.to_string()))
 }
 
 /// Says why what a manifest has for a schema is none.

@@ -25,8 +25,10 @@ mod json_events;
 mod logging;
 mod lookup;
 mod output;
+mod permissions;
 mod prompt;
 mod render;
+mod rules;
 mod run;
 mod sessions;
 mod signals;
@@ -78,15 +80,21 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
     match cli.command {
         Command::Run(run) => {
             let settings = begin(load(Files::Read)?)?;
+            rules::warn(&settings);
             blocking(Box::pin(run::run(run, &settings)))
         }
         Command::Chat(chat) => {
             let settings = begin(load(Files::Read)?)?;
+            rules::warn(&settings);
             blocking(Box::pin(chat::chat(chat, &settings)))
         }
         Command::Agents(agents) => {
             let settings = begin(load(Files::Read)?)?;
             agents::agents(agents, &settings)
+        }
+        Command::Permissions(looks) => {
+            let settings = begin(load(Files::Read)?)?;
+            blocking(Box::pin(permissions::permissions(looks, &settings)))
         }
         Command::Sessions(sessions) => {
             let settings = match load(Files::Read) {

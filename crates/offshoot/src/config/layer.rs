@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use offshoot_types::caps::Price;
+use offshoot_types::permission::Rule as Permission;
 
 use super::compaction::Rule;
 use super::limit::Limit;
@@ -53,6 +54,12 @@ pub(crate) struct Layer {
     pub(crate) windows: BTreeMap<String, Sourced<u64>>,
     /// Each a whole number, or 0 and 1.
     pub(crate) compaction: BTreeMap<Rule, Sourced<u64>>,
+    /// What agents may do, as the user says.
+    pub(crate) user_rules: Vec<Sourced<Permission>>,
+    /// What they may not, as the project says.
+    pub(crate) project_rules: Vec<Sourced<Permission>>,
+    /// What is odd about the rules and stands in nobody's way.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Layer {
@@ -66,6 +73,11 @@ impl Layer {
         windows.extend(self.windows);
         let mut compaction = below.compaction;
         compaction.extend(self.compaction);
+        let (mut user_rules, mut project_rules) = (below.user_rules, below.project_rules);
+        user_rules.extend(self.user_rules);
+        project_rules.extend(self.project_rules);
+        let mut warnings = below.warnings;
+        warnings.extend(self.warnings);
         Self {
             model: self.model.or(below.model),
             small_model: self.small_model.or(below.small_model),
@@ -80,6 +92,9 @@ impl Layer {
             prices,
             windows,
             compaction,
+            user_rules,
+            project_rules,
+            warnings,
         }
     }
 }

@@ -25,6 +25,7 @@ mod flags;
 mod kill9;
 mod library;
 mod own_data;
+mod permissions;
 mod processes;
 mod refused;
 mod rewinding;

@@ -221,6 +221,18 @@ fn tls_15_a_rule_is_about_a_tool_a_capability_or_all_and_the_default_is_ask() {
 }
 
 #[test]
+fn tls_18_whatever_is_put_behind_a_chain_can_only_narrow_it() {
+    let chain = chain(&[layer("user", Grants, &[("fs.read", "/w/**", Allow)])]);
+    let watchdog = |action| chain.narrow(layer("watchdog", Narrows, &[("*", "*", action)]));
+    for (target, allowed) in [("/w/a", Allow), ("/x", Ask)] {
+        let need = Need::new("fs.read", target);
+        assert_eq!(watchdog(Allow).decide("read", &need).action, allowed);
+        assert_eq!(watchdog(Ask).decide("read", &need).action, Ask);
+        assert_eq!(watchdog(Deny).decide("read", &need).action, Deny);
+    }
+}
+
+#[test]
 fn tls_16_layers_add_up_to_the_strictest_and_no_layer_lifts_a_deny_of_a_manifest() {
     let manifest = layer("agent", Narrows, &[("fs.write", "/w/**", Deny)]);
     let session = layer("session", Grants, &[("fs.write", "/w/a", Allow)]);
