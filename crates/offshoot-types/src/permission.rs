@@ -12,6 +12,7 @@
 //! them; `pattern`, `argv` and `host` are how targets are fitted.
 
 pub mod argv;
+mod capability;
 mod chain;
 pub mod charter;
 mod compiled;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use self::pattern::{Pattern, bare, glob_escape, inside};
 use crate::id::AgentId;
 
+pub use self::capability::Capability;
 pub use self::chain::{Explanation, Permissions, Said};
 
 /// What a decision says. Ordered from the strictest.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::capability::Capability;
 use super::compiled::{Compiled, Wanted, Word};
-use super::written::Capability;
 use super::{Action, Decision, Layer, Need, Rule, Standing};
 
 /// The layer that is named where all others abstain.

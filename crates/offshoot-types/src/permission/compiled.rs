@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use super::argv::{self, Argv, Fit, Words};
+use super::capability::Capability;
 use super::host::{Host, HostPattern};
 use super::pattern::{Kind, Pattern, literal};
-use super::written::Capability;
 use super::{Action, Layer, Need, Rule};
 
 /// The rules of a layer by what they are about.

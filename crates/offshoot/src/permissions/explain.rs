@@ -6,8 +6,7 @@
 use std::path::{Component, Path};
 
 use offshoot_tools::shell;
-use offshoot_types::permission::written::Capability;
-use offshoot_types::permission::{Action, Decision, Explanation, Need, Said, Standing};
+use offshoot_types::permission::{Action, Capability, Decision, Explanation, Need, Said, Standing};
 use offshoot_types::suggest;
 use offshoot_types::tool::Place;
 use serde_json::{Value, json};
@@ -72,9 +71,9 @@ pub(super) fn explain(
         return Err(Stop::usage("that needs nothing"));
     };
     let whole = Need::new(known.name(), target);
-    let verdict = match known {
-        Capability::ShellRun => verdict.or_granted(|| granted(subject, tool, &whole), ANSWERED),
-        _ => verdict,
+    let verdict = match known == Capability::ShellRun {
+        true => verdict.or_granted(|| granted(subject, tool, &whole), ANSWERED),
+        false => verdict,
     };
     let mut stdout = Stdout::default();
     if json {

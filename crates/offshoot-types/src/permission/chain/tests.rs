@@ -242,7 +242,12 @@ fn tls_16_layers_add_up_to_the_strictest_and_no_layer_lifts_a_deny_of_a_manifest
     assert_eq!(held.decide("write", &need).action, Deny);
     assert_eq!(held.decide("write", &need).layer, "agent");
     // And a project's allow is worth nothing by itself.
-    assert_eq!(chain(&[project.clone()]).decide("write", &need).action, Ask);
+    assert_eq!(
+        chain(std::slice::from_ref(&project))
+            .decide("write", &need)
+            .action,
+        Ask
+    );
     assert_eq!(
         chain(&[project, session]).decide("write", &need).action,
         Allow

@@ -136,10 +136,8 @@ impl Reading<'_> {
     }
 
     fn string<'a>(&self, name: &str, value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Stop> {
-        match value.get_ref() {
-            DeValue::String(text) => Ok(text.as_ref()),
-            _ => Err(self.mistyped(name, "text in quotes", value)),
-        }
+        let text = value.get_ref().as_str();
+        text.ok_or_else(|| self.mistyped(name, "text in quotes", value))
     }
 
     fn action(&self, value: &Spanned<DeValue<'_>>) -> Result<Action, Stop> {
