@@ -1,6 +1,6 @@
 //! What is wrong with a definition, for the person who wrote it.
 //!
-//! One sentence each, with the file and the line. Nobody branches on the words;
+//! One sentence each, with the file, the line and maybe the column. Nobody branches on the words;
 //! the severity says whether the agent is there all the same.
 
 use std::fmt;
@@ -17,6 +17,8 @@ pub struct Diagnostic {
     pub path: String,
     /// The line in the file, counted from 1; `None` where it is about all of it.
     pub line: Option<usize>,
+    /// The column in that line, counted from 1, where it is known.
+    pub column: Option<usize>,
     /// What is wrong, and what would be right.
     pub message: String,
 }
@@ -41,12 +43,19 @@ impl Diagnostic {
         Self::new(Severity::Warning, path, line, message)
     }
 
+    /// Says in which column it is.
+    #[must_use]
+    pub fn in_column(self, column: Option<usize>) -> Self {
+        Self { column, ..self }
+    }
+
     fn new(severity: Severity, path: &str, line: Option<usize>, message: &str) -> Self {
         let end = message.char_indices().nth(MOST_CHARS);
         Self {
             severity,
             path: path.to_owned(),
             line,
+            column: None,
             message: match end {
                 Some((end, _)) => format!("{}…", &message[..end]),
                 None => message.to_owned(),
@@ -57,9 +66,11 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.path, self.message),
-            None => write!(f, "{}: {}", self.path, self.message),
+        let Self { path, message, .. } = self;
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => write!(f, "{path}:{line}:{column}: {message}"),
+            (Some(line), None) => write!(f, "{path}:{line}: {message}"),
+            (None, _) => write!(f, "{path}: {message}"),
         }
     }
 }

@@ -10,9 +10,11 @@ mod header;
 
 use std::collections::BTreeMap;
 
-use offshoot_types::manifest::Manifest;
+use offshoot_types::manifest::{Manifest, WrongRule};
+use offshoot_types::permission::written::{Part, contradictions};
 use offshoot_types::suggest;
 
+use self::header::RulePlaces;
 use crate::diagnostic::Diagnostic;
 
 /// Most bytes of an agent file. Whoever reads files need not read more than one byte beyond it.
@@ -33,6 +35,7 @@ pub struct Reading {
     /// What is odd and stands in nobody's way.
     pub warnings: Vec<Diagnostic>,
     lines: Lines,
+    rules: RulePlaces,
 }
 
 impl Reading {
@@ -73,6 +76,36 @@ impl Reading {
         }
     }
 
+    /// Gives up the agent because of a rule that cannot mean what its author thinks, and warns of
+    /// rules that contradict each other; `tools` are those there are.
+    pub fn check_rules(&mut self, tools: &[&str]) {
+        let Ok(manifest) = &self.manifest else {
+            return;
+        };
+        let tools: Vec<&str> = tools.iter().copied().chain([QUESTION]).collect();
+        if let Err(WrongRule { key, index, fault }) = manifest.check_rules(&tools) {
+            let place = self.rules.find(key, index, fault.part);
+            let line = place.map(|(line, _)| line).or(self.line_of(key));
+            let wrong = Diagnostic::error(&self.path, line, &fault.to_string());
+            self.manifest = Err(wrong.in_column(place.map(|(_, column)| column)));
+            return;
+        }
+        for (key, rules) in manifest.rule_lists() {
+            for (first, second) in contradictions(rules) {
+                let line = |index| self.rules.find(key, index, Part::Permission);
+                let earlier = line(first).map_or_else(String::new, |(line, _)| format!(" {line}"));
+                let why = format!(
+                    "this rule and that of line{earlier} say different things of {} {}; the \
+                     stricter holds",
+                    rules[second].permission, rules[second].pattern
+                );
+                let place = line(second).map(|(line, _)| line);
+                let warning = Diagnostic::warning(&self.path, place, &why);
+                self.warnings.push(warning);
+            }
+        }
+    }
+
     fn broken(path: &str, name: &str, diagnostic: Diagnostic) -> Self {
         Self {
             path: path.to_owned(),
@@ -80,6 +113,7 @@ impl Reading {
             manifest: Err(diagnostic),
             warnings: Vec::new(),
             lines: Lines::new(),
+            rules: RulePlaces::default(),
         }
     }
 }
@@ -119,6 +153,7 @@ pub fn read(bytes: &[u8], path: &str, name: &str) -> Reading {
             manifest: Ok(manifest),
             warnings: Vec::new(),
             lines: Lines::new(),
+            rules: header::rules(frame.header),
         },
         Err(error) => {
             let (line, why) = fault::describe(&error, &lines);

@@ -131,6 +131,7 @@ fn thinking(folder: &Path, gate: &Arc<Semaphore>, thinks: Duration) -> Runtime {
     registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
     registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
     Runtime::new(Parts {
+        charter: Arc::new(offshoot_types::permission::charter::NoCharter),
         helpers: Helpers::default(),
         hooks: offshoot_types::hook::Hooks::default(),
         store: Arc::new(Handle::open(folder).expect("open the store")),

@@ -26,7 +26,7 @@ use offshoot_types::transcript::Transcript;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::board::{Board, Kin};
+use crate::board::{Board, Relative};
 use crate::inherit::Inherited;
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
@@ -48,7 +48,7 @@ pub(crate) struct Agent {
     pub(crate) helps: Option<Purpose>,
     pub(crate) model: String,
     /// Itself and, as far as it sees their conversations, those above it.
-    pub(crate) lineage: Vec<Kin>,
+    pub(crate) lineage: Vec<Relative>,
     /// What it sees of the conversation above it.
     pub(crate) inherited: Option<Arc<Inherited>>,
     pub(crate) workspace: String,
@@ -56,6 +56,8 @@ pub(crate) struct Agent {
     pub(crate) scratch: Option<Scratch>,
     pub(crate) date: String,
     pub(crate) permissions: Permissions,
+    /// What it hands on to those it starts.
+    pub(crate) ceiling: Permissions,
     /// Whether it is held to reading, by its own manifest or one above it.
     pub(crate) read_only: bool,
     pub(crate) board: Arc<Board>,

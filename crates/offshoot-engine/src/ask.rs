@@ -348,10 +348,7 @@ impl Agent {
     /// Decides one need: the chain, and where it says ask, what was granted before.
     fn decide(&self, tool: &str, need: &Need) -> Decision {
         let decision = self.permissions.decide(tool, need);
-        if decision.action != Action::Ask {
-            return decision;
-        }
-        self.granted(tool, need).map_or(decision, by_grant)
+        decision.or_granted(|| self.granted(tool, need), SESSION)
     }
 
     /// Returns the rule of an earlier answer that allows a need.

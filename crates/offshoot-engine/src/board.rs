@@ -26,13 +26,13 @@ use self::live::{Partial, Spoken};
 use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::governor::Governors;
+use crate::ground::{self, Ground};
 use crate::helper;
 use crate::inherit::Shared;
 use crate::limits::Limits;
 use crate::next::{self, Next};
 use crate::node::{Node, Ordered};
 use crate::recover;
-use crate::role::own_chain;
 use crate::sabotage::{Bug, planted};
 use crate::scratch::Scratch;
 use crate::settle;
@@ -52,8 +52,7 @@ pub(crate) struct Board {
     pub(crate) governors: Arc<Governors>,
     state: Mutex<State>,
     live: broadcast::Sender<Update>,
-    /// The root's part of the host's data folder.
-    scratch: Option<Scratch>,
+    ground: Ground,
     /// Fires when somebody answered something.
     pub(crate) answered: Notify,
     /// Fires when a run has settled.
@@ -103,40 +102,10 @@ impl Board {
         lease: Lease,
         limits: Limits,
         governors: Arc<Governors>,
-        scratch: Option<Scratch>,
+        ground: Ground,
         tree: Tree,
     ) -> Self {
-        let mut state = State {
-            tree: Tree::default(),
-            nodes: BTreeMap::new(),
-            stirred: BTreeSet::new(),
-            runnable: BTreeSet::new(),
-            concerned: Vec::new(),
-            planned: BTreeMap::new(),
-            waking: BTreeSet::new(),
-            reserved: Reserved::default(),
-            shared: Shared::default(),
-            prefixes: BTreeMap::new(),
-            partials: BTreeMap::new(),
-            outputs: BTreeMap::new(),
-            broken: None,
-            was_idle: false,
-            leaving: false,
-            late: Vec::new(),
-            errands: Vec::new(),
-            children_of_calls: BTreeMap::new(),
-        };
-        let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
-        all.extend(tree.helpers().iter().cloned());
-        state.tree = tree;
-        for id in &all {
-            if let Some(spawned) = state.tree.agent(id).map(|agent| agent.spawned.clone()) {
-                state.add_node(id, &spawned, scratch.as_ref(), None);
-            }
-        }
-        if let Some(root) = state.tree.root().cloned() {
-            state.change_role(&root);
-        }
+        let mut state = State::of(tree, &ground);
         let agents: Vec<AgentId> = state.nodes.keys().cloned().collect();
         for id in &agents {
             state.judge(id, &limits);
@@ -149,7 +118,7 @@ impl Board {
             limits,
             state: Mutex::new(state),
             live: broadcast::Sender::new(LIVE_BACKLOG),
-            scratch,
+            ground,
             answered: Notify::new(),
             freed: Notify::new(),
             settled: Notify::new(),
@@ -171,7 +140,7 @@ impl Board {
                 state.broken.get_or_insert(violation.to_string());
                 break;
             }
-            state.follow(entry, self.scratch.as_ref());
+            state.follow(entry, &self.ground);
             if matches!(entry.event, Event::Decided { grant: Some(_), .. }) {
                 self.answered.notify_waiters();
             }
@@ -309,9 +278,55 @@ pub(crate) struct Kin {
     pub(crate) helps: bool,
     /// What it sees of whoever is next.
     pub(crate) context: Context,
+    /// Tools that its chain never allows.
+    pub(crate) barred: Vec<String>,
+}
+
+/// An agent in a line of them, each the parent of the one before.
+#[derive(Clone, Debug)]
+pub(crate) struct Relative {
+    /// Nothing is barred here yet: that depends on the tools there are.
+    pub(crate) kin: Kin,
+    pub(crate) chain: Permissions,
 }
 
 impl State {
+    /// What a tree adds up to that nobody works in yet.
+    pub(crate) fn of(tree: Tree, ground: &Ground) -> Self {
+        let mut state = Self {
+            tree: Tree::default(),
+            nodes: BTreeMap::new(),
+            stirred: BTreeSet::new(),
+            runnable: BTreeSet::new(),
+            concerned: Vec::new(),
+            planned: BTreeMap::new(),
+            waking: BTreeSet::new(),
+            reserved: Reserved::default(),
+            shared: Shared::default(),
+            prefixes: BTreeMap::new(),
+            partials: BTreeMap::new(),
+            outputs: BTreeMap::new(),
+            broken: None,
+            was_idle: false,
+            leaving: false,
+            late: Vec::new(),
+            errands: Vec::new(),
+            children_of_calls: BTreeMap::new(),
+        };
+        let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
+        all.extend(tree.helpers().iter().cloned());
+        state.tree = tree;
+        for id in &all {
+            if let Some(spawned) = state.tree.agent(id).map(|agent| agent.spawned.clone()) {
+                state.add_node(id, &spawned, ground, None);
+            }
+        }
+        if let Some(root) = state.tree.root().cloned() {
+            state.change_role(&root);
+        }
+        state
+    }
+
     /// Finds what the process knows of an agent.
     pub(crate) fn node(&self, id: &AgentId) -> Option<&Node> {
         self.nodes.get(id)
@@ -502,12 +517,12 @@ impl State {
     }
 
     /// Updates everything that hangs on one entry, after the fold has taken it.
-    fn follow(&mut self, entry: &Arc<Entry>, scratch: Option<&Scratch>) {
+    fn follow(&mut self, entry: &Arc<Entry>, ground: &Ground) {
         let id = &entry.agent;
         let mut parent = None;
         match &entry.event {
             Event::Spawned(spawned) => {
-                self.add_node(id, spawned, scratch, Some(Vec::new()));
+                self.add_node(id, spawned, ground, Some(Vec::new()));
                 let changed = |above: &AgentId| {
                     let agent = self.tree.agent(above);
                     agent.is_some_and(|agent| agent.has_changed())
@@ -651,15 +666,14 @@ impl State {
         &mut self,
         id: &AgentId,
         spawned: &offshoot_types::event::Spawned,
-        of_root: Option<&Scratch>,
+        ground: &Ground,
         infancy: Option<Vec<Arc<Entry>>>,
     ) {
         let unbound = CancellationToken::new;
         let (mut permissions, token, scratch, mut read_only) = match &spawned.origin {
             Origin::Session { workspace, .. } => {
-                let folder = of_root.map(|scratch| scratch.folder.as_str());
-                let granted = Permissions::empty().narrow(Layer::root_grant(workspace, folder));
-                (granted, unbound(), of_root.cloned(), false)
+                let above = ground.above_root(workspace);
+                (above, unbound(), ground.scratch.clone(), false)
             }
             Origin::Task(parent) => match self.nodes.get(&parent.agent) {
                 Some(node) => {
@@ -668,8 +682,8 @@ impl State {
                         false => node.token.child_token(),
                     };
                     let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
-                    let (chain, read_only) = self.chain_at_birth(id, &parent.agent);
-                    (chain, token, scratch, read_only)
+                    let above = self.at_birth(id, &parent.agent);
+                    (above.ceiling.hand_on(), token, scratch, above.read_only)
                 }
                 None => (Permissions::empty(), unbound(), None, false),
             },
@@ -686,15 +700,13 @@ impl State {
         }
         let above = permissions;
         let above_read_only = read_only;
-        let permissions = own_chain(
-            &above,
-            &spawned.layer,
-            spawned.terms.read_only,
-            &spawned.definition,
-        );
-        read_only |= spawned.terms.read_only;
+        let layer = &spawned.layer;
+        let reads = spawned.terms.read_only;
+        let ceiling = ground::ceiling(&above, layer, reads, &spawned.definition);
+        read_only |= reads;
         let node = Node {
-            permissions,
+            permissions: ground::itself(&ceiling, layer),
+            ceiling,
             above,
             above_read_only,
             scratch,

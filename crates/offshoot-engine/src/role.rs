@@ -23,8 +23,8 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::board::{Kin, State};
-use crate::scope;
+use crate::board::{Kin, Relative, State};
+use crate::ground;
 
 /// The tool by which a planning agent proposes that its plan be carried out.
 pub(crate) const PLAN_EXIT: &str = "plan_exit";
@@ -60,6 +60,7 @@ impl Agent {
             model: found.model().to_owned(),
             lineage: state.lineage(&self.id),
             permissions: node.permissions.clone(),
+            ceiling: node.ceiling.clone(),
             read_only: node.read_only,
             ..self.as_ref().clone()
         })
@@ -90,17 +91,11 @@ impl Agent {
         if now == (manifest.name.clone(), model.clone()) {
             return None;
         }
-        let terms = scope::terms_of_role(
-            &self.parts,
-            manifest,
-            &above,
-            &self.workspace,
-            self.is_root(),
-        );
+        let terms = self.terms_of_role(manifest, &above);
         Some(Role {
             definition: manifest.name.clone(),
             model,
-            layer: Layer::of_agent(&manifest.name, manifest.permissions.as_deref()),
+            layer: manifest.layer(&self.variables()),
             terms: offshoot_types::terms::Terms {
                 // What the session may use does not grow with who works in it.
                 caps: born.terms.caps.narrow(manifest.limits),
@@ -130,44 +125,69 @@ impl Agent {
     }
 }
 
+/// What a parent was held to when a child of it was born.
+pub(crate) struct AtBirth {
+    /// What it handed on.
+    pub(crate) ceiling: Permissions,
+    /// Its own chain.
+    pub(crate) itself: Permissions,
+    /// Whether it was held to reading.
+    pub(crate) read_only: bool,
+}
+
 impl State {
     /// Returns an agent and, as far as it sees their conversations, those above it.
-    pub(crate) fn lineage(&self, id: &AgentId) -> Vec<Kin> {
-        let mut lineage = Vec::new();
+    pub(crate) fn lineage(&self, id: &AgentId) -> Vec<Relative> {
+        let mut lineage: Vec<Relative> = Vec::new();
         // What is above was settled at the birth of who sees it, as was how much it sees.
-        let mut under: Option<Role> = None;
+        let mut below: Option<&AgentId> = None;
         for id in self.tree.path(id) {
             let Some(agent) = self.tree.agent(id) else {
                 break;
             };
             let context = agent.spawned.terms.context;
-            let (definition, model) = match (&under, lineage.is_empty()) {
-                (_, true) => (agent.definition(), agent.model()),
-                (Some(role), false) => (role.definition.as_str(), role.model.as_str()),
-                (None, false) => {
-                    let born = &agent.spawned;
-                    (born.definition.as_str(), born.model.as_str())
+            let under = below.and_then(|below| self.tree.agent(below)?.born_under());
+            let born = &agent.spawned;
+            let (definition, model, chain) = match (below, under) {
+                (None, _) => {
+                    let chain = self.node(id).map(|node| node.permissions.clone());
+                    (agent.definition(), agent.model(), chain)
+                }
+                (Some(below), under) => {
+                    let chain = Some(self.at_birth(below, id).itself);
+                    match under {
+                        Some(role) => (role.definition.as_str(), role.model.as_str(), chain),
+                        None => (born.definition.as_str(), born.model.as_str(), chain),
+                    }
                 }
             };
-            lineage.push(Kin {
-                definition: definition.to_owned(),
-                model: model.to_owned(),
-                is_root: agent.spawned.is_root(),
-                helps: agent.spawned.helper().is_some(),
-                context,
+            lineage.push(Relative {
+                kin: Kin {
+                    definition: definition.to_owned(),
+                    model: model.to_owned(),
+                    is_root: born.is_root(),
+                    helps: born.helper().is_some(),
+                    context,
+                    barred: Vec::new(),
+                },
+                chain: chain.unwrap_or_default(),
             });
             if context == Context::Fresh {
                 break;
             }
-            under = agent.born_under().cloned();
+            below = Some(id);
         }
         lineage
     }
 
-    /// Returns the chain of a parent as it was when a child was born, and whether it held to reading.
-    pub(crate) fn chain_at_birth(&self, child: &AgentId, parent: &AgentId) -> (Permissions, bool) {
+    /// Returns what a parent was held to when a child was born.
+    pub(crate) fn at_birth(&self, child: &AgentId, parent: &AgentId) -> AtBirth {
         let (Some(node), Some(above)) = (self.node(parent), self.tree.agent(parent)) else {
-            return (Permissions::empty(), true);
+            return AtBirth {
+                ceiling: Permissions::empty(),
+                itself: Permissions::empty(),
+                read_only: true,
+            };
         };
         let under = self.tree.agent(child).and_then(|child| child.born_under());
         let (layer, read_only, definition) = match under {
@@ -177,8 +197,12 @@ impl State {
                 (&born.layer, born.terms.read_only, &born.definition)
             }
         };
-        let chain = own_chain(&node.above, layer, read_only, definition);
-        (chain, read_only || node.above_read_only)
+        let ceiling = ground::ceiling(&node.above, layer, read_only, definition);
+        AtBirth {
+            itself: ground::itself(&ceiling, layer),
+            ceiling,
+            read_only: read_only || node.above_read_only,
+        }
     }
 
     /// Holds an agent, and everybody below it, to what it has become: what is above a child now
@@ -210,27 +234,14 @@ impl State {
                 let mut chain = node.above.clone();
                 let mut read_only = node.above_read_only;
                 for (layer, reads, definition) in now.iter().chain([&own]) {
-                    chain = own_chain(&chain, layer, *reads, definition);
+                    chain = ground::ceiling(&chain, layer, *reads, definition);
                     read_only |= reads;
                 }
-                node.permissions = chain;
+                node.permissions = ground::itself(&chain, &own.0);
+                node.ceiling = chain;
                 node.read_only = read_only;
             }
         }
-    }
-}
-
-/// Returns the chain of an agent: that above it, its own layer, and what holds it to reading.
-pub(crate) fn own_chain(
-    above: &Permissions,
-    layer: &Layer,
-    read_only: bool,
-    definition: &str,
-) -> Permissions {
-    let own = above.narrow(layer.clone());
-    match read_only {
-        true => own.narrow(Layer::read_only(definition)),
-        false => own,
     }
 }
 

@@ -15,6 +15,8 @@ use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
 use offshoot_types::manifest::Registry;
 use offshoot_types::model::Models;
 use offshoot_types::permission::Layer;
+use offshoot_types::permission::charter::Charter;
+use offshoot_types::permission::written::Variables;
 use offshoot_types::sidecar::Sidecars;
 use offshoot_types::store::{
     Append, Lease, NewEntry, SessionSummary, Store, StoreError, StoreErrorKind,
@@ -31,6 +33,7 @@ use crate::board::Board;
 use crate::door;
 use crate::fork;
 use crate::governor::Governors;
+use crate::ground::Ground;
 use crate::helper::Helpers;
 use crate::limits::Limits;
 use crate::node::Ordered;
@@ -69,6 +72,8 @@ pub struct Parts {
     pub helpers: Helpers,
     /// Who has a say in messages and models.
     pub hooks: Hooks,
+    /// What the host, the project and the user say before any agent does.
+    pub charter: Arc<dyn Charter>,
     /// The host's own folder, absolute and without links. Sessions keep what is not the user's in
     /// it; to agents' tools the rest of it is not there.
     pub data: Option<String>,
@@ -534,7 +539,7 @@ impl Inner {
             definition: &opening.definition,
             depth: 0,
         };
-        let mut root = self.root(opening);
+        let mut root = self.root(&command.tree, opening);
         if let Some(model) = self.parts.hooks.resolve_model(about, &root.model) {
             root.model = model;
         }
@@ -579,9 +584,15 @@ impl Inner {
         Ok(Some((board, nudged)))
     }
 
-    fn root(&self, opening: &Opening) -> Spawned {
+    fn root(&self, tree: &TreeId, opening: &Opening) -> Spawned {
+        let data = self.parts.data.as_deref();
+        let scratch = data.map(|data| Scratch::of_root(data, tree).folder);
+        let variables = Variables {
+            workspace: &opening.workspace,
+            scratch: scratch.as_deref(),
+            home: self.parts.charter.home(),
+        };
         let manifest = self.parts.registry.get(&opening.definition);
-        let permissions = manifest.and_then(|manifest| manifest.permissions.as_deref());
         let own_model = manifest.and_then(|manifest| manifest.model.clone());
         Spawned {
             definition: opening.definition.clone(),
@@ -592,7 +603,10 @@ impl Inner {
             },
             depth: 0,
             model: own_model.unwrap_or_else(|| opening.model.clone()),
-            layer: Layer::of_agent(&opening.definition, permissions),
+            layer: match manifest {
+                Some(manifest) => manifest.layer(&variables),
+                None => Layer::of_agent(&opening.definition, None),
+            },
             inspectable: true,
             terms: manifest.map_or_else(Terms::default, |manifest| {
                 scope::terms_of_root(&self.parts, manifest, opening)
@@ -638,12 +652,15 @@ impl Boards {
     fn add(&self, lease: Lease, parts: &Parts, tree: Tree) -> (Arc<Board>, Arc<Notify>) {
         let id = lease.tree.clone();
         let data = parts.data.as_deref();
-        let scratch = data.map(|data| Scratch::of_root(data, &id));
+        let ground = Ground {
+            charter: parts.charter.clone(),
+            scratch: data.map(|data| Scratch::of_root(data, &id)),
+        };
         let board = Board::new(
             lease,
             parts.limits.clone(),
             self.governors.clone(),
-            scratch,
+            ground,
             tree,
         );
         let board = Arc::new(board);

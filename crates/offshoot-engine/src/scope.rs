@@ -1,8 +1,9 @@
 //! What an agent is offered, and on what terms it works.
 //!
-//! The registry of a child is scoped by three things and nothing else: its
-//! manifest, whether it is a root, and what tools there are. What it may do with
-//! them is decided call by call, on the real inputs, by the chain. An agent sees
+//! The registry of a child is scoped by four things and nothing else: its
+//! manifest, whether it is a root, what tools there are, and what its chain denies
+//! whatever the inputs. What it may do with the rest is decided call by call, on
+//! the real inputs, by the chain. An agent sees
 //! its own prompt; that its caller is another agent changes one line at most.
 
 use std::collections::BTreeSet;
@@ -12,13 +13,15 @@ use offshoot_types::caps::Caps;
 use offshoot_types::command::Opening;
 use offshoot_types::manifest::{Context, Manifest, Mode};
 use offshoot_types::model::{ModelError, ModelErrorKind};
-use offshoot_types::permission::{Layer, Permissions};
+use offshoot_types::permission::Permissions;
+use offshoot_types::permission::written::Variables;
 use offshoot_types::terms::{self, Terms};
 use offshoot_types::tool::ToolSpec;
 
 use crate::agent::Agent;
-use crate::board::{Kin, PrefixKey};
+use crate::board::{Kin, PrefixKey, Relative};
 use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
+use crate::ground;
 use crate::question::{self, QUESTION};
 use crate::role::{PLAN_EXIT, PlanExit};
 use crate::runtime::Parts;
@@ -34,16 +37,36 @@ impl Agent {
     }
 
     /// Returns what all agents of a kind share in this tree.
-    fn prefix_of(&self, lineage: &[Kin]) -> Result<Arc<Prefix>, ModelError> {
+    fn prefix_of(&self, lineage: &[Relative]) -> Result<Arc<Prefix>, ModelError> {
+        let tools = self.parts.tools.version();
         let key = PrefixKey {
-            lineage: lineage.to_vec(),
-            tools: self.parts.tools.version(),
+            lineage: lineage.iter().map(|of| self.kin(of)).collect(),
+            tools,
         };
         self.board.prefix(key, || self.make_prefix(lineage))
     }
 
-    fn make_prefix(&self, lineage: &[Kin]) -> Result<Prefix, ModelError> {
-        let Some((kin, above)) = lineage.split_first() else {
+    /// Returns what makes the prompt and tools of an agent what they are.
+    fn kin(&self, of: &Relative) -> Kin {
+        let manifest = self.parts.registry.get(&of.kin.definition);
+        let barred = manifest.map(|manifest| barred(&self.parts, manifest, &of.chain));
+        Kin {
+            barred: barred.unwrap_or_default(),
+            ..of.kin.clone()
+        }
+    }
+
+    /// Returns what variables stand for in rules of this agent.
+    pub(crate) fn variables(&self) -> Variables<'_> {
+        Variables {
+            workspace: &self.workspace,
+            scratch: self.scratch.as_ref().map(|own| own.folder.as_str()),
+            home: self.parts.charter.home(),
+        }
+    }
+
+    fn make_prefix(&self, lineage: &[Relative]) -> Result<Prefix, ModelError> {
+        let Some((Relative { kin, chain }, above)) = lineage.split_first() else {
             let text = "run an agent: its tree does not have it";
             return Err(ModelError::new(ModelErrorKind::Config, text));
         };
@@ -57,7 +80,10 @@ impl Agent {
         // Whoever works for the runtime reads and writes words, whatever its manifest says.
         let offered = match kin.helps {
             true => Vec::new(),
-            false => offered(&self.parts, manifest, kin.is_root),
+            false => {
+                let barred = barred(&self.parts, manifest, chain);
+                offered(&self.parts, manifest, kin.is_root, &barred)
+            }
         };
         let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
         let place = Surroundings {
@@ -78,7 +104,8 @@ impl Agent {
         };
         match (kin.context, above.first()) {
             (Context::Fork, Some(parent)) => {
-                let system = context::with_parents(system, self.manifest(&parent.definition)?);
+                let above = self.manifest(&parent.kin.definition)?;
+                let system = context::with_parents(system, above);
                 Ok(Prefix {
                     system: system.into(),
                     ..prefix
@@ -105,12 +132,21 @@ impl Agent {
         caps: Caps,
         helps: bool,
     ) -> Terms {
-        let mut lineage = vec![Kin {
-            definition: manifest.name.clone(),
-            model: model.to_owned(),
-            is_root: false,
-            helps,
-            context: manifest.context,
+        let variables = Variables {
+            scratch: None,
+            ..self.variables()
+        };
+        let (_, chain) = ground::chains(&self.ceiling.hand_on(), manifest, &variables);
+        let mut lineage = vec![Relative {
+            kin: Kin {
+                definition: manifest.name.clone(),
+                model: model.to_owned(),
+                is_root: false,
+                helps,
+                context: manifest.context,
+                barred: Vec::new(),
+            },
+            chain: chain.clone(),
         }];
         if manifest.context != Context::Fresh {
             lineage.extend(self.lineage.iter().cloned());
@@ -122,9 +158,19 @@ impl Agent {
                 ids.filter(|id| !prefix.withheld.contains(id)).collect()
             },
         );
-        let chain = chain(&self.permissions, manifest);
+        let barred = match helps {
+            true => Vec::new(),
+            false => barred(&self.parts, manifest, &chain),
+        };
         let caps = manifest.limits.or(caps);
-        terms(manifest, tools, &chain, &self.workspace, caps)
+        terms(manifest, (tools, barred), &chain, &self.workspace, caps)
+    }
+
+    /// Returns the terms of this agent if it becomes another.
+    pub(crate) fn terms_of_role(&self, manifest: &Manifest, above: &Permissions) -> Terms {
+        let (_, chain) = ground::chains(above, manifest, &self.variables());
+        let tools = ids(&self.parts, manifest, self.is_root(), &chain);
+        terms(manifest, tools, &chain, &self.workspace, manifest.limits)
     }
 }
 
@@ -145,17 +191,10 @@ fn as_parent(own: Prefix, parent: &Prefix) -> Prefix {
 /// Returns the terms of a root.
 pub(crate) fn terms_of_root(parts: &Parts, manifest: &Manifest, opening: &Opening) -> Terms {
     let workspace = &opening.workspace;
-    let offered = offered(parts, manifest, true);
-    let tools = offered.iter().map(|(spec, _)| spec.id.clone()).collect();
-    let granted = Permissions::empty().narrow(Layer::root_grant(workspace, None));
-    let chain = chain(&granted, manifest);
-    terms(
-        manifest,
-        tools,
-        &chain,
-        workspace,
-        root_caps(parts, manifest, opening),
-    )
+    let chain = ground::chain_of([manifest], workspace, parts.charter.as_ref(), None);
+    let tools = ids(parts, manifest, true, &chain);
+    let caps = root_caps(parts, manifest, opening);
+    terms(manifest, tools, &chain, workspace, caps)
 }
 
 /// Returns what a root's runs may use: what its manifest or the host says, and no more than whoever
@@ -164,23 +203,9 @@ pub(crate) fn root_caps(parts: &Parts, manifest: &Manifest, opening: &Opening) -
     manifest.limits.or(parts.limits.root).narrow(opening.caps)
 }
 
-/// Returns the terms of an agent that becomes another.
-pub(crate) fn terms_of_role(
-    parts: &Parts,
-    manifest: &Manifest,
-    above: &Permissions,
-    workspace: &str,
-    is_root: bool,
-) -> Terms {
-    let offered = offered(parts, manifest, is_root);
-    let tools = offered.iter().map(|(spec, _)| spec.id.clone()).collect();
-    let chain = chain(above, manifest);
-    terms(manifest, tools, &chain, workspace, manifest.limits)
-}
-
 fn terms(
     manifest: &Manifest,
-    tools: Vec<String>,
+    (tools, barred_tools): (Vec<String>, Vec<String>),
     chain: &Permissions,
     workspace: &str,
     caps: Caps,
@@ -189,19 +214,14 @@ fn terms(
         effort: manifest.effort,
         context: manifest.context,
         read_only: manifest.read_only,
-        missing_tools: manifest.tools.missing(&tools).cloned().collect(),
+        missing_tools: {
+            let there: Vec<String> = tools.iter().chain(&barred_tools).cloned().collect();
+            manifest.tools.missing(&there).cloned().collect()
+        },
         tools,
+        barred_tools,
         caps,
         permissions: terms::summary(chain, workspace),
-    }
-}
-
-fn chain(above: &Permissions, manifest: &Manifest) -> Permissions {
-    let declared = manifest.permissions.as_deref();
-    let own = above.narrow(Layer::of_agent(&manifest.name, declared));
-    match manifest.read_only {
-        true => own.narrow(Layer::read_only(&manifest.name)),
-        false => own,
     }
 }
 
@@ -218,10 +238,41 @@ fn is_locked(id: &str) -> bool {
     own_tools().any(|own| own == id)
 }
 
+/// Returns the ids of what an agent may call, and of what its chain bars it from.
+fn ids(
+    parts: &Parts,
+    manifest: &Manifest,
+    is_root: bool,
+    chain: &Permissions,
+) -> (Vec<String>, Vec<String>) {
+    let barred = barred(parts, manifest, chain);
+    let offered = offered(parts, manifest, is_root, &barred);
+    let ids = offered.into_iter().map(|(spec, _)| spec.id).collect();
+    (ids, barred)
+}
+
+/// Returns the tools that an agent wants and its chain denies whatever the inputs.
+fn barred(parts: &Parts, manifest: &Manifest, chain: &Permissions) -> Vec<String> {
+    let wanted = &manifest.tools;
+    let tools = parts.tools.tools().into_iter();
+    let tools = tools.filter(|tool| !is_locked(&tool.spec().id));
+    let tools = tools.filter(|tool| wanted.has(&tool.spec().id));
+    let tools = tools.filter(|tool| chain.bars(&tool.spec().id, tool.requires()).is_some());
+    let tools = tools.map(|tool| tool.spec().id.clone());
+    let own = own_tools().filter(|id| wanted.has(id) && chain.bars(id, &[]).is_some());
+    tools.chain(own.map(str::to_owned)).collect()
+}
+
 /// Returns what an agent may call: tools in the host's order, then the engine's own calls, whose ids
 /// are locked.
-fn offered(parts: &Parts, manifest: &Manifest, is_root: bool) -> Vec<(ToolSpec, Offer)> {
+fn offered(
+    parts: &Parts,
+    manifest: &Manifest,
+    is_root: bool,
+    barred: &[String],
+) -> Vec<(ToolSpec, Offer)> {
     let wanted = &manifest.tools;
+    let has = |id: &str| wanted.has(id) && !barred.iter().any(|barred| barred == id);
     let tools = parts.tools.tools().into_iter();
     let tools = tools.filter(|tool| {
         let id = tool.spec().id.as_str();
@@ -245,12 +296,12 @@ fn offered(parts: &Parts, manifest: &Manifest, is_root: bool) -> Vec<(ToolSpec, 
     let steering =
         Steering::ALL.map(|call| (call.spec(), Callable::Engine(EngineCall::Steer(call))));
     // Without a way to have children there is nobody to look after.
-    let steering = steering.into_iter().filter(|_| wanted.has(TASK));
+    let steering = steering.into_iter().filter(|_| has(TASK));
     let own = own.into_iter().chain(asks).chain(steering);
     let offer = |(spec, callable)| {
         let schema = parts.tools.schema(&spec);
         (spec, Offer { callable, schema })
     };
-    let all = tools.chain(own).filter(|(spec, _)| wanted.has(&spec.id));
+    let all = tools.chain(own).filter(|(spec, _)| has(&spec.id));
     all.map(offer).collect()
 }

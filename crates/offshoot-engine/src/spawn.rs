@@ -11,7 +11,7 @@ use offshoot_types::id::AgentId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::Manifest;
 use offshoot_types::message::UserMessage;
-use offshoot_types::permission::Layer;
+use offshoot_types::permission::written::Variables;
 
 use crate::agent::{Agent, first_turn};
 
@@ -60,12 +60,18 @@ impl Agent {
         if !asked.from.is_host() {
             hooks.user_message(about, &mut asked)?;
         }
+        let scratch = self.scratch.as_ref();
+        let scratch = scratch.map(|scratch| scratch.of_child(id).folder);
+        let variables = Variables {
+            scratch: scratch.as_deref(),
+            ..self.variables()
+        };
         let spawned = Spawned {
             definition: manifest.name.clone(),
             origin,
             depth,
             model,
-            layer: Layer::of_agent(&manifest.name, manifest.permissions.as_deref()),
+            layer: manifest.layer(&variables),
             inspectable: manifest.inspectable,
             terms,
             profile: Profile::of(manifest),

@@ -94,31 +94,28 @@ fn fold(entries: Vec<Entry>) -> Tree {
     black_box(Tree::fold(&entries).unwrap())
 }
 
-/// Returns a chain of five layers with forty rules each, and something that none of them names.
-fn chain() -> (Permissions, Need) {
+/// Returns a chain of five layers with forty rules each, and what is to be decided: a file that most
+/// of them do not name, or a command that all of them do.
+fn chain(capability: &str, target: &str) -> (Permissions, Need) {
     let mut chain = Permissions::empty().narrow(Layer::root_grant("/home/me/project", None));
     for layer in 0..4 {
-        let rules: Vec<Rule> = (0..40)
-            .map(|n| {
-                Rule::new(
-                    "fs.write",
-                    format!("/home/me/{layer}/{n}/**"),
-                    Action::Allow,
-                )
-            })
-            .chain([Rule::new("fs.read", "/home/me/project/**", Action::Allow)])
-            .collect();
+        let folder = |n| format!("/home/me/{layer}/{n}/**");
+        let writes = (0..20).map(|n| Rule::new("fs.write", folder(n), Action::Allow));
+        let program = |n| format!("tool{n} run *");
+        let runs = (0..18).map(|n| Rule::new("shell.run", program(n), Action::Allow));
+        let more = [
+            Rule::new("fs.read", "/home/me/project/**", Action::Allow),
+            Rule::new("shell.run", "git *", Action::Allow),
+        ];
+        let rules: Vec<Rule> = writes.chain(runs).chain(more).collect();
         chain = chain.narrow(Layer::of_agent(&format!("agent{layer}"), Some(&rules)));
     }
-    let need = Need {
-        capability: "fs.read".to_owned(),
-        target: "/home/me/project/src/main.rs".to_owned(),
-    };
-    (chain, need)
+    (chain, Need::new(capability, target))
 }
 
 #[library_benchmark]
-#[bench::five_layers(setup = chain)]
+#[bench::five_layers(args = ("fs.read", "/home/me/project/src/main.rs"), setup = chain)]
+#[bench::five_layers_command(args = ("shell.run", "git log --oneline"), setup = chain)]
 fn decide((chain, need): (Permissions, Need)) -> Action {
     black_box(chain.decide("read", &need).action)
 }

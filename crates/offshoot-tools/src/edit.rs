@@ -92,6 +92,10 @@ impl Tool for Edit {
         &self.spec
     }
 
+    fn requires(&self) -> &[&'static str] {
+        &["fs.write"]
+    }
+
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
         let need = |capability: &str| Need {

@@ -76,6 +76,10 @@ impl Tool for Glob {
         &self.spec
     }
 
+    fn requires(&self) -> &[&'static str] {
+        &["fs.read"]
+    }
+
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
         Ok(vec![Need {

@@ -114,6 +114,10 @@ impl Tool for Grep {
         &self.spec
     }
 
+    fn requires(&self) -> &[&'static str] {
+        &["fs.read"]
+    }
+
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let Query { target, .. } = parse(arguments, place)?;
         let searched = if walk::is_folder(&target) {

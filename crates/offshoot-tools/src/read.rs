@@ -83,6 +83,10 @@ impl Tool for Read {
         &self.spec
     }
 
+    fn requires(&self) -> &[&'static str] {
+        &["fs.read"]
+    }
+
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
         Ok(vec![Need {

@@ -46,6 +46,7 @@ use self::keepers::Keepers;
 pub use self::environment::{Base, Environment};
 pub use self::keep::keep;
 pub use self::keepers::Keeper;
+pub use self::needs::needs;
 pub use self::orphans::adopt_orphans;
 
 /// The tool. Dropping it ends every process it has left running.
@@ -69,6 +70,10 @@ impl Bash {
 impl Tool for Bash {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn requires(&self) -> &[&'static str] {
+        &[Need::SHELL_RUN, Need::SHELL_OPAQUE]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {

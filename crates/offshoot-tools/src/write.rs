@@ -64,6 +64,10 @@ impl Tool for Write {
         &self.spec
     }
 
+    fn requires(&self) -> &[&'static str] {
+        &["fs.write"]
+    }
+
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
         Ok(vec![Need {

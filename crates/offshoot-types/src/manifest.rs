@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::caps::Caps;
 use crate::json::RawJson;
-use crate::permission::Rule;
+use crate::permission::written::{self as rules, Fault, Variables};
+use crate::permission::{Layer, Rule};
 
 use self::written::Written;
 
@@ -45,6 +46,8 @@ pub struct Manifest {
     pub tools: Toolset,
     /// Its permission layer. Declared, it ends in an implicit `* deny`; absent, it adds nothing.
     pub permissions: Option<Vec<Rule>>,
+    /// What it denies itself, and not those it starts. Only narrows.
+    pub own_permissions: Vec<Rule>,
     /// Whether its runs have session rows of their own.
     pub inspectable: bool,
     /// Whom it is told it works for.
@@ -79,6 +82,7 @@ impl Manifest {
             max_output_tokens: None,
             tools: Toolset::default(),
             permissions: None,
+            own_permissions: Vec::new(),
             inspectable: false,
             caller: Caller::default(),
             read_only: false,
@@ -91,10 +95,58 @@ impl Manifest {
         }
     }
 
+    /// Returns its layer of the permission chain, with folders in the place of variables.
+    pub fn layer(&self, variables: &Variables<'_>) -> Layer {
+        let declared = self.permissions.as_deref();
+        let declared = declared.map(|declared| rules::expand(declared, variables));
+        Layer {
+            own: rules::expand(&self.own_permissions, variables),
+            ..Layer::of_agent(&self.name, declared.as_deref())
+        }
+    }
+
+    /// Finds the first of its rules that cannot mean what its author thinks; `tools` are those there
+    /// are.
+    pub fn check_rules(&self, tools: &[&str]) -> Result<(), WrongRule> {
+        for (key, list) in self.rule_lists() {
+            for (index, rule) in list.iter().enumerate() {
+                rules::check(rule, tools).map_err(|fault| WrongRule { key, index, fault })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the lists of rules that it has, by key.
+    pub fn rule_lists(&self) -> [(&'static str, &[Rule]); 2] {
+        let declared = self.permissions.as_deref().unwrap_or_default();
+        [
+            ("permissions", declared),
+            ("own_permissions", &self.own_permissions),
+        ]
+    }
+
     /// Tells whether it may spawn an agent of a name, as far as it has a say.
     pub fn may_spawn(&self, name: &str) -> bool {
         let spawns = self.spawns.as_ref();
         spawns.is_none_or(|spawns| spawns.iter().any(|allowed| allowed == name))
+    }
+}
+
+/// A rule of a manifest that cannot mean what its author thinks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongRule {
+    /// The key it stands under.
+    pub key: &'static str,
+    /// Which one of that list it is.
+    pub index: usize,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+impl fmt::Display for WrongRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nth = self.index + 1;
+        write!(f, "rule {nth} of `{}`: {}", self.key, self.fault)
     }
 }
 

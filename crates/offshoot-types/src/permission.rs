@@ -2,25 +2,31 @@
 //!
 //! A chain of layers, never a merge: inside a layer the most specific rule
 //! wins, a layer without a matching rule abstains, and between layers the
-//! strictest word holds. Layers that grant (host, project, user, session) come
-//! first; when all of them abstain, the word is ask. Layers of agents come
-//! after and only narrow: a manifest mints no authority (SA-35), so its allow
-//! does not lift that ask. A child is never looser than its parent, by
-//! construction. Nobody is asked here and nothing is stored; who answers an ask
-//! is the inbox's business.
+//! strictest word holds. Some layers can grant (host, user, session); when all of
+//! them abstain, the word is ask. Those of agents and of projects only narrow: a
+//! manifest mints no authority (SA-35), so its allow does not lift that ask. A
+//! child is never looser than its parent, by construction. Nobody is asked here
+//! and nothing is stored; who answers an ask is the inbox's business.
+//!
+//! `written` is what people write, `compiled` one layer made ready, `chain` all of
+//! them; `pattern`, `argv` and `host` are how targets are fitted.
 
 pub mod argv;
+mod capability;
+mod chain;
+pub mod charter;
+mod compiled;
+mod host;
 mod pattern;
-mod weigh;
-
-use std::sync::Arc;
+pub mod written;
 
 use serde::{Deserialize, Serialize};
 
-use self::argv::Fit;
-use self::pattern::{bare, glob_escape, inside};
-use self::weigh::Weight;
+use self::pattern::{Pattern, bare, glob_escape, inside};
 use crate::id::AgentId;
+
+pub use self::capability::Capability;
+pub use self::chain::{Explanation, Permissions, Said};
 
 /// What a decision says. Ordered from the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -38,10 +44,11 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// A capability (`fs.read`), a tool id, or `*`.
+    /// A capability (`fs.read`), a tool id, `mcp:SERVER:TOOL`, or `*`.
     pub permission: String,
-    /// Which targets: exact text, a prefix (`/w/src/*` ends in its only star), a glob, or `*`. Paths
-    /// are absolute. Of `shell.run`: words, as in [`argv`].
+    /// Which targets: exact text, a prefix (`/w/src/*` ends in its only star), a glob, or `*`. Of
+    /// `shell.run`: words, as in [`argv`]; of `net.fetch`: hosts. As it is written it may have
+    /// variables and relative paths: see [`written::expand`].
     #[serde(default = "any")]
     pub pattern: String,
     /// What it says.
@@ -60,6 +67,13 @@ impl Rule {
             pattern: pattern.into(),
             action,
         }
+    }
+
+    /// Tells whether it is about a need, as text: a grant is for exactly what was asked.
+    fn covers(&self, tool: &str, need: &Need) -> bool {
+        let permission = self.permission.as_str();
+        let names = permission == "*" || permission == need.capability || permission == tool;
+        names && Pattern::of(&self.pattern).fits(&need.target)
     }
 }
 
@@ -101,15 +115,18 @@ pub struct Layer {
     pub closed: bool,
     /// Whether its allow counts for anything.
     pub standing: Standing,
+    /// What holds for the agent itself and for none of its children; it only narrows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<Rule>,
 }
 
 /// Whether a layer can give, or only take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It speaks for a person: host, project, user, session.
+    /// It speaks for a person who is here: host, user, session.
     Grants,
-    /// It speaks for an agent's author.
+    /// It speaks for whoever wrote an agent or a repository.
     #[default]
     Narrows,
 }
@@ -124,8 +141,20 @@ impl Layer {
             name: format!("agent {name}"),
             rules: declared.unwrap_or_default().to_vec(),
             closed: declared.is_some(),
-            standing: Standing::Narrows,
+            ..Self::default()
         }
+    }
+
+    /// Returns what holds for the agent itself only, as a layer of its own; `None` if nothing does.
+    ///
+    /// Whoever makes the chain of a child leaves it out: a coordinator that denies itself to write
+    /// may have children that write, as far as everything above lets them.
+    pub fn for_itself(&self) -> Option<Self> {
+        (!self.own.is_empty()).then(|| Self {
+            name: format!("{}, for itself", self.name),
+            rules: self.own.clone(),
+            ..Self::default()
+        })
     }
 
     /// What holds an agent, and all below it, to reading: whatever else a call needs is denied.
@@ -138,7 +167,7 @@ impl Layer {
                 Rule::new(Self::SWITCH, "*", Action::Allow),
             ],
             closed: true,
-            standing: Standing::Narrows,
+            ..Self::default()
         }
     }
 
@@ -157,6 +186,7 @@ impl Layer {
             rules,
             closed: false,
             standing: Standing::Grants,
+            ..Self::default()
         }
     }
 
@@ -175,40 +205,8 @@ impl Layer {
             name: "the data folder, which is not for agents".to_owned(),
             rules,
             closed: false,
-            standing: Standing::Narrows,
+            ..Self::default()
         }
-    }
-
-    fn decide(&self, tool: &str, need: &Need) -> Option<Decision> {
-        let mut best: Option<(Weight, Action, &Rule)> = None;
-        let mut doubt: Option<&Rule> = None;
-        for rule in &self.rules {
-            match rule.says(tool, need) {
-                Some((Fit::Surely, weight, action)) => {
-                    // The most specific rule; on a tie the strictest, for which `Deny` sorts first.
-                    let wins = |(so_far, said, _): &(Weight, Action, &Rule)| {
-                        weight.cmp(so_far).then(said.cmp(&action)).is_ge()
-                    };
-                    if best.as_ref().is_none_or(wins) {
-                        best = Some((weight, action, rule));
-                    }
-                }
-                Some((Fit::Maybe, _, Action::Deny | Action::Ask)) => doubt = Some(rule),
-                Some((Fit::Maybe, _, Action::Allow)) | None => {}
-            }
-        }
-        let (action, rule) = match (best, doubt) {
-            // What may be forbidden is not allowed without a word.
-            (Some((_, Action::Allow, _)), Some(rule)) => (Action::Ask, Some(rule)),
-            (Some((_, action, rule)), _) => (action, Some(rule)),
-            (None, _) if self.closed => (Action::Deny, None),
-            (None, doubt) => (Action::Ask, Some(doubt?)),
-        };
-        Some(Decision {
-            action,
-            layer: self.name.clone(),
-            rule: rule.cloned(),
-        })
     }
 }
 
@@ -222,6 +220,25 @@ pub struct Decision {
     /// The rule that decided; `None` for a closed layer's implicit deny and for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
+}
+
+impl Decision {
+    /// Returns what holds after answers that were given before, which count only where the chain said
+    /// ask (R22); `by` is whose they are.
+    #[must_use]
+    pub fn or_granted(self, granted: impl FnOnce() -> Option<Rule>, by: &str) -> Self {
+        if self.action != Action::Ask {
+            return self;
+        }
+        match granted() {
+            Some(rule) => Self {
+                action: Action::Allow,
+                layer: by.to_owned(),
+                rule: Some(rule),
+            },
+            None => self,
+        }
+    }
 }
 
 /// What a person's answer allows from then on (R22).
@@ -256,76 +273,7 @@ impl Grant {
 
     /// Returns the rule that allows a need; the caller looks whether it is for the agent.
     pub fn allows(&self, tool: &str, need: &Need) -> Option<&Rule> {
-        self.rules
-            .iter()
-            .find(|rule| rule.weight(tool, need).is_some())
-    }
-}
-
-/// The chain of one agent, from the host down to itself.
-#[derive(Clone, Debug, Default)]
-pub struct Permissions(Option<Arc<Link>>);
-
-#[derive(Debug)]
-struct Link {
-    layer: Layer,
-    above: Permissions,
-}
-
-impl Permissions {
-    /// The chain without any layer: everything asks.
-    pub fn empty() -> Self {
-        Self(None)
-    }
-
-    /// Tells whether two are the same chain, and not merely alike.
-    pub fn is_same(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        }
-    }
-
-    /// Returns this chain with one layer more. The only way to make a chain.
-    #[must_use]
-    pub fn narrow(&self, layer: Layer) -> Self {
-        Self(Some(Arc::new(Link {
-            layer,
-            above: self.clone(),
-        })))
-    }
-
-    /// Decides one need: the strictest word of all layers that have one.
-    ///
-    /// On a tie the outermost layer is named: it is the one to change.
-    pub fn decide(&self, tool: &str, need: &Need) -> Decision {
-        let mut granted: Option<Decision> = None;
-        let mut narrowed: Option<Decision> = None;
-        let mut link = self.0.as_deref();
-        while let Some(Link { layer, above }) = link {
-            let so_far = match layer.standing {
-                Standing::Grants => &mut granted,
-                Standing::Narrows => &mut narrowed,
-            };
-            if let Some(decision) = layer.decide(tool, need)
-                && so_far
-                    .as_ref()
-                    .is_none_or(|stricter| decision.action <= stricter.action)
-            {
-                *so_far = Some(decision);
-            }
-            link = above.0.as_deref();
-        }
-        let granted = granted.unwrap_or_else(|| Decision {
-            action: Action::Ask,
-            layer: "default".to_owned(),
-            rule: None,
-        });
-        match narrowed {
-            Some(narrowed) if narrowed.action < granted.action => narrowed,
-            Some(_) | None => granted,
-        }
+        self.rules.iter().find(|rule| rule.covers(tool, need))
     }
 }
 

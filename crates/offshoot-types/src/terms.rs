@@ -31,6 +31,9 @@ pub struct Terms {
     /// What its manifest names and is not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_tools: Vec<String>,
+    /// What it would have been offered and its permissions never allow, whatever the inputs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub barred_tools: Vec<String>,
     /// What its runs may use.
     #[serde(skip_serializing_if = "is_unlimited")]
     pub caps: Caps,

@@ -25,6 +25,13 @@ pub trait Tool: Send + Sync {
     /// Has no effect. Called once before `run`, with arguments that fit the schema.
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String>;
 
+    /// Returns the capabilities without which it is of no use: every call of any use needs one of them.
+    ///
+    /// An agent that may have none of them is not offered it. Empty if that cannot be said.
+    fn requires(&self) -> &[&'static str] {
+        &[]
+    }
+
     /// Returns what a person is asked, in one, where the call needs many things and its chain says ask.
     ///
     /// What is granted then is that whole, and none of its parts: they may mean something else in

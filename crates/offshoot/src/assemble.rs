@@ -25,6 +25,7 @@ use crate::cli::{Consent, Waiting};
 use crate::config::{self, Settings, Source, Sourced};
 use crate::env::System;
 use crate::exit::Stop;
+use crate::rules::Rules;
 
 /// The provider whose models are files.
 const SCRIPTED: &str = "scripted/";
@@ -57,6 +58,8 @@ pub(crate) struct Host {
     compaction: Compacting,
     /// The variable that holds a key.
     key_variable: String,
+    /// What the user and projects say of permissions.
+    rules: Rules,
 }
 
 impl Host {
@@ -90,6 +93,7 @@ impl Host {
             },
             compaction: settings.compacting(),
             key_variable: api_key_env.value.clone(),
+            rules: Rules::of(settings),
         }
     }
 
@@ -326,11 +330,9 @@ pub(crate) fn runtime(
     let set = models.into_set(&host);
     let mut tools = offshoot_tools::builtin();
     tools.push(Arc::new(bash(&host.key_variable)));
-    // The workspace has no links in its path either, so that one can be told to lie in the other. The
-    // store has made the folder; should it be gone since, there is nothing in it to keep.
-    let data = host.data_dir.canonicalize().unwrap_or(host.data_dir);
-    let data = data.into_os_string().into_string().ok();
+    let data = data(&host.data_dir);
     Runtime::new(Parts {
+        charter: Arc::new(host.rules),
         helpers,
         hooks: offshoot_types::hook::Hooks::default(),
         store,
@@ -343,6 +345,15 @@ pub(crate) fn runtime(
         data,
         sidecars: Arc::new(Sidecars),
     })
+}
+
+/// Returns the data folder as it is kept from agents.
+pub(crate) fn data(folder: &Path) -> Option<String> {
+    // The workspace has no links in its path either, so that one can be told to lie in the other. The
+    // store has made the folder; should it be gone since, there is nothing in it to keep.
+    let data = folder.canonicalize();
+    let data = data.unwrap_or_else(|_| folder.to_owned());
+    data.into_os_string().into_string().ok()
 }
 
 /// Returns the names of all tools that an agent may be offered, by name.

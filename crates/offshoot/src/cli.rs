@@ -5,6 +5,7 @@
 
 mod inbox;
 mod most;
+mod permissions;
 mod trust;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use offshoot_types::caps::Span;
 
 pub(crate) use inbox::{Inbox, InboxCommand, Waiting, Words};
 pub(crate) use most::Most;
+pub(crate) use permissions::{Permissions, PermissionsCommand, Whom};
 pub(crate) use trust::{Trust, Trusting, Wish};
 
 use crate::config::{Color, Layer, Level, Source, Sourced};
@@ -98,6 +100,8 @@ Examples:
   offshoot agents show explore                what holds for one, and what it is told
   offshoot agents list --json --cwd ../other  for programs, in another folder")]
     Agents(Agents),
+    /// Looks at what agents may do, and who says so
+    Permissions(Permissions),
     /// Looks at sessions, and talks to them
     Sessions(Sessions),
     /// Answers what agents ask, from anywhere
@@ -587,6 +591,7 @@ impl Cli {
             | Command::Chat(Chat { choice, .. })
             | Command::Doctor { choice, .. } => (choice.model.as_ref(), choice.agent.as_ref()),
             Command::Agents(agents) => (agents.place().model.as_ref(), None),
+            Command::Permissions(looks) => (looks.whom().place.model.as_ref(), None),
             Command::Sessions(_)
             | Command::Inbox(_)
             | Command::Trust(_)
@@ -625,6 +630,7 @@ impl Cli {
             Command::Chat(chat) => chat.cwd.as_deref(),
             Command::Agents(agents) => agents.place().cwd.as_deref(),
             Command::Trust(trust) => trust.cwd.as_deref(),
+            Command::Permissions(looks) => looks.cwd().map(PathBuf::as_path),
             Command::Sessions(_)
             | Command::Inbox(_)
             | Command::Doctor { .. }

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use offshoot_engine::{Compacting, Limits};
 use offshoot_types::caps::Price;
+use offshoot_types::permission::Rule as Permission;
 
 use crate::console::Style;
 use crate::env::Surroundings;
@@ -42,6 +43,9 @@ const OPENAI: &str = "https://api.openai.com/v1";
 
 /// The variable that holds a key when nobody says otherwise.
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
+
+/// Most rules of a file that are listed among the settings; `permissions list` has all.
+const MOST_RULES: usize = 20;
 
 /// What holds for this call.
 #[derive(Clone, Debug)]
@@ -74,6 +78,14 @@ pub(crate) struct Settings {
     /// Whether the one of the folder to work in is trusted for this call.
     pub(crate) trust_project: bool,
     compaction: BTreeMap<Rule, Sourced<u64>>,
+    /// What agents may do, as the user says.
+    pub(crate) user_rules: Vec<Sourced<Permission>>,
+    /// What they may not, as the project of the folder says.
+    pub(crate) project_rules: Vec<Sourced<Permission>>,
+    /// What is odd about those rules.
+    pub(crate) warnings: Vec<String>,
+    /// Where rules of other projects are looked for.
+    pub(crate) search: Search,
     /// Each in the unit of its limit.
     limits: BTreeMap<Limit, Sourced<u64>>,
 }
@@ -86,6 +98,29 @@ pub(crate) struct OpenAiChat {
     pub(crate) api_key_env: Sourced<String>,
     /// What it holds; `None` if it is not set.
     pub(crate) key: Option<Key>,
+}
+
+/// Where the files of projects are looked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search {
+    /// The user's file, which is no project's.
+    user: Option<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl Search {
+    /// Reads the rules of the project that a folder belongs to.
+    pub(crate) fn project_rules(&self, folder: &Path) -> Result<Vec<Sourced<Permission>>, Stop> {
+        let home = self.home.as_ref().and_then(|home| home.canonicalize().ok());
+        let found = find::project(folder, self.user.as_deref(), home.as_deref())?;
+        let layer = found.map(|path| file::read(&path, Owner::Project, self.home.as_deref()));
+        Ok(layer.transpose()?.unwrap_or_default().project_rules)
+    }
+
+    /// Returns the home folder, as rules have it.
+    pub(crate) fn home(&self) -> Option<&str> {
+        self.home.as_deref()?.to_str()
+    }
 }
 
 /// Which files have a say.
@@ -153,6 +188,13 @@ impl Settings {
             trusted_projects: layer.trusted_projects,
             trust_project: layer.trust_project,
             compaction: layer.compaction,
+            user_rules: layer.user_rules,
+            project_rules: layer.project_rules,
+            warnings: layer.warnings,
+            search: Search {
+                user: find::user(surroundings),
+                home: surroundings.home().map(Path::to_owned),
+            },
             limits: layer.limits,
         })
     }
@@ -235,6 +277,15 @@ impl Settings {
         for (rule, Sourced { value, source }) in &self.compaction {
             let name = format!("compaction.{}", rule.name());
             add(&name, rule.shown(*value), source);
+        }
+        for rules in [&self.user_rules, &self.project_rules] {
+            for Sourced { value, source } in rules.iter().take(MOST_RULES) {
+                add("permissions", crate::rules::shown(value), source);
+            }
+            if let Some(next) = rules.get(MOST_RULES) {
+                let more = rules.len() - MOST_RULES;
+                add("permissions", format!("{more} more rules"), &next.source);
+            }
         }
         made
     }

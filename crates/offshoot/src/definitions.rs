@@ -31,6 +31,8 @@ const MOST_WARNINGS: usize = 10;
 
 /// Returns all agents of a workspace; the models that they name are added to those there are.
 pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Models) -> Catalogue {
+    let tools = assemble::tools();
+    let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
     let (mut catalogue, user) = own(settings, models);
     if let Some(workspace) = workspace {
         let project = project(settings, workspace, &catalogue, user.as_ref());
@@ -40,10 +42,10 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
         let (usable, broken): (Vec<Manifest>, Vec<Manifest>) = manifests
             .iter()
             .cloned()
-            .partition(|manifest| no_schema(manifest).is_none());
+            .partition(|manifest| misfit(manifest, &tools).is_none());
         catalogue.add_script(path, &usable);
         for manifest in broken {
-            let why = no_schema(&manifest).unwrap_or_default();
+            let why = misfit(&manifest, &tools).unwrap_or_default();
             let why = format!("agent {}: {why}", manifest.name);
             catalogue.note(Diagnostic::error(path, None, &why));
         }
@@ -308,7 +310,15 @@ fn check(reading: &mut Reading) {
         reading.refuse("mode", &why);
     }
     let tools = assemble::tools();
-    reading.check_tools(&tools.iter().map(String::as_str).collect::<Vec<_>>());
+    let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+    reading.check_tools(&tools);
+    reading.check_rules(&tools);
+}
+
+/// Says why the agent of a script cannot be used.
+fn misfit(manifest: &Manifest, tools: &[&str]) -> Option<String> {
+    let rules = || manifest.check_rules(tools).err();
+    no_schema(manifest).or_else(|| rules().map(|wrong| wrong.to_string()))
 }
 
 /// Says why what a manifest has for a schema is none.

@@ -11,6 +11,7 @@ mod fn_model;
 mod fn_tool;
 mod follow;
 mod host;
+mod rules;
 mod runtime;
 mod session;
 mod updates;

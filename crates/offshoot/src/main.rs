@@ -26,8 +26,10 @@ mod json_events;
 mod logging;
 mod lookup;
 mod output;
+mod permissions;
 mod prompt;
 mod render;
+mod rules;
 mod run;
 mod sessions;
 mod signals;
@@ -80,10 +82,12 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
     match cli.command {
         Command::Run(run) => {
             let settings = begin(load(Files::Read)?)?;
+            rules::warn(&settings);
             blocking(Box::pin(run::run(run, &settings)))
         }
         Command::Chat(chat) => {
             let settings = begin(load(Files::Read)?)?;
+            rules::warn(&settings);
             blocking(Box::pin(chat::chat(chat, &settings)))
         }
         Command::Agents(agents) => {
@@ -94,6 +98,10 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
             // What the repository's own file says has no say in it.
             let settings = begin(load(Files::Own)?)?;
             trust::trust(args, &settings)
+        }
+        Command::Permissions(looks) => {
+            let settings = begin(load(Files::Read)?)?;
+            blocking(Box::pin(permissions::permissions(looks, &settings)))
         }
         Command::Sessions(sessions) => {
             let settings = begin(lenient(sessions.looks_only(), load)?)?;

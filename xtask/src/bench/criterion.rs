@@ -12,10 +12,11 @@ use serde_json::Value;
 use super::benchmark;
 use super::table::Table;
 
-const BENCHMARKS: [(&str, &str); 3] = [
+const BENCHMARKS: [(&str, &str); 4] = [
     ("offshoot-store", "append"),
     ("offshoot-engine", "fanout"),
     ("offshoot-models", "sse"),
+    ("offshoot-types", "permission"),
 ];
 
 pub(super) fn measure(root: &Path) -> Result<Table> {

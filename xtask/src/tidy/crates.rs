@@ -9,7 +9,7 @@ use super::tree::{File, Tree};
 
 /// What `offshoot-types` may depend on. Whoever embeds us gets all of these.
 const TYPES: &[&str] = &["futures-core", "serde", "serde_json", "thiserror"];
-const TYPES_DEV: &[&str] = &["proptest"];
+const TYPES_DEV: &[&str] = &["criterion", "proptest"];
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 

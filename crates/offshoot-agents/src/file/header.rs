@@ -7,6 +7,7 @@
 use std::fmt;
 
 use offshoot_types::manifest::Manifest;
+use offshoot_types::permission::written::Part;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
@@ -41,6 +42,44 @@ pub(super) fn name(header: &str) -> Option<String> {
     }
     let named: Result<Named, Error> = serde_saphyr::from_str_with_options(header, options());
     named.ok()?.name
+}
+
+/// Where the rules of a header stand, by key.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct RulePlaces {
+    #[serde(default)]
+    permissions: Vec<PlacedRule>,
+    #[serde(default)]
+    own_permissions: Vec<PlacedRule>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct PlacedRule {
+    permission: Spanned<String>,
+    pattern: Option<Spanned<String>>,
+}
+
+impl RulePlaces {
+    /// Returns the line and the column of a part of a rule.
+    pub(super) fn find(&self, key: &str, index: usize, part: Part) -> Option<(usize, usize)> {
+        let rules = match key {
+            "own_permissions" => &self.own_permissions,
+            _ => &self.permissions,
+        };
+        let rule = rules.get(index)?;
+        let of = match part {
+            Part::Permission => None,
+            Part::Pattern => rule.pattern.as_ref(),
+        };
+        let place = of.unwrap_or(&rule.permission).referenced;
+        let line = usize::try_from(place.line()).ok()?;
+        Some((line, usize::try_from(place.column()).ok()?))
+    }
+}
+
+/// Finds out where the rules of a header stand; nothing is known of one that cannot be read.
+pub(super) fn rules(header: &str) -> RulePlaces {
+    serde_saphyr::from_str_with_options(header, options()).unwrap_or_default()
 }
 
 /// Bounds what a few lines can become: the default budget lets an alias bomb run for a second.

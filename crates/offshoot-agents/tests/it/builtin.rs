@@ -2,6 +2,7 @@
 
 use offshoot_agents::{Catalogue, HELPERS};
 use offshoot_types::manifest::{Context, Manifest, Registry, names};
+use offshoot_types::permission::written::Variables;
 use offshoot_types::permission::{Action, Layer, Need, Permissions};
 
 fn registry() -> Registry {
@@ -17,7 +18,7 @@ fn agent(name: &str) -> Manifest {
 #[track_caller]
 fn check(name: &str, capability: &str, expected: Action) {
     let manifest = agent(name);
-    let layer = Layer::of_agent(&manifest.name, manifest.permissions.as_deref());
+    let layer = manifest.layer(&Variables::default());
     let mut permissions = Permissions::empty()
         .narrow(Layer::root_grant("/w", None))
         .narrow(layer);

@@ -388,3 +388,77 @@ fn a_tool_that_there_is_not_is_told_and_one_that_may_come_is_not() {
         assert_eq!(warned(later), [] as [&str; 0], "{later}");
     }
 }
+
+const TOOLS: [&str; 3] = ["read", "write", "bash"];
+
+/// Checks what is said of a file with these rules, which begin in line 4.
+#[track_caller]
+fn check_rules(rules: &str, expected: &str) {
+    let mut reading = file(&format!(
+        "---\nmode: all\npermissions:\n{rules}\n---\nGo.\n"
+    ));
+    assert!(reading.manifest.is_ok(), "{reading:?}");
+    reading.check_rules(&TOOLS);
+    let said = reading.manifest.unwrap_err().to_string();
+    assert_eq!(said, format!("agents/critic.md:{expected}"));
+}
+
+#[test]
+fn tls_12_a_rule_that_means_nothing_gives_the_agent_up_with_its_line_and_column() {
+    check_rules(
+        "  - {permission: fs.read, action: allow}\n  - {permission: fs.wirte, action: allow}",
+        "5:18: unknown capability `fs.wirte`; did you mean `fs.write`?",
+    );
+    check_rules(
+        "  - permission: fs.read\n    pattern: \"{wrkspace}/x\"\n    action: allow",
+        "5:14: unknown variable `{wrkspace}`; did you mean `{workspace}`?",
+    );
+    check_rules(
+        "  - {permission: net.fetch, pattern: \"https://a.org\", action: allow}",
+        "4:38: a host is expected here, not an address: leave out what stands around it",
+    );
+    let mut reading =
+        file("---\nmode: all\nown_permissions: [{permission: x, action: deny}]\n---\nGo.");
+    reading.check_rules(&TOOLS);
+    let said = reading.manifest.unwrap_err().to_string();
+    assert!(
+        said.starts_with("agents/critic.md:3:32: unknown capability or tool `x`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn rules_of_a_file_that_contradict_each_other_are_a_warning() {
+    let rules = "permissions:
+  - {permission: fs.read, pattern: a, action: allow}
+  - {permission: fs.read, pattern: a, action: deny}";
+    let mut reading = file(&format!("---\nmode: all\n{rules}\n---\nGo.\n"));
+    reading.check_rules(&TOOLS);
+    assert!(reading.manifest.is_ok());
+    assert_eq!(
+        reading.warnings[0].to_string(),
+        "agents/critic.md:5: this rule and that of line 4 say different things of fs.read a; the \
+         stricter holds"
+    );
+}
+
+#[test]
+fn variables_and_rules_for_itself_are_read() {
+    let mut reading = file(
+        "---
+mode: all
+permissions:
+  - {permission: fs.write, pattern: \"{workspace}/docs/**\", action: allow}
+  - {permission: mcp:github:create_issue, action: ask}
+  - {permission: question, action: allow}
+own_permissions:
+  - {permission: fs.write, action: deny}
+---
+Go.
+",
+    );
+    reading.check_rules(&TOOLS);
+    let manifest = reading.manifest.unwrap();
+    assert_eq!(manifest.permissions.unwrap().len(), 3);
+    assert_eq!(manifest.own_permissions.len(), 1);
+}

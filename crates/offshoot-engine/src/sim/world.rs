@@ -363,6 +363,7 @@ impl World {
         let store = SimStore::new(self.disk.clone(), self.started, power.clone());
         let chance = self.chance.clone();
         let runtime = Runtime::new(Parts {
+            charter: Arc::new(offshoot_types::permission::charter::NoCharter),
             helpers: self.helpers.clone(),
             hooks: offshoot_types::hook::Hooks::default(),
             store: store.clone(),

@@ -31,6 +31,7 @@ mod report;
 mod restart;
 mod rewind;
 mod role;
+mod rules;
 mod scope;
 mod scratch;
 mod stage;

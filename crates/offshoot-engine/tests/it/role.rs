@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::stage::{Gate, Script, Stage, call, data, kind, say, task, user_texts};
 
-async fn ask_as(stage: &Stage, agent: &str, text: &str) {
+pub(crate) async fn ask_as(stage: &Stage, agent: &str, text: &str) {
     let mut prompt = stage.words(text);
     prompt.agent = Some(agent.to_owned());
     let receipt = stage.order(stage.root(), Order::Prompt(prompt)).await;

@@ -6,8 +6,8 @@
 mod probe;
 mod script;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use futures_core::future::BoxFuture;
@@ -25,7 +25,8 @@ use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
 use offshoot_types::model::{Request, RequestMessage};
 use offshoot_types::outcome::{Body, ErrorKind, Outcome};
-use offshoot_types::permission::Need;
+use offshoot_types::permission::charter::Charter;
+use offshoot_types::permission::{Layer, Need};
 use offshoot_types::settlement::Settlement;
 use offshoot_types::sidecar::Sidecars;
 use offshoot_types::store::{Append, NewEntry, Store};
@@ -123,9 +124,29 @@ pub(crate) struct Stage {
     cast: Vec<Manifest>,
     hooks: Hooks,
     helpers: Helpers,
+    charter: Arc<Said>,
+}
+
+/// What is said of permissions before any agent has a say; nothing, unless a test says something.
+#[derive(Default)]
+pub(crate) struct Said(Mutex<Vec<Layer>>);
+
+impl Charter for Said {
+    fn layers(&self, _workspace: &str) -> Vec<Layer> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn home(&self) -> Option<&str> {
+        Some("/home/me")
+    }
 }
 
 impl Stage {
+    /// Says from now on that these layers stand above every session that is taken up.
+    pub(crate) fn says(&self, layers: Vec<Layer>) {
+        *self.charter.0.lock().unwrap() = layers;
+    }
+
     /// Opens a session with the definition `lead`.
     pub(crate) async fn new(script: Script) -> Self {
         Self::with(script, Limits::default()).await
@@ -211,6 +232,7 @@ impl Stage {
     ) -> Self {
         let store = Arc::new(Handle::memory().unwrap());
         let env = Arc::new(env);
+        let charter = Arc::new(Said::default());
         let runtime = runtime(
             &script,
             store.clone(),
@@ -218,7 +240,7 @@ impl Stage {
             &limits,
             asks,
             &cast,
-            (&hooks, &helpers),
+            (&hooks, &helpers, &charter),
         );
         let tree = TreeId::of(AgentId::new("root"));
         let stage = Self {
@@ -232,6 +254,7 @@ impl Stage {
             cast,
             hooks,
             helpers,
+            charter,
         };
         stage
             .order(stage.root(), Order::open(opening("lead")))
@@ -258,6 +281,7 @@ impl Stage {
             cast,
             hooks,
             helpers,
+            charter,
         } = self;
         let again = Arc::new(store.another().unwrap());
         drop(dead);
@@ -278,7 +302,7 @@ impl Stage {
             &limits,
             asks,
             &cast,
-            (&hooks, &helpers),
+            (&hooks, &helpers, &charter),
         );
         Self {
             runtime,
@@ -291,6 +315,7 @@ impl Stage {
             cast,
             hooks,
             helpers,
+            charter,
         }
     }
 
@@ -323,7 +348,7 @@ impl Stage {
             &self.limits,
             self.asks,
             &cast,
-            (&self.hooks, &self.helpers),
+            (&self.hooks, &self.helpers, &self.charter),
         );
         let command = Command {
             id: CommandId::new(self.env.new_id()),
@@ -645,7 +670,7 @@ fn runtime(
     limits: &Limits,
     asks: Asks,
     cast: &[Manifest],
-    (hooks, helpers): (&Hooks, &Helpers),
+    (hooks, helpers, charter): (&Hooks, &Helpers, &Arc<Said>),
 ) -> Runtime {
     let mut registry = Registry::default();
     registry.extend([
@@ -671,6 +696,7 @@ fn runtime(
     ]);
     registry.extend(cast.iter().cloned());
     Runtime::new(Parts {
+        charter: charter.clone(),
         hooks: hooks.clone(),
         helpers: helpers.clone(),
         store,

@@ -9,7 +9,7 @@ use offshoot_types::tool::Place;
 use super::judge::{Act, Ground, judge};
 
 /// Returns all that a command needs: at least one thing.
-pub(super) fn needs(command: &str, place: &Place) -> Vec<Need> {
+pub fn needs(command: &str, place: &Place) -> Vec<Need> {
     let ground = Ground {
         workspace: &place.workspace,
         scratch: place.scratch.as_deref(),

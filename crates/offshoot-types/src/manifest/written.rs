@@ -40,6 +40,8 @@ pub(super) struct Written {
     tools: Toolset,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     permissions: Option<Vec<Rule>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    own_permissions: Vec<Rule>,
     #[serde(default)]
     inspectable: bool,
     #[serde(default)]
@@ -111,6 +113,7 @@ impl TryFrom<Written> for Manifest {
             max_output_tokens: written.max_output_tokens,
             tools: written.tools,
             permissions: written.permissions,
+            own_permissions: written.own_permissions,
             inspectable: written.inspectable,
             caller: written.caller,
             read_only: written.read_only,
@@ -158,6 +161,7 @@ impl From<Manifest> for Written {
             max_output_tokens,
             tools,
             permissions,
+            own_permissions,
             inspectable,
             caller,
             read_only,
@@ -179,6 +183,7 @@ impl From<Manifest> for Written {
             max_output_tokens,
             tools,
             permissions,
+            own_permissions,
             inspectable,
             caller,
             read_only,

@@ -7,6 +7,10 @@
 //! never fits a word of a pattern, it only *may*: that is too little for an
 //! allow, and enough for a deny to become a question.
 
+use std::borrow::Cow;
+
+use super::pattern::{Atom, Pattern};
+
 /// One word of a command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
@@ -42,15 +46,15 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// A command as it was written down.
-struct Argv {
+pub(super) struct Argv<'a> {
     /// The words before the first open one.
-    fixed: Vec<String>,
+    fixed: Vec<Cow<'a, str>>,
     /// Whether there is an open one.
     open: bool,
 }
 
 /// Reads a target; what is written in no way of ours is open from there on.
-fn read(target: &str) -> Argv {
+pub(super) fn read(target: &str) -> Argv<'_> {
     let mut fixed = Vec::new();
     let mut rest = target;
     while !rest.is_empty() {
@@ -65,11 +69,11 @@ fn read(target: &str) -> Argv {
 }
 
 /// Takes the first word and the space behind it, if it is a fixed one.
-fn first(text: &str) -> Option<(String, &str)> {
+fn first(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let end = |rest: &str| rest.is_empty() || rest.starts_with(' ');
     if !text.starts_with('\'') {
         let (word, rest) = text.split_at(text.find(' ').unwrap_or(text.len()));
-        return is_plain(word).then(|| (word.to_owned(), skip(rest)));
+        return is_plain(word).then(|| (Cow::Borrowed(word), skip(rest)));
     }
     let mut word = String::new();
     let mut rest = &text[1..];
@@ -81,7 +85,7 @@ fn first(text: &str) -> Option<(String, &str)> {
                 word.push('\'');
                 rest = more;
             }
-            None => return end(behind).then(|| (word, skip(behind))),
+            None => return end(behind).then(|| (Cow::Owned(word), skip(behind))),
         }
     }
 }
@@ -99,53 +103,62 @@ pub(super) enum Fit {
     Maybe,
 }
 
-/// Fits a pattern to a command; `None` if they cannot fit.
-pub(super) fn fit(pattern: &str, target: &str) -> Option<Fit> {
-    fit_words(&parse(pattern), &read(target))
+/// A pattern of commands, taken apart.
+#[derive(Clone, Debug)]
+pub(super) struct Words {
+    /// Without a star at the end that is a word of its own: that word need not be there.
+    words: Vec<Pattern>,
+    /// Whether it ended in a star, which is also whatever words follow.
+    reaches_on: bool,
 }
 
-/// The same for the program's bare name: who forbids `rm` means `/bin/rm` as well.
-pub(super) fn fit_by_name(pattern: &str, target: &str) -> Option<Fit> {
-    let mut argv = read(target);
-    let program = argv.fixed.first_mut()?;
-    let name = program.rsplit('/').next()?.to_owned();
-    *program = name;
-    fit_words(&parse(pattern), &argv)
-}
-
-fn fit_words(pattern: &[Vec<Atom>], argv: &Argv) -> Option<Fit> {
-    for (index, atoms) in pattern.iter().enumerate() {
-        let reaches_on = index + 1 == pattern.len() && atoms.last() == Some(&Atom::Many);
-        if reaches_on && atoms.len() == 1 {
-            return Some(Fit::Surely);
-        }
-        let Some(word) = argv.fixed.get(index) else {
-            return argv.open.then_some(Fit::Maybe);
-        };
-        if !fits(atoms, word) {
-            return None;
-        }
-        if reaches_on {
-            return Some(Fit::Surely);
+impl Words {
+    pub(super) fn of(pattern: &str) -> Self {
+        let mut words = parse(pattern);
+        let ends_in_star = |word: &Vec<Atom>| word.last() == Some(&Atom::Deep);
+        let reaches_on = words.last().is_some_and(ends_in_star);
+        words.pop_if(|word| reaches_on && word.iter().all(|atom| *atom == Atom::Deep));
+        Self {
+            words: words.into_iter().map(Pattern::of_atoms).collect(),
+            reaches_on,
         }
     }
-    match argv.fixed.len() > pattern.len() {
-        true => None,
-        false if argv.open => Some(Fit::Maybe),
-        false => Some(Fit::Surely),
-    }
-}
 
-/// A piece of a pattern's word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Atom {
-    Char(char),
-    One,
-    Many,
+    /// Fits the pattern to a command; `None` if they cannot fit.
+    pub(super) fn fit(&self, argv: &Argv<'_>) -> Option<Fit> {
+        self.fit_from(argv, argv.fixed.first().map(|program| &**program))
+    }
+
+    /// The same for the program's bare name: who forbids `rm` means `/bin/rm` as well.
+    pub(super) fn fit_by_name(&self, argv: &Argv<'_>) -> Option<Fit> {
+        let program = argv.fixed.first()?;
+        self.fit_from(argv, program.rsplit('/').next())
+    }
+
+    fn fit_from(&self, argv: &Argv<'_>, program: Option<&str>) -> Option<Fit> {
+        for (index, pattern) in self.words.iter().enumerate() {
+            let word = match index {
+                0 => program,
+                _ => argv.fixed.get(index).map(|word| &**word),
+            };
+            let Some(word) = word else {
+                return argv.open.then_some(Fit::Maybe);
+            };
+            if !pattern.fits(word) {
+                return None;
+            }
+        }
+        match argv.fixed.len() > self.words.len() {
+            _ if self.reaches_on => Some(Fit::Surely),
+            true => None,
+            false if argv.open => Some(Fit::Maybe),
+            false => Some(Fit::Surely),
+        }
+    }
 }
 
 /// Takes a pattern apart: words between blanks, single quotes around blanks, `\` before a letter
-/// that means itself.
+/// that means itself. A star is anything, slashes too.
 fn parse(pattern: &str) -> Vec<Vec<Atom>> {
     let mut words = Vec::new();
     let mut word: Option<Vec<Atom>> = None;
@@ -163,8 +176,8 @@ fn parse(pattern: &str) -> Vec<Vec<Atom>> {
                 words.extend(word.take());
                 continue;
             }
-            '*' => Atom::Many,
-            '?' => Atom::One,
+            '*' => Atom::Deep,
+            '?' => Atom::AnyOne,
             '\\' => Atom::Char(chars.next().unwrap_or('\\')),
             c => Atom::Char(c),
         };
@@ -174,39 +187,30 @@ fn parse(pattern: &str) -> Vec<Vec<Atom>> {
     words
 }
 
-/// Tells whether a word of a pattern fits a word; a star is anything, slashes too.
-///
-/// One point of return, so that no pattern is worse than pattern times word.
-fn fits(atoms: &[Atom], word: &str) -> bool {
-    let word: Vec<char> = word.chars().collect();
-    let (mut a, mut w) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    loop {
-        match atoms.get(a) {
-            None if w == word.len() => return true,
-            Some(Atom::Many) => {
-                a += 1;
-                star = Some((a, w));
-                continue;
-            }
-            Some(Atom::One) if w < word.len() => {
-                (a, w) = (a + 1, w + 1);
-                continue;
-            }
-            Some(Atom::Char(c)) if word.get(w) == Some(c) => {
-                (a, w) = (a + 1, w + 1);
-                continue;
-            }
-            None | Some(Atom::One | Atom::Char(_)) => {}
+/// Returns the pattern of exactly this text, as a part of a word.
+pub(super) fn escape(literal: &str) -> String {
+    let mut escaped = String::with_capacity(literal.len());
+    for c in literal.chars() {
+        if matches!(c, '*' | '?' | '\\' | '\'') || c.is_whitespace() {
+            escaped.push('\\');
         }
-        match star {
-            Some((after, at)) if at < word.len() => {
-                star = Some((after, at + 1));
-                (a, w) = (after, at + 1);
-            }
-            Some(_) | None => return false,
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// Tells whether a quote of a pattern is not closed.
+pub(super) fn is_unclosed(pattern: &str) -> bool {
+    let mut quoted = false;
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => quoted = !quoted,
+            '\\' if !quoted => drop(chars.next()),
+            _ => {}
         }
     }
+    quoted
 }
 
 #[cfg(test)]

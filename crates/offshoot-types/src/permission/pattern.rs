@@ -1,63 +1,242 @@
-//! Patterns of paths: what they match, and how specific they are.
+//! Patterns of text: what they match, and how specific they are.
 //!
 //! Only text: whether a path exists, and what it links to, is nobody's business
-//! here. What stands for a folder is escaped, so that no name is a pattern.
+//! here. A pattern is taken apart once and then only looked at: first its fixed
+//! beginning, end and middle, and the rest only where those fit. All positions
+//! that a text may have reached are followed at once, so that no pattern costs
+//! more than its length times that of the text, whatever its stars.
 
-/// Matches `*` and `?` inside one path segment and `**` across segments; `\` takes the next literally.
-///
-/// Iterative with one point of return per kind of star, so that no pattern is
-/// worse than pattern times text.
-pub(super) fn glob(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    let mut segment_star: Option<(usize, usize)> = None;
-    let mut deep_star: Option<(usize, usize)> = None;
-    loop {
-        if t == text.len() && p == pattern.len() {
-            return true;
+/// A pattern, taken apart.
+#[derive(Clone, Debug)]
+pub(super) enum Pattern {
+    Any,
+    Exact(Box<str>),
+    Begins(Box<str>),
+    Glob(Glob),
+}
+
+impl Pattern {
+    /// Takes a pattern of paths apart: `*` and `?` stay inside one part of a path, `**` does not, and
+    /// `**/` is any number of whole folders; `\` takes the next letter as it is.
+    pub(super) fn of(pattern: &str) -> Self {
+        match Kind::of(pattern) {
+            Kind::Any => Self::Any,
+            Kind::Exact => Self::Exact(pattern.into()),
+            Kind::Begins => Self::Begins(pattern[..pattern.len() - 1].into()),
+            Kind::Glob => Self::of_atoms(path_atoms(pattern)),
         }
-        if pattern[p..].starts_with(b"**") {
-            p += 2;
-            deep_star = Some((p, t));
-            segment_star = None;
-            continue;
+    }
+
+    /// Puts a pattern together from its pieces.
+    pub(super) fn of_atoms(atoms: Vec<Atom>) -> Self {
+        let glob = Glob::of(atoms);
+        match glob.atoms.as_slice() {
+            [] => Self::Exact(glob.head),
+            [Atom::Deep] => Self::Begins(glob.head),
+            _ => Self::Glob(glob),
         }
-        if pattern.get(p) == Some(&b'*') {
-            p += 1;
-            segment_star = Some((p, t));
-            continue;
-        }
-        if let Some(&byte) = text.get(t)
-            && let Some(width) = one(&pattern[p..], byte)
-        {
-            p += width;
-            t += 1;
-            continue;
-        }
-        // A star that matched too little takes one byte more: the inner one first.
-        if let Some((after, at)) = segment_star
-            && text.get(at).is_some_and(|&byte| byte != b'/')
-        {
-            segment_star = Some((after, at + 1));
-            (p, t) = (after, at + 1);
-        } else if let Some((after, at)) = deep_star
-            && at < text.len()
-        {
-            segment_star = None;
-            deep_star = Some((after, at + 1));
-            (p, t) = (after, at + 1);
-        } else {
-            return false;
+    }
+
+    pub(super) fn fits(&self, text: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Exact(exact) => **exact == *text,
+            Self::Begins(head) => text.starts_with(&**head),
+            Self::Glob(glob) => glob.run(text).0,
         }
     }
 }
 
-/// Matches one byte of text and returns how much of the pattern that took.
-fn one(pattern: &[u8], byte: u8) -> Option<usize> {
-    match pattern {
-        [b'\\', literal, ..] => (*literal == byte).then_some(2),
-        [b'?', ..] => (byte != b'/').then_some(1),
-        [literal, ..] => (*literal == byte).then_some(1),
-        [] => None,
+/// What kind of pattern a text is, the least specific first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// `*` alone.
+    Any,
+    /// With stars that are not its end.
+    Glob,
+    /// Text, and a star at its end.
+    Begins,
+    /// Text alone.
+    Exact,
+}
+
+impl Kind {
+    pub(super) fn of(pattern: &str) -> Self {
+        match pattern.find(['*', '?', '\\']) {
+            None => Self::Exact,
+            Some(0) if pattern == "*" => Self::Any,
+            Some(at) if at + 1 == pattern.len() && pattern.ends_with('*') => Self::Begins,
+            Some(_) => Self::Glob,
+        }
+    }
+}
+
+/// A piece of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Atom {
+    Char(char),
+    /// One letter that is no slash.
+    One,
+    /// One letter.
+    AnyOne,
+    /// Letters that are no slashes, or none.
+    Star,
+    /// Any letters, or none.
+    Deep,
+    /// Nothing, or anything that ends in a slash.
+    Folders,
+}
+
+fn path_atoms(pattern: &str) -> Vec<Atom> {
+    let mut atoms: Vec<Atom> = Vec::new();
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = atoms.last();
+        let begins_part = matches!(last, None | Some(Atom::Char('/') | Atom::Folders));
+        let atom = match c {
+            '*' if chars.next_if_eq(&'*').is_none() => Atom::Star,
+            '*' if begins_part && chars.next_if_eq(&'/').is_some() => Atom::Folders,
+            '*' => Atom::Deep,
+            '?' => Atom::One,
+            '\\' => Atom::Char(chars.next().unwrap_or('\\')),
+            c => Atom::Char(c),
+        };
+        atoms.push(atom);
+    }
+    atoms
+}
+
+/// A pattern with stars.
+#[derive(Clone, Debug)]
+pub(super) struct Glob {
+    /// What every match begins with; not among the atoms.
+    head: Box<str>,
+    /// What every match ends in.
+    tail: Box<str>,
+    /// The longest text that every match has behind its head.
+    middle: Box<str>,
+    atoms: Vec<Atom>,
+}
+
+impl Glob {
+    fn of(mut atoms: Vec<Atom>) -> Self {
+        // Stars in a row are one: that of them which takes most.
+        atoms.dedup_by(|next, before| match (&before, &next) {
+            (Atom::Star | Atom::Deep, Atom::Star | Atom::Deep) => {
+                *before = if *next == Atom::Deep {
+                    Atom::Deep
+                } else {
+                    *before
+                };
+                true
+            }
+            (Atom::Folders, Atom::Folders) => true,
+            _ => false,
+        });
+        let text = |atoms: &[Atom]| -> String { atoms.iter().map_while(fixed).collect() };
+        let head = text(&atoms);
+        atoms.drain(..head.chars().count());
+        let end = atoms.iter().rposition(|atom| fixed(atom).is_none());
+        let tail = text(&atoms[end.map_or(0, |end| end + 1)..]);
+        let runs = atoms.split(|atom| fixed(atom).is_none()).map(text);
+        let middle = runs.max_by_key(String::len).unwrap_or_default();
+        Self {
+            head: head.into(),
+            tail: tail.into(),
+            middle: middle.into(),
+            atoms,
+        }
+    }
+
+    /// Tells whether a text fits, and in how many steps that was found.
+    pub(super) fn run(&self, text: &str) -> (bool, usize) {
+        let Some(rest) = text.strip_prefix(&*self.head) else {
+            return (false, 0);
+        };
+        if !rest.ends_with(&*self.tail) || !rest.contains(&*self.middle) {
+            return (false, 0);
+        }
+        let mut steps = 0;
+        let mut now = Places::none(self.atoms.len());
+        let mut next = Places::none(self.atoms.len());
+        now.enter(&self.atoms, 0);
+        for c in rest.chars() {
+            next.clear();
+            for at in now.iter() {
+                steps += 1;
+                match self.atoms.get(at) {
+                    Some(Atom::Char(fixed)) if *fixed == c => next.enter(&self.atoms, at + 1),
+                    Some(Atom::One) if c != '/' => next.enter(&self.atoms, at + 1),
+                    Some(Atom::AnyOne) => next.enter(&self.atoms, at + 1),
+                    Some(Atom::Star) if c != '/' => next.enter(&self.atoms, at),
+                    Some(Atom::Deep) => next.enter(&self.atoms, at),
+                    Some(Atom::Folders) => {
+                        next.add(at);
+                        if c == '/' {
+                            next.enter(&self.atoms, at + 1);
+                        }
+                    }
+                    Some(Atom::Char(_) | Atom::One | Atom::Star) | None => {}
+                }
+            }
+            std::mem::swap(&mut now, &mut next);
+            if now.is_empty() {
+                return (false, steps);
+            }
+        }
+        (now.has(self.atoms.len()), steps)
+    }
+}
+
+fn fixed(atom: &Atom) -> Option<char> {
+    match atom {
+        Atom::Char(c) => Some(*c),
+        Atom::One | Atom::AnyOne | Atom::Star | Atom::Deep | Atom::Folders => None,
+    }
+}
+
+/// The places in a pattern that a text may have reached.
+struct Places(Vec<u64>);
+
+impl Places {
+    fn none(atoms: usize) -> Self {
+        Self(vec![0; atoms / 64 + 1])
+    }
+
+    fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    fn add(&mut self, at: usize) {
+        self.0[at / 64] |= 1 << (at % 64);
+    }
+
+    fn has(&self, at: usize) -> bool {
+        self.0[at / 64] >> (at % 64) & 1 == 1
+    }
+
+    /// Adds a place, and those behind it that need no letter to be reached.
+    fn enter(&mut self, atoms: &[Atom], mut at: usize) {
+        self.add(at);
+        while let Some(Atom::Star | Atom::Deep | Atom::Folders) = atoms.get(at) {
+            at += 1;
+            self.add(at);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(index, word)| {
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(index * 64 + bit)
+            })
+        })
     }
 }
 
@@ -89,6 +268,7 @@ pub(super) fn bare(folder: &str) -> &str {
     }
 }
 
+/// Returns the pattern of exactly this text.
 pub(super) fn glob_escape(literal: &str) -> String {
     let mut escaped = String::with_capacity(literal.len());
     for c in literal.chars() {
@@ -99,3 +279,6 @@ pub(super) fn glob_escape(literal: &str) -> String {
     }
     escaped
 }
+
+#[cfg(test)]
+mod tests;

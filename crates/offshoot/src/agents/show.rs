@@ -9,7 +9,7 @@ use offshoot_agents::{Catalogue, Definition, Doubt};
 use offshoot_engine::{HELPER_CAPS, Limits};
 use offshoot_types::caps::Caps;
 use offshoot_types::manifest::{Caller, Manifest, Mode, Toolset};
-use offshoot_types::permission::{Action, Rule};
+use offshoot_types::permission::Rule;
 use offshoot_types::suggest;
 use serde_json::{Map, Value, json};
 
@@ -18,6 +18,7 @@ use crate::definitions;
 use crate::exit::Stop;
 use crate::output::{self, Stdout};
 use crate::render;
+use crate::rules::word;
 
 /// How wide the column of keys is.
 const KEYS: usize = 22;
@@ -97,6 +98,7 @@ fn lines(
         max_output_tokens,
         tools,
         permissions,
+        own_permissions,
         inspectable,
         caller,
         read_only,
@@ -132,6 +134,7 @@ fn lines(
         ),
         ("tools", toolset(tools)),
         ("permissions", rules(permissions.as_deref())),
+        ("own_permissions", own_rules(own_permissions)),
         ("read_only", read_only.to_string()),
         ("context", context.to_string()),
         ("spawns", spawned_by(spawns.as_deref())),
@@ -231,19 +234,24 @@ fn rules(rules: Option<&[Rule]>) -> String {
     let Some(rules) = rules else {
         return "what whoever starts it may".to_owned();
     };
-    let mut lines: Vec<String> = rules
-        .iter()
-        .map(|rule| {
-            let action = match rule.action {
-                Action::Allow => "allow",
-                Action::Ask => "ask",
-                Action::Deny => "deny",
-            };
-            format!("{action:<5} {} {}", rule.permission, rule.pattern)
-        })
-        .collect();
+    let mut lines = aligned(rules);
     lines.push("deny  everything else".to_owned());
     lines.join("\n")
+}
+
+fn own_rules(rules: &[Rule]) -> String {
+    match rules {
+        [] => "none".to_owned(),
+        rules => aligned(rules).join("\n"),
+    }
+}
+
+fn aligned(rules: &[Rule]) -> Vec<String> {
+    let line = |rule: &Rule| {
+        let action = word(rule.action);
+        format!("{action:<5} {} {}", rule.permission, rule.pattern)
+    };
+    rules.iter().map(line).collect()
 }
 
 fn spawned_by(spawns: Option<&[String]>) -> String {
@@ -303,6 +311,7 @@ fn object(
         "max_output_tokens",
         "tools",
         "permissions",
+        "own_permissions",
         "spawns",
         "output_schema",
     ];

@@ -2,11 +2,12 @@
 //!
 //! Every complaint names the file, the line and the column, and shows the line.
 //! A project's file comes with a repository that somebody else may have written:
-//! it may choose an agent and narrow limits, but it may not say which model is
+//! it may choose an agent and narrow limits and permissions, but it may not say which model is
 //! asked, which may cost money or be a script of its own that runs commands, nor
 //! where data, logs or keys go. No file may hold a key.
 
 mod by_model;
+mod rules;
 
 use std::fs;
 use std::ops::Range;
@@ -53,6 +54,7 @@ const KEYS: [&str; 33] = [
     "limits.session.cost_usd",
     "openai_chat.base_url",
     "openai_chat.api_key_env",
+    "permissions",
     "prices",
     "windows",
     "compaction.auto",
@@ -178,6 +180,7 @@ impl Reading<'_> {
                     self.for_users_only("openai_chat", danger, OWN_FILE, key)?;
                     self.openai_chat(self.table("openai_chat", value)?)?;
                 }
+                "permissions" => self.permissions(value)?,
                 "prices" => {
                     let danger = "say what your money buys";
                     self.for_users_only("prices", danger, OWN_FILE, key)?;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use offshoot_types::caps::Price;
+use offshoot_types::permission::Rule as Permission;
 
 use super::compaction::Rule;
 use super::limit::Limit;
@@ -57,6 +58,12 @@ pub(crate) struct Layer {
     pub(crate) trusted_projects: Vec<Sourced<PathBuf>>,
     /// Whether the one of the folder to work in is trusted for this call.
     pub(crate) trust_project: bool,
+    /// What agents may do, as the user says.
+    pub(crate) user_rules: Vec<Sourced<Permission>>,
+    /// What they may not, as the project says.
+    pub(crate) project_rules: Vec<Sourced<Permission>>,
+    /// What is odd about the rules and stands in nobody's way.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Layer {
@@ -72,6 +79,11 @@ impl Layer {
         compaction.extend(self.compaction);
         let mut trusted_projects = below.trusted_projects;
         trusted_projects.extend(self.trusted_projects);
+        let (mut user_rules, mut project_rules) = (below.user_rules, below.project_rules);
+        user_rules.extend(self.user_rules);
+        project_rules.extend(self.project_rules);
+        let mut warnings = below.warnings;
+        warnings.extend(self.warnings);
         Self {
             model: self.model.or(below.model),
             small_model: self.small_model.or(below.small_model),
@@ -88,6 +100,9 @@ impl Layer {
             compaction,
             trusted_projects,
             trust_project: self.trust_project || below.trust_project,
+            user_rules,
+            project_rules,
+            warnings,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Settings, from what files, variables and flags say.
 
+mod rules;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +40,7 @@ fn every_key_of_the_documentation_is_read_and_keeps_its_line() {
     assert!(layer.log_level.is_some() && layer.log_file.is_some());
     assert!(layer.data_dir.is_some() && layer.base_url.is_some() && layer.api_key_env.is_some());
     assert_eq!((layer.limits.len(), layer.prices.len()), (13, 1));
+    assert_eq!(layer.user_rules.len(), 1);
     assert!(layer.small_model.is_some());
     assert_eq!((layer.windows.len(), layer.compaction.len()), (1, 8));
     // The example shows the defaults, but for what depends on the agent.

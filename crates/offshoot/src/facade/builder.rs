@@ -17,11 +17,13 @@ use offshoot_types::env::Env;
 use offshoot_types::hook::Hooks;
 use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::{Model, Models};
+use offshoot_types::permission::Rule;
 use offshoot_types::store::Store;
 use offshoot_types::tool::Tool;
 
 use super::error::Error;
 use super::host::{self, HOST, Hosted};
+use super::rules::HostRules;
 use super::runtime::{Runtime, Shared};
 use super::session::absolute;
 use crate::system::System;
@@ -43,6 +45,7 @@ pub struct Builder {
     limits: Limits,
     helpers: Helpers,
     asks: Asks,
+    rules: HostRules,
     env: Arc<dyn Env>,
 }
 
@@ -67,6 +70,7 @@ impl Default for Builder {
             limits: Limits::default(),
             helpers: Helpers::default(),
             asks: Asks::default(),
+            rules: HostRules::default(),
             env: Arc::new(System),
         }
     }
@@ -177,6 +181,21 @@ impl Builder {
         self
     }
 
+    /// Adds rules about what agents may do, above all that agents say of themselves.
+    ///
+    /// What they allow needs no asking; what they deny no agent may. See `docs/permissions.md`.
+    pub fn permissions(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.rules.rules.extend(rules);
+        self
+    }
+
+    /// Lets agents that others started have some of what is personal (`credential.use` and the like),
+    /// as far as one of these rules allows it. Gives nothing by itself.
+    pub fn delegable(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.rules.delegable.extend(rules);
+        self
+    }
+
     /// Takes the time and ids from elsewhere than the system.
     pub fn env(mut self, env: impl Env + 'static) -> Self {
         self.env = Arc::new(env);
@@ -186,6 +205,7 @@ impl Builder {
     /// Makes the runtime. Starts no agent; a store in a folder is opened, and made if it is not there.
     pub fn build(self) -> Result<Runtime, Error> {
         check_tools(&self.tools)?;
+        self.rules.check(&self.agents)?;
         let registry = registry(self.agents, self.builtin)?;
         let workspace = match &self.workspace {
             Some(folder) => absolute(folder)?,
@@ -202,6 +222,7 @@ impl Builder {
             found.map_err(|error| Error::Unknown(error.message))?;
         }
         let engine = Engine::new(Parts {
+            charter: Arc::new(self.rules),
             store: store.clone(),
             models: Arc::new(Hosted::new(models)),
             tools: self.tools.into(),

@@ -88,6 +88,7 @@ fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
         ("only", only.to_owned()),
         ("tools", tools),
         ("missing", terms.missing_tools.join(", ")),
+        ("barred", terms.barred_tools.join(", ")),
         ("limits", caps(&terms.caps)),
         ("may", permissions.collect::<Vec<_>>().join(", ")),
     ]

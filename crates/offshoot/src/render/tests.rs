@@ -310,6 +310,7 @@ fn the_receipt_of_a_spawn_says_all_that_the_agent_got() {
         read_only: true,
         tools: vec!["read".to_owned(), "task".to_owned()],
         missing_tools: vec!["fetch".to_owned()],
+        barred_tools: vec!["write".to_owned()],
         caps: Caps {
             steps: Some(16),
             tokens: Some(9_000),
@@ -331,6 +332,7 @@ fn the_receipt_of_a_spawn_says_all_that_the_agent_got() {
         ("only", "reading"),
         ("tools", "read, task"),
         ("missing", "fetch"),
+        ("barred", "write"),
         (
             "limits",
             "16 requests, 9000 tokens, $0.5, 1h, 5m without progress, 3 agents below",

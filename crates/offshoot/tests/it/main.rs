@@ -27,6 +27,7 @@ mod inbox;
 mod kill9;
 mod library;
 mod own_data;
+mod permissions;
 mod processes;
 mod refused;
 mod rewinding;

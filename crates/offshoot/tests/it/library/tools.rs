@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use offshoot::types::command::Verdict;
 use offshoot::types::model::RequestMessage;
+use offshoot::types::permission::{Action, Rule};
 use offshoot::{Asks, Builder, Error, Event, FnTool, Manifest, Mode, Reply, Request, Session};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -78,6 +79,30 @@ async fn without_anybody_to_ask_a_need_that_nobody_granted_is_a_no() {
     let output = session.prompt("go").await.unwrap().output.unwrap();
     assert!(output.contains("nobody is here to give it"), "{output}");
     assert_eq!(ran.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn what_the_host_allows_needs_no_asking_and_what_it_denies_no_answer() {
+    let run = |action: Action| {
+        let tool = adder(&Arc::default()).needs("math.add", |sum: &Sum| sum.a.to_string());
+        let rules = [Rule::new("math.add", "1", action)];
+        adding(json!({ "a": 1, "b": 2 }))
+            .tool(tool)
+            .permissions(rules)
+    };
+    let output = async |builder: offshoot::Builder| {
+        let session = builder.build().unwrap().open("worker").await.unwrap();
+        session.prompt("go").await.unwrap().output.unwrap()
+    };
+    assert_eq!(output(run(Action::Allow)).await, "3");
+    let denied = output(run(Action::Deny).asks(Asks::YES)).await;
+    assert!(denied.contains("denied by the host's rules"), "{denied}");
+    let wrong = [Rule::new("fs.read", "{wrkspace}/x", Action::Allow)];
+    let error = offshoot::Runtime::builder().permissions(wrong).build();
+    let Err(Error::Invalid(why)) = error else {
+        panic!("it cannot be right");
+    };
+    assert!(why.contains("did you mean `{workspace}`?"), "{why}");
 }
 
 #[tokio::test]

@@ -1,0 +1,115 @@
+//! What the chains of a session are made of.
+//!
+//! Above a root stands what the host, the project and the user say of its folder,
+//! asked anew whenever a session is taken up. Below, every agent adds its layer;
+//! what it denies only itself is in its own chain and in nobody else's. Nothing is
+//! decided here, and nothing is kept.
+
+use std::sync::Arc;
+
+use offshoot_types::id::{AgentId, TreeId};
+use offshoot_types::manifest::Manifest;
+use offshoot_types::permission::charter::{self, Charter};
+use offshoot_types::permission::written::Variables;
+use offshoot_types::permission::{Layer, Permissions};
+use offshoot_types::tree::Tree;
+
+use crate::board::State;
+use crate::scratch::{self, Scratch};
+
+/// What a session's chains begin with.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) charter: Arc<dyn Charter>,
+    /// The root's part of the host's data folder.
+    pub(crate) scratch: Option<Scratch>,
+}
+
+impl Ground {
+    /// Returns the chain above a root's own layer, but for what is off limits.
+    pub(crate) fn above_root(&self, workspace: &str) -> Permissions {
+        let scratch = self.scratch.as_ref();
+        let scratch = scratch.map(|scratch| scratch.folder.as_str());
+        charter::begin(self.charter.as_ref(), workspace, scratch)
+    }
+}
+
+/// Returns the chain that an agent hands on: that above it, its own layer, and what holds it to
+/// reading.
+pub(crate) fn ceiling(
+    above: &Permissions,
+    layer: &Layer,
+    read_only: bool,
+    definition: &str,
+) -> Permissions {
+    let own = above.narrow(layer.clone());
+    match read_only {
+        true => own.narrow(Layer::read_only(definition)),
+        false => own,
+    }
+}
+
+/// Returns the chain of an agent itself: what it hands on, and what it denies only itself.
+pub(crate) fn itself(ceiling: &Permissions, layer: &Layer) -> Permissions {
+    match layer.for_itself() {
+        Some(own) => ceiling.narrow(own),
+        None => ceiling.clone(),
+    }
+}
+
+/// Returns what an agent of a manifest would hand on, and its own chain.
+pub(crate) fn chains(
+    above: &Permissions,
+    manifest: &Manifest,
+    variables: &Variables<'_>,
+) -> (Permissions, Permissions) {
+    let layer = manifest.layer(variables);
+    let ceiling = ceiling(above, &layer, manifest.read_only, &manifest.name);
+    let own = itself(&ceiling, &layer);
+    (ceiling, own)
+}
+
+/// Returns the chain of an agent of a session as it would be if it were taken up now, for whoever
+/// wants to know what it may do; `None` if there is no such agent.
+pub fn chain_in(
+    tree: Tree,
+    agent: &AgentId,
+    charter: Arc<dyn Charter>,
+    data: Option<&str>,
+) -> Option<Permissions> {
+    let session = tree.root().cloned().map(TreeId::of);
+    let scratch = data.zip(session);
+    let scratch = scratch.map(|(data, session)| Scratch::of_root(data, &session));
+    let ground = Ground { charter, scratch };
+    let state = State::of(tree, &ground);
+    state.node(agent).map(|node| node.permissions.clone())
+}
+
+/// Returns the chain that the last of some agents would have, each started by the one before it, in a
+/// new session. Whether they may be started is not asked.
+pub fn chain_of<'a>(
+    path: impl IntoIterator<Item = &'a Manifest>,
+    workspace: &str,
+    charter: &dyn Charter,
+    data: Option<&str>,
+) -> Permissions {
+    let variables = Variables {
+        workspace,
+        scratch: None,
+        home: charter.home(),
+    };
+    let mut begin = charter::begin(charter, workspace, None);
+    if let Some(data) = data {
+        let own = format!("{}/of-a-new-session", scratch::base(data));
+        begin = begin.narrow(Layer::off_limits(data, &own));
+    }
+    let mut above = begin.clone();
+    let mut own = begin;
+    for (depth, manifest) in path.into_iter().enumerate() {
+        if depth > 0 {
+            above = above.hand_on();
+        }
+        (above, own) = chains(&above, manifest, &variables);
+    }
+    own
+}

@@ -1,0 +1,80 @@
+//! What an agent may need, apart from the tools it uses: a closed list.
+//!
+//! Tools may need things under names of their own, which are text to the chain;
+//! what is listed here has targets of a known kind, or is personal.
+
+/// What an agent may need, apart from the tool it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// Reading a file.
+    FsRead,
+    /// Changing a file.
+    FsWrite,
+    /// Running a command.
+    ShellRun,
+    /// Running what cannot be seen through.
+    ShellOpaque,
+    /// Reaching a host.
+    NetFetch,
+    /// Having another agent go on.
+    AgentSwitch,
+    /// Using a secret of the user's.
+    CredentialUse,
+    /// Choosing where models are asked.
+    ProviderEndpoint,
+    /// Whatever needs a person who is there now.
+    UserPresence,
+}
+
+impl Capability {
+    /// All there are.
+    pub const ALL: [Self; 9] = [
+        Self::FsRead,
+        Self::FsWrite,
+        Self::ShellRun,
+        Self::ShellOpaque,
+        Self::NetFetch,
+        Self::AgentSwitch,
+        Self::CredentialUse,
+        Self::ProviderEndpoint,
+        Self::UserPresence,
+    ];
+
+    /// Returns its name, as rules have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FsRead => "fs.read",
+            Self::FsWrite => "fs.write",
+            Self::ShellRun => "shell.run",
+            Self::ShellOpaque => "shell.opaque",
+            Self::NetFetch => "net.fetch",
+            Self::AgentSwitch => "agent.switch",
+            Self::CredentialUse => "credential.use",
+            Self::ProviderEndpoint => "provider.endpoint",
+            Self::UserPresence => "user.presence",
+        }
+    }
+
+    /// Finds one by its name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|own| own.name() == name)
+    }
+
+    /// Tells whether it is a person's own, which no child is handed on: SA-35, EXA-04.
+    pub fn is_personal(self) -> bool {
+        match self {
+            Self::CredentialUse
+            | Self::ProviderEndpoint
+            | Self::UserPresence
+            | Self::AgentSwitch => true,
+            Self::FsRead | Self::FsWrite | Self::ShellRun | Self::ShellOpaque | Self::NetFetch => {
+                false
+            }
+        }
+    }
+
+    /// Tells whether its targets are paths.
+    pub(super) fn is_files(self) -> bool {
+        matches!(self, Self::FsRead | Self::FsWrite)
+    }
+}

@@ -1,0 +1,456 @@
+//! Chains of random layers, and what has to hold for all of them.
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+use super::*;
+use crate::id::AgentId;
+use crate::permission::Grant;
+
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let rule = (
+        prop_oneof![
+            Just("*"),
+            Just("fs.read"),
+            Just("fs.write"),
+            Just("shell.run"),
+            Just("shell.opaque"),
+            Just("net.fetch"),
+            Just("credential.use"),
+            Just("read"),
+        ],
+        prop_oneof![
+            Just("*"),
+            Just("/w/**"),
+            Just("/w/a*"),
+            Just("/w/a"),
+            Just("/w/**/c"),
+            Just("git *"),
+            Just("git push *"),
+            Just("*.example.com"),
+            Just("example.com"),
+        ],
+        prop_oneof![Just(Action::Deny), Just(Action::Ask), Just(Action::Allow)],
+    );
+    rule.prop_map(|(permission, pattern, action)| Rule::new(permission, pattern, action))
+}
+
+fn any_layer() -> impl Strategy<Value = Layer> {
+    let parts = (
+        vec(any_rule(), 0..5),
+        any::<bool>(),
+        any::<bool>(),
+        vec(any_rule(), 0..3),
+    );
+    parts.prop_map(|(rules, closed, grants, own)| Layer {
+        name: "any".into(),
+        rules,
+        closed,
+        standing: match grants {
+            true => Standing::Grants,
+            false => Standing::Narrows,
+        },
+        own,
+    })
+}
+
+/// The layer of an agent: it never grants.
+fn any_agent() -> impl Strategy<Value = Layer> {
+    any_layer().prop_map(|layer| Layer {
+        standing: Standing::Narrows,
+        ..layer
+    })
+}
+
+fn any_need() -> impl Strategy<Value = Need> {
+    prop_oneof![
+        Just(Need::new("fs.read", "/w/a")),
+        Just(Need::new("fs.write", "/w/ab/c")),
+        Just(Need::new("fs.write", "/x")),
+        Just(Need::new("shell.run", "git push x")),
+        Just(Need::new("shell.run", "git $x")),
+        Just(Need::new("shell.run", "/bin/git log")),
+        Just(Need::new("shell.opaque", "sh -c x")),
+        Just(Need::new("net.fetch", "a.example.com")),
+        Just(Need::new("net.fetch", "example.com@evil")),
+        Just(Need::new("credential.use", "github")),
+        Just(Need::new("made.up", "")),
+    ]
+}
+
+fn chain(layers: &[Layer]) -> Permissions {
+    let chain = Permissions::empty();
+    layers
+        .iter()
+        .fold(chain, |chain, layer| chain.narrow(layer.clone()))
+}
+
+proptest! {
+    #[test]
+    fn r23_explain_says_what_decides(
+        layers in vec(any_layer(), 0..6),
+        handed_on in any::<bool>(),
+        need in any_need(),
+    ) {
+        let mut chain = chain(&layers);
+        if handed_on {
+            chain = chain.hand_on();
+        }
+        let Explanation { layers: said, decision } = chain.explain("read", &need);
+        prop_assert_eq!(&decision, &chain.decide("read", &need));
+        prop_assert_eq!(said.len(), layers.len());
+        let deciding: Vec<&Said> = said.iter().filter(|said| said.decides).collect();
+        match deciding.as_slice() {
+            // Who decides has said just that, with that rule.
+            [one] => {
+                prop_assert_eq!(one.word, Some(decision.action));
+                prop_assert_eq!(&one.rule, &decision.rule);
+                prop_assert_eq!(&one.layer, &decision.layer);
+            }
+            [] => prop_assert!([DEFAULT, PERSONAL].contains(&decision.layer.as_str())),
+            more => prop_assert!(false, "{} layers decide", more.len()),
+        }
+        // Nobody was stricter, and who was looser was not heard.
+        for one in &said {
+            prop_assert!(one.word.is_none_or(|word| word >= decision.action));
+        }
+    }
+
+    #[test]
+    fn sa_31_sa_32_a_child_is_never_looser_than_any_ancestors_ceiling(
+        above in vec(any_layer(), 0..4),
+        agents in vec(any_agent(), 1..6),
+        need in any_need(),
+    ) {
+        let mut ceiling = chain(&above);
+        let mut most = ceiling.decide("read", &need).action;
+        for layer in agents {
+            ceiling = ceiling.hand_on().narrow(layer.clone());
+            let handed_on = ceiling.decide("read", &need).action;
+            prop_assert!(handed_on <= most, "{handed_on:?} under {most:?}");
+            most = handed_on;
+            // What an agent denies itself narrows it further, and nobody else.
+            if let Some(own) = layer.for_itself() {
+                let itself = ceiling.narrow(own).decide("read", &need).action;
+                prop_assert!(itself <= handed_on);
+            }
+        }
+    }
+
+    #[test]
+    fn r22_a_grant_never_beats_a_deny_and_is_all_that_beats_an_ask(
+        layers in vec(any_layer(), 0..5),
+        granted in vec(any_rule(), 0..4),
+        need in any_need(),
+    ) {
+        let decided = chain(&layers).decide("read", &need);
+        let grant = Grant { agent: AgentId::new("root"), rules: granted };
+        let rule = grant.allows("read", &need).cloned();
+        let answered = decided.clone().or_granted(|| rule.clone(), "the user");
+        match (decided.action, rule) {
+            (Action::Ask, Some(rule)) => {
+                prop_assert_eq!(answered.action, Action::Allow);
+                prop_assert_eq!(answered.rule, Some(rule));
+            }
+            _ => prop_assert_eq!(answered, decided),
+        }
+    }
+
+    #[test]
+    fn what_is_barred_is_denied_whatever_the_target(
+        layers in vec(any_layer(), 0..5),
+        need in any_need(),
+    ) {
+        let chain = chain(&layers);
+        if chain.bars("read", &[&need.capability]).is_some() {
+            prop_assert_eq!(chain.decide("read", &need).action, Action::Deny);
+        }
+    }
+}
+
+fn layer(name: &str, standing: Standing, rules: &[(&str, &str, Action)]) -> Layer {
+    let rules = rules
+        .iter()
+        .map(|(permission, pattern, action)| Rule::new(*permission, *pattern, *action));
+    Layer {
+        name: name.to_owned(),
+        rules: rules.collect(),
+        standing,
+        ..Layer::default()
+    }
+}
+
+use Action::{Allow, Ask, Deny};
+use Standing::{Grants, Narrows};
+
+#[test]
+fn tls_15_a_rule_is_about_a_tool_a_capability_or_all_and_the_default_is_ask() {
+    let need = Need::new("fs.read", "/w/a");
+    for (permission, expected) in [
+        ("*", Allow),
+        ("fs.read", Allow),
+        ("read", Allow),
+        ("fs.write", Ask),
+        ("grep", Ask),
+    ] {
+        let chain = chain(&[layer("user", Grants, &[(permission, "/w/**", Allow)])]);
+        assert_eq!(chain.decide("read", &need).action, expected, "{permission}");
+    }
+    // Over paths, argv and hosts.
+    let chain = chain(&[layer(
+        "user",
+        Grants,
+        &[
+            ("fs.write", "/w/docs/*", Allow),
+            ("shell.run", "cargo test *", Allow),
+            ("net.fetch", "*.example.com", Allow),
+        ],
+    )]);
+    for (capability, target, expected) in [
+        ("fs.write", "/w/docs/a/b", Allow),
+        ("fs.write", "/w/src/a", Ask),
+        ("shell.run", "cargo test --all", Allow),
+        ("shell.run", "cargo testx", Ask),
+        ("net.fetch", "docs.example.com", Allow),
+        ("net.fetch", "example.com.evil.org", Ask),
+        ("net.fetch", "docs.example.com@evil.org", Ask),
+    ] {
+        let said = chain.decide("x", &Need::new(capability, target)).action;
+        assert_eq!(said, expected, "{capability} {target}");
+    }
+}
+
+#[test]
+fn tls_18_whatever_is_put_behind_a_chain_can_only_narrow_it() {
+    let chain = chain(&[layer("user", Grants, &[("fs.read", "/w/**", Allow)])]);
+    let watchdog = |action| chain.narrow(layer("watchdog", Narrows, &[("*", "*", action)]));
+    for (target, allowed) in [("/w/a", Allow), ("/x", Ask)] {
+        let need = Need::new("fs.read", target);
+        assert_eq!(watchdog(Allow).decide("read", &need).action, allowed);
+        assert_eq!(watchdog(Ask).decide("read", &need).action, Ask);
+        assert_eq!(watchdog(Deny).decide("read", &need).action, Deny);
+    }
+}
+
+#[test]
+fn tls_16_layers_add_up_to_the_strictest_and_no_layer_lifts_a_deny_of_a_manifest() {
+    let manifest = layer("agent", Narrows, &[("fs.write", "/w/**", Deny)]);
+    let session = layer("session", Grants, &[("fs.write", "/w/a", Allow)]);
+    let project = layer("project", Narrows, &[("fs.write", "/w/a", Allow)]);
+    let need = Need::new("fs.write", "/w/a");
+    let held = chain(&[project.clone(), session.clone(), manifest]);
+    assert_eq!(held.decide("write", &need).action, Deny);
+    assert_eq!(held.decide("write", &need).layer, "agent");
+    // And a project's allow is worth nothing by itself.
+    assert_eq!(
+        chain(std::slice::from_ref(&project))
+            .decide("write", &need)
+            .action,
+        Ask
+    );
+    assert_eq!(
+        chain(&[project, session]).decide("write", &need).action,
+        Allow
+    );
+}
+
+#[test]
+fn sa_33_the_three_named_cases() {
+    let all = layer("user", Grants, &[("*", "*", Allow)]);
+    let decide = |parent: Layer, capability: &str, target: &str| {
+        let child = layer("child", Narrows, &[("*", "*", Allow)]);
+        let chain = chain(&[all.clone(), parent]).hand_on().narrow(child);
+        chain.decide("x", &Need::new(capability, target)).action
+    };
+    let no_write = layer("parent", Narrows, &[("fs.write", "*", Deny)]);
+    assert_eq!(decide(no_write, "fs.write", "/w/a"), Deny);
+    let closed = |rules: &[(&str, &str, Action)]| Layer {
+        closed: true,
+        ..layer("parent", Narrows, rules)
+    };
+    let no_shell = closed(&[("fs.read", "*", Allow), ("fs.write", "*", Allow)]);
+    assert_eq!(decide(no_shell, "shell.run", "ls"), Deny);
+    let docs = closed(&[("fs.read", "/w/docs/**", Allow)]);
+    assert_eq!(decide(docs.clone(), "fs.read", "/w/docs/a"), Allow);
+    assert_eq!(decide(docs, "fs.read", "/w/src/a"), Deny);
+}
+
+#[test]
+fn sa_34_a_grandchild_derives_from_the_child_and_nothing_flows_back() {
+    let parent = chain(&[layer("user", Grants, &[("*", "*", Allow)])]);
+    let child = parent
+        .hand_on()
+        .narrow(layer("child", Narrows, &[("fs.write", "*", Deny)]));
+    let grandchild = child
+        .hand_on()
+        .narrow(layer("grandchild", Narrows, &[("*", "*", Allow)]));
+    let write = Need::new("fs.write", "/w/a");
+    assert_eq!(grandchild.decide("write", &write).action, Deny);
+    assert_eq!(grandchild.decide("write", &write).layer, "child");
+    assert_eq!(parent.decide("write", &write).action, Allow);
+}
+
+#[test]
+fn exa_03_siblings_with_different_roots_cannot_use_each_others() {
+    let parent = chain(&[layer("user", Grants, &[("fs.write", "/w/**", Allow)])]);
+    let own = |root: &str| Layer {
+        closed: true,
+        ..layer(root, Narrows, &[("fs.write", root, Allow)])
+    };
+    let one = parent.hand_on().narrow(own("/w/one/**"));
+    let two = parent.hand_on().narrow(own("/w/two/**"));
+    let said = |chain: &Permissions, target| chain.decide("write", &Need::new("fs.write", target));
+    assert_eq!(said(&one, "/w/one/a").action, Allow);
+    assert_eq!(said(&one, "/w/two/a").action, Deny);
+    assert_eq!(said(&two, "/w/one/a").action, Deny);
+    assert_eq!(said(&two, "/w/two/a").action, Allow);
+    // Whatever is made of one of them later is nothing to the other.
+    let looser = one.narrow(layer("more", Narrows, &[("fs.write", "/w/two/**", Allow)]));
+    assert_eq!(said(&looser, "/w/two/a").action, Deny);
+    assert_eq!(said(&two, "/w/one/a").action, Deny);
+}
+
+#[test]
+fn sa_35_exa_04_what_is_personal_passes_to_no_child() {
+    let all = || layer("user", Grants, &[("*", "*", Allow)]);
+    let personal = Capability::ALL
+        .into_iter()
+        .filter(|capability| capability.is_personal());
+    for capability in personal {
+        let need = Need::new(capability.name(), "github");
+        let root = chain(&[all()]);
+        assert_eq!(root.decide("x", &need).action, Allow, "{capability:?}");
+        // Neither the parent nor the child can change that, by whatever rule.
+        let rules = [
+            (capability.name(), "github", Allow),
+            ("x", "*", Allow),
+            ("*", "*", Allow),
+        ];
+        let parent = root.narrow(layer("parent", Grants, &rules));
+        let child = parent.hand_on().narrow(layer("child", Grants, &rules));
+        let said = child.decide("x", &need);
+        assert_eq!((said.action, said.layer.as_str()), (Deny, PERSONAL));
+        assert_eq!(child.bars("x", &[capability.name()]), Some(PERSONAL));
+        let grandchild = child.hand_on();
+        assert_eq!(grandchild.decide("x", &need).action, Deny);
+        assert_eq!(root.decide("x", &need).action, Allow);
+    }
+    let file = Need::new("fs.read", "/w/a");
+    assert_eq!(chain(&[all()]).hand_on().decide("x", &file).action, Allow);
+}
+
+#[test]
+fn exa_04_the_host_can_mark_a_narrower_thing_delegable_and_that_alone_gives_nothing() {
+    let marks = vec![Rule::new("credential.use", "github-readonly", Allow)];
+    let host = Permissions::of_host(marks);
+    let need = |target| Need::new("credential.use", target);
+    let given = host.narrow(layer("user", Grants, &[("credential.use", "*", Allow)]));
+    let child = given.hand_on();
+    assert_eq!(child.decide("x", &need("github-readonly")).action, Allow);
+    assert_eq!(child.decide("x", &need("github")).action, Deny);
+    assert_eq!(child.bars("x", &["credential.use"]), None);
+    assert_eq!(
+        host.hand_on().decide("x", &need("github-readonly")).action,
+        Ask
+    );
+    let denied = child.narrow(layer("agent", Narrows, &[("credential.use", "*", Deny)]));
+    assert_eq!(denied.decide("x", &need("github-readonly")).action, Deny);
+}
+
+#[test]
+fn a_coordinator_denies_itself_what_its_children_may_do() {
+    let above = chain(&[layer("user", Grants, &[("fs.write", "/w/**", Allow)])]);
+    let coordinator = Layer {
+        own: vec![Rule::new("*", "*", Deny)],
+        ..layer("agent lead", Narrows, &[])
+    };
+    let ceiling = above.narrow(coordinator.clone());
+    let itself = ceiling.narrow(coordinator.for_itself().unwrap());
+    let write = Need::new("fs.write", "/w/a");
+    assert_eq!(itself.decide("write", &write).action, Deny);
+    assert_eq!(
+        itself.decide("write", &write).layer,
+        "agent lead, for itself"
+    );
+    assert_eq!(ceiling.hand_on().decide("write", &write).action, Allow);
+    // What stands above the coordinator holds its children all the same.
+    let outside = Need::new("fs.write", "/x");
+    assert_eq!(ceiling.hand_on().decide("write", &outside).action, Ask);
+}
+
+#[test]
+fn a_tool_is_barred_where_all_that_it_could_need_is_denied_outright() {
+    let bars = |rules: &[(&str, &str, Action)], closed: bool, tool: &str, needs: &[&str]| {
+        let layer = Layer {
+            closed,
+            ..layer("l", Narrows, rules)
+        };
+        chain(&[layer]).bars(tool, needs).is_some()
+    };
+    assert!(bars(
+        &[("fs.write", "*", Deny)],
+        false,
+        "write",
+        &["fs.write"]
+    ));
+    assert!(bars(&[("write", "*", Deny)], false, "write", &["fs.write"]));
+    assert!(bars(&[("*", "*", Deny)], false, "write", &["fs.write"]));
+    assert!(bars(
+        &[("fs.read", "*", Allow)],
+        true,
+        "write",
+        &["fs.write"]
+    ));
+    assert!(bars(
+        &[("fs.write", "/w/**", Deny)],
+        true,
+        "write",
+        &["fs.write"]
+    ));
+    assert!(!bars(
+        &[("fs.write", "/w/**", Deny)],
+        false,
+        "write",
+        &["fs.write"]
+    ));
+    assert!(!bars(
+        &[("fs.write", "*", Ask)],
+        false,
+        "write",
+        &["fs.write"]
+    ));
+    let excepted = [("fs.write", "*", Deny), ("write", "/w/a", Allow)];
+    assert!(!bars(&excepted, false, "write", &["fs.write"]));
+    assert!(bars(&excepted, false, "edit", &["fs.write"]));
+    let shell = &["shell.run", "shell.opaque"];
+    assert!(bars(&[("shell.run", "*", Deny)], false, "bash", shell));
+    assert!(!bars(&[("shell.run", "git *", Allow)], true, "bash", shell));
+    // Of what needs nothing only its own name speaks.
+    assert!(bars(&[("task", "*", Deny)], false, "task", &[]));
+    assert!(!bars(&[("*", "*", Deny)], true, "task", &[]));
+}
+
+#[test]
+fn ten_thousand_rules_are_found_by_what_they_are_about() {
+    let mut rules: Vec<Rule> = (0..10_000)
+        .map(|n| Rule::new("fs.write", format!("/w/{n}/**"), Action::Allow))
+        .collect();
+    rules.push(Rule::new("fs.read", "/w/**", Action::Allow));
+    let layer = Layer {
+        name: "many".to_owned(),
+        rules,
+        standing: Grants,
+        ..Layer::default()
+    };
+    let compiled = Compiled::of(&layer.rules);
+    let need = Need::new("fs.read", "/w/a");
+    assert_eq!(compiled.looked_at(&Wanted::new("read", &need)), 1);
+    let need = Need::new("fs.write", "/w/9999/a");
+    assert_eq!(compiled.looked_at(&Wanted::new("write", &need)), 10_000);
+    let chain = chain(&[layer]);
+    assert_eq!(chain.decide("write", &need).action, Allow);
+    assert_eq!(
+        chain.decide("write", &Need::new("fs.write", "/w/x")).action,
+        Ask
+    );
+}

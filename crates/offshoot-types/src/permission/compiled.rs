@@ -1,0 +1,262 @@
+//! A layer's rules, taken apart once and found by what they are about.
+//!
+//! Whether a rule is about a need, how specific it is, and which rule of a layer
+//! has its word. Nothing here knows of other layers. Targets are text, those of
+//! `shell.run` words and those of `net.fetch` hosts. What is opaque is allowed by
+//! nothing but a rule that names it, whatever else that layer allows.
+
+use std::collections::BTreeMap;
+
+use super::argv::{self, Argv, Fit, Words};
+use super::capability::Capability;
+use super::host::{Host, HostPattern};
+use super::pattern::{Kind, Pattern, literal};
+use super::{Action, Layer, Need, Rule};
+
+/// The rules of a layer by what they are about.
+#[derive(Debug)]
+pub(super) struct Compiled(BTreeMap<Box<str>, Vec<Matcher>>);
+
+/// A rule, taken apart.
+#[derive(Debug)]
+struct Matcher {
+    /// Which one of the layer's it is.
+    index: usize,
+    action: Action,
+    /// How specific it is for text and words.
+    weight: (u8, usize),
+    text: Pattern,
+    /// As a pattern of commands, where it can be one.
+    words: Option<Words>,
+    /// As a pattern of hosts, where it can be one.
+    host: Option<HostPattern>,
+}
+
+/// What somebody wants to do, taken apart.
+pub(super) struct Wanted<'a> {
+    tool: &'a str,
+    capability: &'a str,
+    target: Target<'a>,
+}
+
+enum Target<'a> {
+    Text(&'a str),
+    Opaque(&'a str),
+    Command(Argv<'a>),
+    Host(Option<Host>),
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn new(tool: &'a str, need: &'a Need) -> Self {
+        let target = need.target.as_str();
+        Self {
+            tool,
+            capability: &need.capability,
+            target: match Capability::of(&need.capability) {
+                Some(Capability::ShellRun) => Target::Command(argv::read(target)),
+                Some(Capability::ShellOpaque) => Target::Opaque(target),
+                Some(Capability::NetFetch) => Target::Host(Host::of(target)),
+                Some(_) | None => Target::Text(target),
+            },
+        }
+    }
+}
+
+impl Wanted<'_> {
+    pub(super) fn is_personal(&self) -> bool {
+        Capability::of(self.capability).is_some_and(Capability::is_personal)
+    }
+}
+
+/// The word of a layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'a> {
+    pub(super) action: Action,
+    /// `None` for the implicit deny at the end of a closed layer.
+    pub(super) rule: Option<&'a Rule>,
+    /// Whether the rule fits only if open words become what it names.
+    pub(super) in_doubt: bool,
+}
+
+/// How specific a match is: exact text, then beginning, glob, `*`; longer literal text first; then
+/// how directly the rule names what it is about.
+type Weight = (u8, usize, u8);
+
+impl Compiled {
+    pub(super) fn of(rules: &[Rule]) -> Self {
+        let mut by_permission: BTreeMap<Box<str>, Vec<Matcher>> = BTreeMap::new();
+        for (index, rule) in rules.iter().enumerate() {
+            let matchers = by_permission.entry(rule.permission.as_str().into());
+            matchers.or_default().push(Matcher::of(index, rule));
+        }
+        Self(by_permission)
+    }
+
+    /// Returns what a layer says; `None` if it abstains.
+    pub(super) fn word<'l>(&self, layer: &'l Layer, wanted: &Wanted<'_>) -> Option<Word<'l>> {
+        let mut search = Search {
+            best: None,
+            doubt: None,
+        };
+        // Who allows commands has not allowed what nobody can see into.
+        let is_opaque = matches!(wanted.target, Target::Opaque(_));
+        let most = |named: &str| match is_opaque && named != Need::SHELL_OPAQUE {
+            true => Action::Ask,
+            false => Action::Allow,
+        };
+        search.look(self.about("*"), wanted, 0, most("*"));
+        search.look(
+            self.about(wanted.capability),
+            wanted,
+            1,
+            most(wanted.capability),
+        );
+        if wanted.tool != wanted.capability && wanted.tool != "*" {
+            search.look(self.about(wanted.tool), wanted, 2, most(wanted.tool));
+        }
+        if is_opaque {
+            // A rule for all commands is one for these as well; one for some of them is not.
+            let all = self.about(Need::SHELL_RUN).iter();
+            for matcher in all.filter(|matcher| matches!(matcher.text, Pattern::Any)) {
+                search.take((0, 0, 0), matcher.action.min(Action::Ask), matcher.index);
+            }
+        }
+        search.word(layer)
+    }
+
+    /// Tells whether a layer denies a capability to a tool whatever the target.
+    pub(super) fn bars(&self, layer: &Layer, tool: &str, capability: &str) -> bool {
+        let mut about = vec!["*", capability, tool];
+        if capability == Need::SHELL_OPAQUE {
+            about.push(Need::SHELL_RUN);
+        }
+        let all: Vec<&Matcher> = about.iter().flat_map(|name| self.about(name)).collect();
+        let is_any = |matcher: &&Matcher| matches!(matcher.text, Pattern::Any);
+        let denies_all = layer.closed || all.iter().any(is_any);
+        denies_all && all.iter().all(|matcher| matcher.denies())
+    }
+
+    /// Tells whether a rule for the tool itself, and none that excepts anything, denies all of it.
+    pub(super) fn names(&self, tool: &str) -> bool {
+        let own = self.about(tool);
+        let is_any = |matcher: &Matcher| matches!(matcher.text, Pattern::Any);
+        tool != "*" && own.iter().any(is_any) && own.iter().all(Matcher::denies)
+    }
+
+    /// Counts the rules that have to be looked at for a need.
+    #[cfg(test)]
+    pub(super) fn looked_at(&self, wanted: &Wanted<'_>) -> usize {
+        let about = ["*", wanted.capability, wanted.tool];
+        about.iter().map(|name| self.about(name).len()).sum()
+    }
+
+    fn about(&self, permission: &str) -> &[Matcher] {
+        self.0.get(permission).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Matcher {
+    fn of(index: usize, rule: &Rule) -> Self {
+        let pattern = rule.pattern.as_str();
+        // A rule for `*` or for a tool may meet targets of every kind.
+        let about = Capability::of(&rule.permission);
+        let commands = matches!(about, Some(Capability::ShellRun) | None);
+        let hosts = matches!(about, Some(Capability::NetFetch) | None);
+        Self {
+            index,
+            action: rule.action,
+            weight: (Kind::of(pattern) as u8, literal(pattern.as_bytes())),
+            text: Pattern::of(pattern),
+            words: commands.then(|| Words::of(pattern)),
+            host: hosts.then(|| HostPattern::of(pattern).ok()).flatten(),
+        }
+    }
+
+    fn denies(&self) -> bool {
+        self.action == Action::Deny
+    }
+
+    fn weight(&self, target: &Target<'_>) -> (u8, usize) {
+        match (target, &self.host) {
+            (Target::Host(_), Some(host)) => host.weight(),
+            _ => self.weight,
+        }
+    }
+
+    fn fit(&self, target: &Target<'_>) -> Option<Fit> {
+        match target {
+            Target::Text(text) | Target::Opaque(text) => {
+                self.text.fits(text).then_some(Fit::Surely)
+            }
+            Target::Host(host) => self.host.as_ref()?.fit(host.as_ref()),
+            Target::Command(argv) => {
+                let words = self.words.as_ref()?;
+                let by_name = || match self.action {
+                    Action::Allow => None,
+                    Action::Deny | Action::Ask => words.fit_by_name(argv),
+                };
+                words.fit(argv).or_else(by_name)
+            }
+        }
+    }
+}
+
+/// What was found so far in a layer.
+struct Search {
+    best: Option<(Weight, Action, usize)>,
+    /// A rule that forbids, or asks, if open words become what it names.
+    doubt: Option<usize>,
+}
+
+impl Search {
+    fn look(&mut self, matchers: &[Matcher], wanted: &Wanted<'_>, named: u8, most: Action) {
+        for matcher in matchers {
+            let (kind, literal) = matcher.weight(&wanted.target);
+            let weight = (kind, literal, named);
+            let action = matcher.action.min(most);
+            let loses = !self.wins(weight, action);
+            // Only a rule that could be in doubt has a say without winning.
+            let may_doubt = self.doubt.is_none()
+                && action != Action::Allow
+                && matches!(wanted.target, Target::Command(_) | Target::Host(_));
+            if loses && !may_doubt {
+                continue;
+            }
+            match matcher.fit(&wanted.target) {
+                Some(Fit::Surely) => self.take(weight, action, matcher.index),
+                Some(Fit::Maybe) if action != Action::Allow => {
+                    self.doubt.get_or_insert(matcher.index);
+                }
+                Some(Fit::Maybe) | None => {}
+            }
+        }
+    }
+
+    /// The most specific rule; on a tie the strictest, for which `Deny` sorts first.
+    fn wins(&self, weight: Weight, action: Action) -> bool {
+        let best = self.best.as_ref();
+        best.is_none_or(|(so_far, said, _)| weight.cmp(so_far).then(said.cmp(&action)).is_gt())
+    }
+
+    fn take(&mut self, weight: Weight, action: Action, index: usize) {
+        if self.wins(weight, action) {
+            self.best = Some((weight, action, index));
+        }
+    }
+
+    fn word(self, layer: &Layer) -> Option<Word<'_>> {
+        let (action, rule, in_doubt) = match (self.best, self.doubt) {
+            // What may be forbidden is not allowed without a word.
+            (Some((_, Action::Allow, _)), Some(doubt)) => (Action::Ask, Some(doubt), true),
+            (Some((_, action, rule)), _) => (action, Some(rule), false),
+            (None, _) if layer.closed => (Action::Deny, None, false),
+            (None, Some(doubt)) => (Action::Ask, Some(doubt), true),
+            (None, None) => return None,
+        };
+        Some(Word {
+            action,
+            rule: rule.and_then(|index| layer.rules.get(index)),
+            in_doubt,
+        })
+    }
+}

@@ -1,0 +1,342 @@
+//! Rules as people write them: what is wrong with one, and what its variables stand for.
+//!
+//! A rule that cannot mean what its author thinks is a fault, and not a rule that
+//! fits nothing: an unknown capability, an unknown variable, a pattern that no
+//! target could fit. `check` finds faults where a file is read, `expand` puts
+//! folders in where an agent begins to work. What is expanded fails closed: a
+//! variable without a value is an empty scope.
+
+use std::fmt;
+
+use super::argv;
+use super::capability::Capability;
+use super::host::HostPattern;
+use super::pattern::glob_escape;
+use super::{Action, Rule};
+use crate::suggest;
+
+/// Longest pattern, in bytes. Nobody writes one; a path has at most 4096.
+const MOST_PATTERN: usize = 4096;
+
+/// What is wrong with a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which part of it.
+    pub part: Part,
+    /// Where in that part, in bytes.
+    pub at: usize,
+    /// What is wrong.
+    pub what: String,
+    /// What would be right.
+    pub way: Option<String>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.way {
+            Some(way) => write!(f, "{}; {way}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+/// A part of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What it is about.
+    Permission,
+    /// Where it holds.
+    Pattern,
+}
+
+/// What variables stand for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Variables<'a> {
+    /// `{workspace}`: the folder of the session.
+    pub workspace: &'a str,
+    /// `{scratch}`: the agent's folder for what is not the user's.
+    pub scratch: Option<&'a str>,
+    /// `{home}`: the user's folder.
+    pub home: Option<&'a str>,
+}
+
+const VARIABLES: [&str; 3] = ["workspace", "scratch", "home"];
+
+/// Finds what is wrong with a rule; `tools` are those there are.
+pub fn check(rule: &Rule, tools: &[&str]) -> Result<(), Fault> {
+    check_permission(&rule.permission, tools)?;
+    check_pattern(&rule.permission, &rule.pattern)
+}
+
+/// Finds rules of one list that say different things of the same: places of the earlier and the later.
+pub fn contradictions(rules: &[Rule]) -> Vec<(usize, usize)> {
+    let mut seen = std::collections::BTreeMap::new();
+    let mut found = Vec::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let about = (rule.permission.as_str(), rule.pattern.as_str());
+        let (first, action) = *seen.entry(about).or_insert((index, rule.action));
+        if action != rule.action {
+            found.push((first, index));
+        }
+    }
+    found
+}
+
+/// Returns rules with folders in the place of variables; relative paths lie in the workspace.
+///
+/// A rule about a folder that is not there is about nothing, and is left out. One that could not be
+/// read, which `check` would have found, allows nothing and forbids all that it is about.
+pub fn expand(rules: &[Rule], variables: &Variables<'_>) -> Vec<Rule> {
+    let expanded = rules.iter().filter_map(|rule| {
+        let pattern = match fill(&rule.permission, &rule.pattern, variables) {
+            Filled::Pattern(pattern) => pattern,
+            Filled::Nothing => return None,
+            Filled::Unknown if rule.action == Action::Allow => return None,
+            Filled::Unknown => "*".to_owned(),
+        };
+        Some(Rule::new(rule.permission.clone(), pattern, rule.action))
+    });
+    expanded.collect()
+}
+
+fn check_permission(name: &str, tools: &[&str]) -> Result<(), Fault> {
+    let fault = |what: String, way: Option<String>| {
+        Err(Fault {
+            part: Part::Permission,
+            at: 0,
+            what,
+            way,
+        })
+    };
+    let shown = name.escape_debug();
+    if name == "*" || Capability::of(name).is_some() || tools.contains(&name) {
+        return Ok(());
+    }
+    if let Some(rest) = name.strip_prefix("mcp:") {
+        let mut parts = rest.split(':');
+        return match (parts.next(), parts.next(), parts.next()) {
+            (Some(server), Some(tool), None) if !server.is_empty() && !tool.is_empty() => Ok(()),
+            _ => fault(
+                format!("`{shown}` is no tool of a server"),
+                Some("write `mcp:SERVER:TOOL`".to_owned()),
+            ),
+        };
+    }
+    let capabilities = Capability::ALL.map(Capability::name);
+    let known = capabilities.iter().chain(tools).copied();
+    let way = match suggest::nearest(name, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!(
+            "there are: {}, tools by their names, and *",
+            capabilities.join(", ")
+        ),
+    };
+    let kind = match name.contains('.') {
+        true => "capability",
+        false => "capability or tool",
+    };
+    fault(format!("unknown {kind} `{shown}`"), Some(way))
+}
+
+fn check_pattern(permission: &str, pattern: &str) -> Result<(), Fault> {
+    let fault = |at: usize, what: &str, way: Option<String>| {
+        Err(Fault {
+            part: Part::Pattern,
+            at,
+            what: what.to_owned(),
+            way,
+        })
+    };
+    let capability = Capability::of(permission);
+    if pattern.trim().is_empty() {
+        let way = "leave it out to mean all";
+        return fault(0, "the pattern is empty", Some(way.to_owned()));
+    }
+    if pattern.len() > MOST_PATTERN {
+        let what = format!("the pattern is longer than {MOST_PATTERN} bytes");
+        return fault(0, &what, None);
+    }
+    if let Some(at) = pattern.find(char::is_control) {
+        return fault(at, "the pattern has a control character", None);
+    }
+    let slashes = pattern.len() - pattern.trim_end_matches('\\').len();
+    if slashes % 2 == 1 {
+        let way = "write `\\\\` to mean a backslash".to_owned();
+        return fault(
+            pattern.len() - 1,
+            "nothing follows the last `\\`",
+            Some(way),
+        );
+    }
+    for piece in pieces(permission, pattern) {
+        if let Piece::Unknown(at, name) = piece {
+            let what = match name.is_empty() {
+                true => "braces stand for a variable, and here for none".to_owned(),
+                false => format!("unknown variable `{{{}}}`", name.escape_debug()),
+            };
+            let way = match suggest::nearest(name, VARIABLES) {
+                Some(near) => format!("did you mean `{{{near}}}`?"),
+                None => "there are {workspace}, {scratch} and {home}; `\\{` is a brace".to_owned(),
+            };
+            return fault(at, &what, Some(way));
+        }
+    }
+    match capability {
+        Some(capability) if capability.is_files() => match wrong_path(pattern) {
+            Some((at, what, way)) => fault(at, what, way),
+            None => Ok(()),
+        },
+        Some(Capability::ShellRun) => match wrong_command(pattern) {
+            Some((at, what, way)) => fault(at, what, Some(way)),
+            None => Ok(()),
+        },
+        Some(Capability::NetFetch) => match HostPattern::of(pattern) {
+            Err(what) => fault(0, what, None),
+            Ok(_) => Ok(()),
+        },
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn wrong_path(pattern: &str) -> Option<(usize, &'static str, Option<String>)> {
+    if pattern == "*" {
+        return None;
+    }
+    if pattern.starts_with('?') || (pattern.starts_with('*') && !pattern.starts_with("**")) {
+        let what = "paths begin with `/`, which this star does not stand for";
+        return Some((0, what, Some(format!("write `**/{pattern}`"))));
+    }
+    let is_step = |part: &str| part == ".." || part == ".";
+    let own = pattern.strip_prefix("./").unwrap_or(pattern);
+    if let Some(step) = own.split('/').find(|part| is_step(part)) {
+        let at = pattern.rfind(step).unwrap_or_default();
+        let what = "no path that is asked for has `.` or `..` in it, so this fits none";
+        return Some((at, what, None));
+    }
+    if pattern.len() > 1 && pattern.ends_with('/') {
+        let way = format!("write `{pattern}**` for what is in it");
+        return Some((pattern.len() - 1, "a path ends in `/`", Some(way)));
+    }
+    None
+}
+
+fn wrong_command(pattern: &str) -> Option<(usize, &'static str, String)> {
+    if argv::is_unclosed(pattern) {
+        let at = pattern.rfind('\'').unwrap_or_default();
+        let way = "close it, or write `\\'`".to_owned();
+        return Some((at, "a quote is not closed", way));
+    }
+    let operator = |word: &&str| ["|", "||", "&", "&&", ";", ">", ">>", "<"].contains(word);
+    // What stands between quotes is text.
+    let plain = pattern.split('\'').step_by(2);
+    let found = plain.flat_map(str::split_whitespace).find(operator)?;
+    let at = pattern.find(found).unwrap_or_default();
+    let what = "a rule is about one simple command, and this is more";
+    Some((at, what, "write one rule for each".to_owned()))
+}
+
+/// A piece of a pattern with variables in it.
+enum Piece<'a> {
+    Text(&'a str),
+    Variable(&'a str),
+    /// Braces around something else, and where.
+    Unknown(usize, &'a str),
+}
+
+/// Takes a pattern apart at its variables. Elsewhere than in paths, braces around anything that does
+/// not look like a name are text.
+fn pieces<'a>(permission: &str, pattern: &'a str) -> Vec<Piece<'a>> {
+    let is_path = Capability::of(permission).is_some_and(Capability::is_files);
+    let quotes = permission == Capability::ShellRun.name();
+    let is_name = |name: &str| {
+        let letter = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '-';
+        !name.is_empty() && name.chars().all(letter)
+    };
+    let mut pieces = Vec::new();
+    let (mut from, mut at, mut quoted) = (0, 0, false);
+    while let Some(c) = pattern[at..].chars().next() {
+        let width = match c {
+            '\'' if quotes => {
+                quoted = !quoted;
+                1
+            }
+            '\\' if !quoted => 1 + pattern[at + 1..].chars().next().map_or(0, char::len_utf8),
+            '{' if !quoted => {
+                let end = pattern[at..].find('}').map(|end| at + end);
+                let name = end.map_or("", |end| &pattern[at + 1..end]);
+                let width = end.map_or(1, |end| end + 1 - at);
+                if is_path || is_name(name) {
+                    pieces.push(Piece::Text(&pattern[from..at]));
+                    from = at + width;
+                    pieces.push(match VARIABLES.contains(&name) {
+                        true => Piece::Variable(name),
+                        false => Piece::Unknown(at, name),
+                    });
+                    width
+                } else {
+                    1
+                }
+            }
+            c => c.len_utf8(),
+        };
+        at += width;
+    }
+    pieces.push(Piece::Text(&pattern[from..]));
+    pieces
+}
+
+/// What a pattern has become.
+enum Filled {
+    Pattern(String),
+    /// It is about a folder that is not there.
+    Nothing,
+    /// It has a variable that nobody knows.
+    Unknown,
+}
+
+fn fill(permission: &str, pattern: &str, variables: &Variables<'_>) -> Filled {
+    let is_path = Capability::of(permission).is_some_and(Capability::is_files);
+    let rooted;
+    let pattern = match pattern.strip_prefix("~/") {
+        _ if !is_path || pattern.starts_with(['/', '*', '?', '{']) => pattern,
+        Some(rest) => {
+            rooted = format!("{{home}}/{rest}");
+            &rooted
+        }
+        None => {
+            let rest = pattern.strip_prefix("./").unwrap_or(pattern);
+            rooted = format!("{{workspace}}/{rest}");
+            &rooted
+        }
+    };
+    let mut filled = String::with_capacity(pattern.len());
+    for piece in pieces(permission, pattern) {
+        let folder = match piece {
+            Piece::Text(text) => {
+                // A folder that is `/` already ends in what follows it.
+                let text = match filled.as_str() {
+                    "/" => text.strip_prefix('/').unwrap_or(text),
+                    _ => text,
+                };
+                filled.push_str(text);
+                continue;
+            }
+            Piece::Variable("workspace") => Some(variables.workspace),
+            Piece::Variable("scratch") => variables.scratch,
+            Piece::Variable(_) => variables.home,
+            Piece::Unknown(..) => return Filled::Unknown,
+        };
+        let Some(folder) = folder.filter(|folder| !folder.is_empty()) else {
+            return Filled::Nothing;
+        };
+        let folder = super::pattern::bare(folder);
+        filled.push_str(&match is_path {
+            true => glob_escape(folder),
+            false => argv::escape(folder),
+        });
+    }
+    Filled::Pattern(filled)
+}
+
+#[cfg(test)]
+mod tests;

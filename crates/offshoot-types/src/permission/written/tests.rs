@@ -1,0 +1,214 @@
+//! What is wrong with rules, and what they become.
+
+use super::*;
+
+const TOOLS: [&str; 4] = ["read", "write", "bash", "task"];
+
+#[track_caller]
+fn wrong(permission: &str, pattern: &str, expected: &str) {
+    let rule = Rule::new(permission, pattern, Action::Allow);
+    let fault = check(&rule, &TOOLS).unwrap_err();
+    assert_eq!(fault.to_string(), expected, "{permission} {pattern}");
+}
+
+#[test]
+fn a_rule_that_means_something_is_right() {
+    for (permission, pattern) in [
+        ("*", "*"),
+        ("fs.read", "*"),
+        ("fs.read", "**/secrets/**"),
+        ("fs.write", "docs/**"),
+        ("fs.write", "./docs/*.md"),
+        ("fs.write", "{workspace}/docs/**"),
+        ("fs.write", "{scratch}/**"),
+        ("fs.read", "~/notes/*"),
+        ("fs.read", r"/w/\{x\}/[id].ts"),
+        ("shell.run", "cargo test *"),
+        ("shell.run", "find . -name {} 'a | b'"),
+        ("shell.run", "awk '{print}' *"),
+        ("shell.run", "{workspace}/run.sh *"),
+        ("shell.opaque", "sh -c 'x; y'"),
+        ("net.fetch", "*.example.com"),
+        ("agent.switch", "build"),
+        ("credential.use", "github"),
+        ("bash", "git *"),
+        ("mcp:github:create_issue", "*"),
+    ] {
+        let rule = Rule::new(permission, pattern, Action::Deny);
+        assert_eq!(check(&rule, &TOOLS), Ok(()), "{permission} {pattern}");
+    }
+}
+
+#[test]
+fn tls_12_an_unknown_capability_or_tool_is_a_fault_with_what_was_meant() {
+    wrong(
+        "fs.wirte",
+        "*",
+        "unknown capability `fs.wirte`; did you mean `fs.write`?",
+    );
+    wrong(
+        "raed",
+        "*",
+        "unknown capability or tool `raed`; did you mean `read`?",
+    );
+    wrong(
+        "mcp:x",
+        "*",
+        "`mcp:x` is no tool of a server; write `mcp:SERVER:TOOL`",
+    );
+    let rule = Rule::new("launch.missiles", "*", Action::Allow);
+    let said = check(&rule, &TOOLS).unwrap_err().to_string();
+    assert!(
+        said.contains("there are: fs.read, fs.write, shell.run"),
+        "{said}"
+    );
+}
+
+#[test]
+fn tls_12_an_unknown_variable_is_a_fault_and_says_where() {
+    let rule = Rule::new("fs.read", "{workspce}/docs/**", Action::Allow);
+    let fault = check(&rule, &TOOLS).unwrap_err();
+    assert_eq!((fault.part, fault.at), (Part::Pattern, 0));
+    wrong(
+        "fs.read",
+        "{workspce}/docs/**",
+        "unknown variable `{workspce}`; did you mean `{workspace}`?",
+    );
+    wrong(
+        "fs.read",
+        "/w/{a,b}",
+        "unknown variable `{a,b}`; there are {workspace}, {scratch} and {home}; `\\{` is a brace",
+    );
+    wrong(
+        "shell.run",
+        "ls {hmoe}",
+        "unknown variable `{hmoe}`; did you mean `{home}`?",
+    );
+    let rule = Rule::new("bash", "ls {nothing}", Action::Allow);
+    assert_eq!(check(&rule, &TOOLS).unwrap_err().at, 3);
+}
+
+#[test]
+fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
+    wrong(
+        "fs.read",
+        " ",
+        "the pattern is empty; leave it out to mean all",
+    );
+    wrong(
+        "fs.read",
+        "*.rs",
+        "paths begin with `/`, which this star does not stand for; write `**/*.rs`",
+    );
+    wrong(
+        "fs.read",
+        "docs/",
+        "a path ends in `/`; write `docs/**` for what is in it",
+    );
+    wrong(
+        "fs.read",
+        "../x",
+        "no path that is asked for has `.` or `..` in it, so this fits none",
+    );
+    wrong(
+        "fs.read",
+        "a\\",
+        "nothing follows the last `\\`; write `\\\\` to mean a backslash",
+    );
+    wrong("fs.read", "a\nb", "the pattern has a control character");
+    wrong(
+        "shell.run",
+        "echo 'a",
+        "a quote is not closed; close it, or write `\\'`",
+    );
+    wrong(
+        "shell.run",
+        "git diff | cat",
+        "a rule is about one simple command, and this is more; write one rule for each",
+    );
+    wrong(
+        "net.fetch",
+        "https://example.com",
+        "a host is expected here, not an address: leave out what stands around it",
+    );
+    let long = "a".repeat(MOST_PATTERN + 1);
+    wrong("fs.read", &long, "the pattern is longer than 4096 bytes");
+}
+
+const PLACES: Variables<'static> = Variables {
+    workspace: "/w/a*b",
+    scratch: None,
+    home: Some("/home/me/"),
+};
+
+#[track_caller]
+fn becomes(permission: &str, pattern: &str, action: Action, expected: Option<&str>) {
+    let rules = expand(&[Rule::new(permission, pattern, action)], &PLACES);
+    let found = rules.first().map(|rule| rule.pattern.as_str());
+    assert_eq!(found, expected, "{permission} {pattern}");
+}
+
+#[test]
+fn variables_become_folders_and_relative_paths_lie_in_the_workspace() {
+    let allow = Action::Allow;
+    becomes(
+        "fs.read",
+        "{workspace}/docs/**",
+        allow,
+        Some(r"/w/a\*b/docs/**"),
+    );
+    becomes("fs.read", "docs/**", allow, Some(r"/w/a\*b/docs/**"));
+    becomes("fs.read", "./docs/x", allow, Some(r"/w/a\*b/docs/x"));
+    becomes("fs.read", "~/x", allow, Some("/home/me/x"));
+    becomes("fs.read", "{home}/x", allow, Some("/home/me/x"));
+    becomes("fs.read", "**/x", allow, Some("**/x"));
+    becomes("fs.read", "*", allow, Some("*"));
+    becomes("fs.read", "/etc/*", allow, Some("/etc/*"));
+    becomes("shell.run", "docs/run.sh", allow, Some("docs/run.sh"));
+    becomes("shell.run", "ls {home}/x", allow, Some("ls /home/me/x"));
+    becomes("shell.run", "awk '{home}'", allow, Some("awk '{home}'"));
+    becomes("read", "{workspace}", allow, Some(r"/w/a\*b"));
+}
+
+#[test]
+fn a_folder_with_blanks_is_one_word_of_a_command() {
+    let places = Variables {
+        workspace: "/my work's",
+        ..PLACES
+    };
+    let rule = Rule::new("shell.run", "{workspace}/run *", Action::Allow);
+    let rules = expand(&[rule], &places);
+    assert_eq!(rules[0].pattern, r"/my\ work\'s/run *");
+}
+
+#[test]
+fn the_root_folder_is_no_name_with_two_slashes() {
+    let places = Variables {
+        workspace: "/",
+        ..PLACES
+    };
+    let rule = Rule::new("fs.read", "docs/**", Action::Allow);
+    assert_eq!(expand(&[rule], &places)[0].pattern, "/docs/**");
+}
+
+#[test]
+fn tls_12_an_empty_expansion_is_an_empty_scope_and_an_unknown_one_fails_closed() {
+    for action in [Action::Allow, Action::Ask, Action::Deny] {
+        becomes("fs.write", "{scratch}/**", action, None);
+    }
+    becomes("fs.write", "{scrtch}/**", Action::Allow, None);
+    becomes("fs.write", "{scrtch}/**", Action::Deny, Some("*"));
+    becomes("fs.write", "{scrtch}/**", Action::Ask, Some("*"));
+}
+
+#[test]
+fn rules_that_contradict_each_other_are_found() {
+    let rules = [
+        Rule::new("fs.read", "a", Action::Allow),
+        Rule::new("fs.read", "a", Action::Allow),
+        Rule::new("fs.read", "b", Action::Deny),
+        Rule::new("fs.write", "a", Action::Deny),
+        Rule::new("fs.read", "a", Action::Deny),
+    ];
+    assert_eq!(contradictions(&rules), [(0, 4)]);
+}

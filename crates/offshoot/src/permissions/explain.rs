@@ -1,0 +1,289 @@
+//! `permissions explain`: what every layer says of one thing, and what comes of it.
+//!
+//! A command line is taken apart as the shell tool takes it apart, and each part
+//! is explained. What was answered in a session counts where the chain says ask.
+
+use std::path::{Component, Path};
+
+use offshoot_tools::shell;
+use offshoot_types::permission::{Action, Capability, Decision, Explanation, Need, Said, Standing};
+use offshoot_types::suggest;
+use offshoot_types::tool::Place;
+use serde_json::{Value, json};
+
+use super::Subject;
+use crate::exit::{Code, Stop};
+use crate::output::Stdout;
+use crate::render;
+use crate::rules::{shown, word};
+use crate::terminal;
+
+/// Whose answers count in a session.
+const ANSWERED: &str = "the user, for this session";
+
+/// One thing that is needed, and what is said of it.
+struct Part {
+    need: Need,
+    explanation: Explanation,
+    /// After what was answered before.
+    decision: Decision,
+}
+
+/// Explains a need; the exit code is its verdict.
+pub(super) fn explain(
+    subject: &Subject,
+    capability: &str,
+    target: &str,
+    tool: Option<&str>,
+    json: bool,
+) -> Result<Code, Stop> {
+    let Some(known) = Capability::of(capability) else {
+        let names = Capability::ALL.map(Capability::name);
+        let way = match suggest::nearest(capability, names) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("there are: {}", names.join(", ")),
+        };
+        let shown = capability.escape_debug();
+        return Err(Stop::usage(format!(
+            "there is no capability {shown}; {way}"
+        )));
+    };
+    let tool = tool.unwrap_or(usual_tool(known));
+    let needs = needs(subject, known, target);
+    let explained = |need: Need| {
+        let explanation = subject.chain.explain(tool, &need);
+        let decision = explanation.decision.clone();
+        // Of a command only the whole is granted, never a part.
+        let decision = match known == Capability::ShellRun && need.capability == known.name() {
+            true => decision,
+            false => decision.or_granted(|| granted(subject, tool, &need), ANSWERED),
+        };
+        Part {
+            need,
+            explanation,
+            decision,
+        }
+    };
+    let parts: Vec<Part> = needs.into_iter().map(explained).collect();
+    let strictest = parts.iter().map(|part| &part.decision);
+    let strictest = strictest.min_by_key(|decision| decision.action);
+    let Some(verdict) = strictest.cloned() else {
+        return Err(Stop::usage("that needs nothing"));
+    };
+    let whole = Need::new(known.name(), target);
+    let verdict = match known == Capability::ShellRun {
+        true => verdict.or_granted(|| granted(subject, tool, &whole), ANSWERED),
+        false => verdict,
+    };
+    let mut stdout = Stdout::default();
+    if json {
+        let object = object(subject, (tool, &whole), &parts, &verdict);
+        stdout.line(&object.to_string())?;
+    } else {
+        for line in lines(subject, (tool, &whole), &parts, &verdict) {
+            stdout.line(&render::harmless(&line))?;
+        }
+    }
+    Ok(match verdict.action {
+        Action::Allow => Code::Completed,
+        Action::Ask => Code::Partial,
+        Action::Deny => Code::Failed,
+    })
+}
+
+/// Returns the tool that needs a capability as a rule.
+fn usual_tool(capability: Capability) -> &'static str {
+    match capability {
+        Capability::FsRead => "read",
+        Capability::FsWrite => "write",
+        Capability::ShellRun | Capability::ShellOpaque => "bash",
+        Capability::AgentSwitch => "plan_exit",
+        Capability::NetFetch
+        | Capability::CredentialUse
+        | Capability::ProviderEndpoint
+        | Capability::UserPresence => "",
+    }
+}
+
+/// Returns what is needed: of a command line all of its parts, of a file its absolute path.
+fn needs(subject: &Subject, capability: Capability, target: &str) -> Vec<Need> {
+    let workspace = subject.workspace.as_str();
+    match capability {
+        Capability::ShellRun => shell::needs(target, &Place::new(workspace)),
+        Capability::FsRead | Capability::FsWrite => {
+            let path = absolute(&Path::new(workspace).join(target));
+            // A folder that is searched has a slash at its end.
+            let slash = if target.ends_with('/') && path != "/" {
+                "/"
+            } else {
+                ""
+            };
+            vec![Need::new(capability.name(), format!("{path}{slash}"))]
+        }
+        Capability::ShellOpaque
+        | Capability::NetFetch
+        | Capability::AgentSwitch
+        | Capability::CredentialUse
+        | Capability::ProviderEndpoint
+        | Capability::UserPresence => vec![Need::new(capability.name(), target)],
+    }
+}
+
+/// Takes the steps of a path out of it, by its text: no link is followed.
+fn absolute(path: &Path) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(part) => parts.push(part.to_string_lossy().into_owned()),
+            Component::ParentDir => drop(parts.pop()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// Returns the rule of an answer that was given in the session.
+fn granted(subject: &Subject, tool: &str, need: &Need) -> Option<offshoot_types::permission::Rule> {
+    let (tree, agent) = subject.session.as_ref()?;
+    tree.granted(agent, tool, need).cloned()
+}
+
+fn lines(
+    subject: &Subject,
+    (tool, whole): (&str, &Need),
+    parts: &[Part],
+    verdict: &Decision,
+) -> Vec<String> {
+    let mut lines = vec![format!("agent {} in {}", subject.name, subject.workspace)];
+    for part in parts {
+        lines.push(String::new());
+        let Need { capability, target } = &part.need;
+        lines.push(format!("{capability} {target}"));
+        let names = part
+            .explanation
+            .layers
+            .iter()
+            .map(|said| said.layer.as_str());
+        let widest = names.map(terminal::columns).max().unwrap_or_default();
+        for said in &part.explanation.layers {
+            let mark = if said.decides { ">" } else { " " };
+            let gap = " ".repeat(widest - terminal::columns(&said.layer));
+            let line = format!("{mark} {}{gap}  {}", said.layer, words(subject, said));
+            lines.push(line.trim_end().to_owned());
+        }
+        lines.push(format!("  {}", outcome(&part.decision)));
+    }
+    if parts.len() > 1 || parts.iter().any(|part| part.decision != *verdict) {
+        lines.push(String::new());
+        let all = match parts.len() {
+            1 => format!("{} {}", whole.capability, whole.target),
+            _ => "all of it".to_owned(),
+        };
+        lines.push(format!("{all}: {}", outcome(verdict)));
+    }
+    if let Some(layer) = subject.chain.bars(tool, &[&whole.capability]) {
+        lines.push(String::new());
+        lines.push(format!(
+            "{} is denied whatever the target, by {layer}: who needs it for every call is not offered",
+            whole.capability
+        ));
+    }
+    lines
+}
+
+/// Says what a layer said.
+fn words(subject: &Subject, said: &Said) -> String {
+    let Some(action) = said.word else {
+        return "-".to_owned();
+    };
+    let why = match &said.rule {
+        None => "it names nothing of the kind, and ends in deny".to_owned(),
+        Some(rule) => {
+            let place = subject.place(&said.layer, rule);
+            let place = place.map_or_else(String::new, |place| format!("   {place}"));
+            format!("{}{place}", shown(rule))
+        }
+    };
+    let note = match (said.in_doubt, said.standing, action) {
+        (true, _, _) => "   (it may be that)",
+        (false, Standing::Narrows, Action::Allow) => "   (narrows only: this allows nothing)",
+        (false, _, _) => "",
+    };
+    format!("{:<5}  {why}{note}", word(action))
+}
+
+/// Says what was decided, and by whom.
+fn outcome(decision: &Decision) -> String {
+    let Decision { action, layer, .. } = decision;
+    match (action, layer.as_str()) {
+        (Action::Ask, "default") => "ask: nobody has a rule for it".to_owned(),
+        (action, layer) => format!("{}, by {layer}", word(*action)),
+    }
+}
+
+fn object(
+    subject: &Subject,
+    (tool, whole): (&str, &Need),
+    parts: &[Part],
+    verdict: &Decision,
+) -> Value {
+    let rule = |rule: &offshoot_types::permission::Rule, layer: &str| {
+        json!({
+            "permission": rule.permission,
+            "pattern": rule.pattern,
+            "action": word(rule.action),
+            "source": subject.place(layer, rule).map(|place| place.to_string()),
+        })
+    };
+    let said = |said: &Said| {
+        json!({
+            "layer": said.layer,
+            "standing": said.standing,
+            "word": said.word.map(word),
+            "rule": said.rule.as_ref().map(|own| rule(own, &said.layer)),
+            "in_doubt": said.in_doubt,
+            "decides": said.decides,
+        })
+    };
+    let decided = |decision: &Decision| {
+        json!({
+            "action": word(decision.action),
+            "layer": decision.layer,
+            "rule": decision.rule.as_ref().map(|own| rule(own, &decision.layer)),
+        })
+    };
+    let parts = parts.iter().map(|part| {
+        json!({
+            "capability": part.need.capability,
+            "target": part.need.target,
+            "layers": part.explanation.layers.iter().map(said).collect::<Vec<_>>(),
+            "decision": decided(&part.decision),
+        })
+    });
+    json!({
+        "agent": subject.name,
+        "workspace": subject.workspace,
+        "capability": whole.capability,
+        "target": whole.target,
+        "tool": tool,
+        "needs": parts.collect::<Vec<_>>(),
+        "decision": decided(verdict),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_taken_out_of_paths_by_their_text() {
+        for (path, expected) in [
+            ("/w/a", "/w/a"),
+            ("/w/./a/../b", "/w/b"),
+            ("/w/../../etc", "/etc"),
+            ("/", "/"),
+        ] {
+            assert_eq!(absolute(Path::new(path)), expected);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What the user and projects say of permissions, for the runtime.
+//!
+//! The user's rules were read with the settings. Those of a project are read
+//! whenever a session in it is taken up, whichever folder that is: what holds is
+//! what its file says now. They only narrow. A file that cannot be read denies
+//! everything, because nobody knows what it would have forbidden.
+
+use std::path::Path;
+
+use offshoot_types::permission::charter::Charter;
+use offshoot_types::permission::written::{Variables, expand};
+use offshoot_types::permission::{Action, Layer, Rule, Standing};
+
+use crate::config::{Search, Settings, Source, Sourced};
+use crate::output;
+
+/// The layer of the user's rules.
+pub(crate) const USER: &str = "the user's rules";
+
+/// The layer of the project's rules.
+pub(crate) const PROJECT: &str = "the project's rules";
+
+/// What the user and projects say of permissions.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    user: Vec<Sourced<Rule>>,
+    search: Search,
+}
+
+impl Rules {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            user: settings.user_rules.clone(),
+            search: settings.search.clone(),
+        }
+    }
+
+    /// Returns the rules of a layer as they hold in a folder, each with its place in a file.
+    pub(crate) fn placed(&self, layer: &str, workspace: &str) -> Vec<(Rule, Source)> {
+        let project = || self.search.project_rules(Path::new(workspace));
+        let written = match layer {
+            USER => self.user.clone(),
+            PROJECT => project().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let variables = self.variables(workspace);
+        let mut placed = Vec::new();
+        for Sourced { value, source } in written {
+            let rules = expand(&[value], &variables);
+            placed.extend(rules.into_iter().map(|rule| (rule, source.clone())));
+        }
+        placed
+    }
+
+    fn variables<'a>(&'a self, workspace: &'a str) -> Variables<'a> {
+        Variables {
+            workspace,
+            scratch: None,
+            home: self.search.home(),
+        }
+    }
+
+    fn layer(
+        &self,
+        name: &str,
+        standing: Standing,
+        rules: &[Sourced<Rule>],
+        workspace: &str,
+    ) -> Layer {
+        let rules: Vec<Rule> = rules.iter().map(|rule| rule.value.clone()).collect();
+        Layer {
+            name: name.to_owned(),
+            rules: expand(&rules, &self.variables(workspace)),
+            standing,
+            ..Layer::default()
+        }
+    }
+}
+
+impl Charter for Rules {
+    fn layers(&self, workspace: &str) -> Vec<Layer> {
+        let mut layers = Vec::new();
+        match self.search.project_rules(Path::new(workspace)) {
+            Ok(rules) if rules.is_empty() => {}
+            Ok(rules) => layers.push(self.layer(PROJECT, Standing::Narrows, &rules, workspace)),
+            Err(stop) => {
+                tracing::warn!(workspace, "{stop}");
+                layers.push(Layer {
+                    name: format!("{PROJECT}, which cannot be read: {stop}"),
+                    closed: true,
+                    ..Layer::default()
+                });
+            }
+        }
+        if !self.user.is_empty() {
+            layers.push(self.layer(USER, Standing::Grants, &self.user, workspace));
+        }
+        layers
+    }
+
+    fn home(&self) -> Option<&str> {
+        self.search.home()
+    }
+}
+
+/// Says on stderr what is odd about the rules.
+pub(crate) fn warn(settings: &Settings) {
+    for warning in &settings.warnings {
+        output::note(&format!("warning: {warning}"));
+    }
+}
+
+/// Returns a rule in one line.
+pub(crate) fn shown(rule: &Rule) -> String {
+    let action = word(rule.action);
+    format!("{action} {} {}", rule.permission, rule.pattern)
+}
+
+/// Returns the word of an action.
+pub(crate) fn word(action: Action) -> &'static str {
+    match action {
+        Action::Allow => "allow",
+        Action::Ask => "ask",
+        Action::Deny => "deny",
+    }
+}

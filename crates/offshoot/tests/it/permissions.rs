@@ -1,0 +1,250 @@
+//! Rules that people write, what they do in a run, and `offshoot permissions`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::stage::{Done, Stage};
+
+const SCRIPT: &str = r#"
+replies:
+  - {prompt: write, after_tools: false, call: [{tool: write, arguments: {path: docs/a.txt, content: "one"}}]}
+  - {prompt: run, after_tools: false, call: [{tool: bash, arguments: {command: "echo hello"}}]}
+  - {say: "{output}"}
+"#;
+
+const USER: &str = ".config/offshoot/offshoot.toml";
+const PROJECT: &str = "offshoot.toml";
+
+const ALLOWS: &str = "
+[[permissions]]
+permission = 'fs.write'
+pattern = 'docs/**'
+action = 'allow'
+
+[[permissions]]
+permission = 'shell.run'
+pattern = 'echo *'
+action = 'allow'
+";
+
+const DENIES: &str =
+    "permissions = [{permission = 'fs.write', pattern = '**/a.txt', action = 'deny'}]";
+
+fn stage(files: &[(&str, &str)]) -> Stage {
+    let stage = Stage::new(SCRIPT);
+    fs::create_dir_all(stage.path().join("docs")).unwrap();
+    for (name, text) in files {
+        stage.write(name, text);
+    }
+    stage
+}
+
+fn explain(stage: &Stage, args: &[&str]) -> Done {
+    stage.offshoot([&["permissions", "explain"], args].concat())
+}
+
+#[test]
+fn what_the_user_allows_runs_unasked_and_what_the_project_denies_does_not() {
+    let stage = stage(&[(USER, ALLOWS)]);
+    stage.run("write").succeeded();
+    assert!(stage.path().join("docs/a.txt").exists());
+    assert!(stage.run("run").succeeded().stdout.contains("hello"));
+
+    let stage = self::stage(&[(USER, ALLOWS), (PROJECT, DENIES)]);
+    let done = stage.run("write").succeeded();
+    assert!(!stage.path().join("docs/a.txt").exists());
+    let denied = "write was denied by the project's rules";
+    assert!(done.stdout.contains(denied), "{}", done.stdout);
+}
+
+#[test]
+fn a_rule_that_is_wrong_stops_a_run_with_its_place() {
+    let wrong = "[[permissions]]\npermission = 'fs.wirte'\naction = 'deny'\n";
+    let stage = stage(&[(PROJECT, wrong)]);
+    let done = stage.run("write");
+    assert_eq!(done.code, Some(2), "{done:#?}");
+    for part in [
+        "unknown capability `fs.wirte`",
+        "line 2, column 14",
+        "did you mean `fs.write`?",
+    ] {
+        assert!(done.stderr.contains(part), "{}", done.stderr);
+    }
+    let agent =
+        "---\nmode: primary\npermissions: [{permission: fs.wirte, action: allow}]\n---\nGo.";
+    let stage = self::stage(&[(".offshoot/agents/odd.md", agent)]);
+    let done = stage.run("write").succeeded();
+    assert!(
+        done.stderr
+            .contains("odd.md:3:28: unknown capability `fs.wirte`"),
+        "{done:#?}"
+    );
+    let done = stage.offshoot([
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--agent",
+        "odd",
+        "x",
+    ]);
+    assert_eq!(done.code, Some(2), "{done:#?}");
+}
+
+#[test]
+fn a_projects_allow_is_told_to_be_worth_nothing() {
+    let stage = stage(&[(PROJECT, ALLOWS)]);
+    let done = stage.run("write").succeeded();
+    let told = "line 3 allows nothing, and 1 more like it: a project's rules can only narrow";
+    assert!(done.stderr.contains(told), "{}", done.stderr);
+    assert!(!stage.path().join("docs/a.txt").exists());
+}
+
+#[test]
+fn r23_explain_says_layer_by_layer_who_decides() {
+    let stage = stage(&[(USER, ALLOWS), (PROJECT, DENIES)]);
+    let done = explain(&stage, &["fs.write", "docs/b.txt"]).exited(0);
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    assert!(lines[0].starts_with("agent build in /"), "{}", done.stdout);
+    assert!(lines[2].starts_with("fs.write /") && lines[2].ends_with("/docs/b.txt"));
+    assert!(lines[3].starts_with("  the project's rules") && lines[3].ends_with("  -"));
+    assert!(
+        lines[4].starts_with("> the user's rules") && lines[4].contains("allow  allow fs.write")
+    );
+    assert!(lines[4].ends_with("offshoot.toml line 3"), "{}", lines[4]);
+    assert!(
+        done.stdout.ends_with("  allow, by the user's rules\n"),
+        "{}",
+        done.stdout
+    );
+
+    let done = explain(&stage, &["fs.write", "docs/a.txt"]).exited(1);
+    assert!(
+        done.stdout.ends_with("  deny, by the project's rules\n"),
+        "{}",
+        done.stdout
+    );
+    let done = explain(&stage, &["fs.write", "src/b"]).exited(3);
+    assert!(
+        done.stdout.ends_with("  ask: nobody has a rule for it\n"),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+fn explain_takes_a_command_apart_as_the_shell_tool_does() {
+    let stage = stage(&[(USER, ALLOWS)]);
+    explain(&stage, &["shell.run", "echo a"]).exited(0);
+    let done = explain(&stage, &["shell.run", "echo $(rm x) > docs/b", "--json"]).exited(3);
+    let said: Value = serde_json::from_str(&done.stdout).unwrap();
+    let needs = said["needs"].as_array().unwrap();
+    let of = |need: &Value| {
+        let word = |key: &str| need[key].as_str().unwrap().to_owned();
+        let action = need["decision"]["action"].as_str().unwrap().to_owned();
+        (word("capability"), action)
+    };
+    let mut said: Vec<(String, String)> = needs.iter().map(of).collect();
+    said.sort();
+    let expected = [
+        ("fs.write", "allow"),
+        ("shell.run", "allow"),
+        ("shell.run", "ask"),
+    ];
+    let expected = expected.map(|(one, two)| (one.to_owned(), two.to_owned()));
+    assert_eq!(said, expected);
+    explain(&stage, &["shell.run", "echo a | sh -c x"]).exited(3);
+}
+
+#[test]
+fn explain_follows_a_path_of_agents_that_start_each_other() {
+    let narrow = "---\nmode: all\nspawns: [team/scribe]\n---\nGo.";
+    let scribe = "---\nmode: subagent\npermissions: [{permission: fs.write, pattern: \"docs/**\", action: allow}]\n---\nGo.";
+    let stage = stage(&[
+        (USER, "permissions = [{permission = '*', action = 'allow'}]"),
+        (".offshoot/agents/narrow.md", narrow),
+        (".offshoot/agents/team/scribe.md", scribe),
+    ]);
+    let path = ["--agent", "build/narrow/team/scribe"];
+    let ask = |target: &str| explain(&stage, &[&path[..], &["fs.write", target]].concat());
+    ask("docs/x").exited(0);
+    let done = ask("src/x").exited(1);
+    assert!(
+        done.stdout.contains("> agent team/scribe"),
+        "{}",
+        done.stdout
+    );
+    // What a person's own is passes to no child.
+    explain(&stage, &["agent.switch", "build"]).exited(0);
+    let child = ["--agent", "build/narrow", "agent.switch", "build"];
+    let done = explain(&stage, &child).exited(1);
+    assert!(done.stdout.contains("never handed on"), "{}", done.stdout);
+
+    for (path, why) in [
+        ("narrow/general", "agent narrow starts no agent general"),
+        ("explore", "agent explore is started by other agents only"),
+        ("build/nobody", "agent build starts no agent nobody"),
+        (
+            "build/general/general/general/general/general/general",
+            "levels",
+        ),
+    ] {
+        let done = explain(&stage, &["--agent", path, "fs.read", "x"]);
+        done.complained(2, why);
+    }
+    explain(&stage, &["fs.wirte", "x"]).complained(2, "did you mean fs.write?");
+}
+
+#[test]
+fn explain_knows_the_agents_of_a_session() {
+    let stage = stage(&[(USER, ALLOWS)]);
+    let model = ["--model", "scripted/script.yaml"];
+    let run = ["run", model[0], model[1], "--session", "explained", "write"];
+    stage.offshoot(run).succeeded();
+    let said = |args: &[&str]| explain(&stage, &[&["--session", "explained"], args].concat());
+    said(&["fs.write", "docs/b"]).exited(0);
+    said(&["fs.write", "src/b"]).exited(3);
+    let data = stage.data().join("offshoot.db");
+    let done = said(&["fs.read", data.to_str().unwrap()]).exited(1);
+    assert!(
+        done.stdout.contains("which is not for agents"),
+        "{}",
+        done.stdout
+    );
+    // What holds is what the user says now.
+    stage.write(
+        USER,
+        "permissions = [{permission = 'fs.write', action = 'deny'}]",
+    );
+    let done = said(&["fs.write", "docs/b"]).exited(1);
+    assert!(
+        done.stdout
+            .contains("fs.write is denied whatever the target"),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+fn list_shows_the_layers_and_where_they_come_from() {
+    let stage = stage(&[(USER, ALLOWS), (PROJECT, DENIES)]);
+    let done = stage
+        .offshoot(["permissions", "list", "--agent", "build/explore"])
+        .succeeded();
+    for part in [
+        "the project's rules (can only narrow)\n  deny fs.write **/a.txt   ",
+        "offshoot.toml line 1\n",
+        "the user's rules (can allow)\n  allow fs.write /",
+        "root grant (can allow)\n",
+        "agent build (can only narrow)\n  says nothing\n",
+        "agent explore (can only narrow)\n  allow fs.read *\n  deny everything else\n",
+    ] {
+        assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
+    }
+    let done = stage
+        .offshoot(["permissions", "list", "--json"])
+        .succeeded();
+    let layers = done.events();
+    assert_eq!(layers[0]["layer"], "the project's rules");
+    assert_eq!(layers[0]["rules"][0]["action"], "deny");
+}
