@@ -18,6 +18,7 @@ mod finish;
 mod fork;
 mod governor;
 mod helper;
+mod hooks;
 mod inherit;
 mod journal;
 mod limits;

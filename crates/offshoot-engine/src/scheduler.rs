@@ -28,6 +28,7 @@ use crate::agent::Agent;
 use crate::ask::{self, Judged};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::desk::{Desk, ToolRun};
+use crate::hooks::calls::Rulings;
 use crate::log::Batch;
 use crate::node::Ordered;
 use crate::sabotage::{Bug, planted};
@@ -97,12 +98,14 @@ impl Plan {
         prefix: &Prefix,
         reply: &AssistantMessage,
         processed: &MessageId,
+        rulings: &mut Rulings,
         batch: &mut Batch,
     ) -> Self {
         let mut plan = Self::default();
         batch.own(Event::Replied(reply.clone()));
+        rulings.record(batch);
         for call in reply.calls() {
-            if let Err(outcome) = plan.admit(agent, prefix, call, processed, batch) {
+            if let Err(outcome) = plan.admit(agent, prefix, call, processed, rulings, batch) {
                 let call = call.id.clone();
                 batch.own(Event::CallFinished {
                     call,
@@ -120,6 +123,7 @@ impl Plan {
         prefix: &Prefix,
         call: &Call,
         processed: &MessageId,
+        rulings: &Rulings,
         batch: &mut Batch,
     ) -> Result<(), Outcome> {
         let arguments = match &call.arguments {
@@ -136,6 +140,10 @@ impl Plan {
         if prefix.withheld.contains(&call.tool) {
             let text = format!("{} is not for agent {}", call.tool, prefix.manifest.name);
             return Err(Outcome::error(ErrorKind::Denied, text));
+        }
+        rulings.check(call, batch)?;
+        if matches!(offer.callable, Callable::Engine(_)) {
+            rulings.check_unaskable(call, agent.parts.asks, batch)?;
         }
         match &offer.callable {
             // Those of the engine read their arguments strictly themselves.
@@ -158,7 +166,7 @@ impl Plan {
             }
             Callable::Tool(tool) => {
                 offer.schema.check(spec, arguments)?;
-                self.admit_tool(agent, call, tool, arguments, batch)
+                self.admit_tool(agent, call, tool, arguments, rulings, batch)
             }
         }
     }
@@ -169,10 +177,12 @@ impl Plan {
         call: &Call,
         tool: &Arc<dyn Tool>,
         arguments: &RawJson,
+        rulings: &Rulings,
         batch: &mut Batch,
     ) -> Result<(), Outcome> {
         let id = call.id.clone();
-        let asks = match ask::judge(agent, tool, arguments)? {
+        let judged = ask::judge(agent, tool, arguments)?;
+        let asks = match rulings.narrow(judged, agent, &id, tool, arguments) {
             Judged::Asks(needs, decision) => {
                 batch.own(Event::Asked {
                     call: id.clone(),

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, Purpose, TurnEnd};
+use offshoot_types::hook::Point;
 use offshoot_types::id::RunNo;
 use offshoot_types::message::{AssistantMessage, AssistantPart, StopReason};
 use offshoot_types::model::{Asker, ModelError, ModelErrorKind};
@@ -20,7 +21,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::caps::{self, Admitted, Grant};
 use crate::compact::Room;
-use crate::context;
+use crate::context::{self, Prefix};
+use crate::hooks::calls::Rulings;
+use crate::hooks::ends::May;
 use crate::log::Batch;
 use crate::node::Node;
 use crate::reply::{self, Reply};
@@ -35,6 +38,8 @@ pub(crate) struct Over {
     /// What the model said last, and is not in the log yet.
     said: Option<AssistantMessage>,
     how: TurnEnd,
+    /// What hooks did that heard of it, and is not in the log yet.
+    hooked: Vec<Event>,
     /// What was reserved for that: booked with it, and not given back before.
     _held: Option<Grant>,
 }
@@ -51,6 +56,7 @@ pub(crate) async fn run(
             transcript,
             said,
             how,
+            hooked: Vec::new(),
             _held: held,
         })
     };
@@ -67,6 +73,9 @@ pub(crate) async fn run(
     // The cap that a step ran into: the next one hands back.
     let mut reached: Option<Cap> = None;
     let mut repaired = false;
+    if let Some(end) = agent.begin_run(&mut transcript, &cancel).await? {
+        return over(transcript, None, end, None);
+    }
     loop {
         agent.take_messages(&mut transcript, &arrived).await?;
         let made = agent.make_room(&prefix, &mut transcript, &mut room, &cancel);
@@ -93,6 +102,20 @@ pub(crate) async fn run(
             (Reply::Whole(message), _, Some(last)) => (message, TurnEnd::HandedBack(last)),
             (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
                 match agent.objection(&prefix, &message).filter(|_| !repaired) {
+                    None if agent.is_asked_to_end() => {
+                        let may = agent.may_end(message, &mut transcript, &cancel);
+                        let hooked = match Box::pin(may).await? {
+                            May::GoOn(..) => {
+                                rank = Rank::Resuming;
+                                continue;
+                            }
+                            May::Stop => return over(transcript, None, agent.aborted(), None),
+                            May::End(hooked) => hooked,
+                        };
+                        let mut over = over(transcript, None, TurnEnd::Finished, None)?;
+                        over.hooked = hooked;
+                        return Ok(over);
+                    }
                     None => (message, TurnEnd::Finished),
                     Some(objection) => {
                         let entries = agent.log.append(objection.raise(message)).await?;
@@ -103,16 +126,13 @@ pub(crate) async fn run(
                 }
             }
             (Reply::Whole(message), _, None) => {
-                let mut batch = Batch::default();
-                let plan = Plan::judge(&agent, &prefix, &message, &agent.processed(), &mut batch);
-                follow(&mut transcript, agent.log.append(batch).await?)?;
-                drop(grant);
-                let work = cancel.child_token();
-                let ran = Box::pin(plan.run(&agent, &work));
-                let (entries, cap) = agent.within(None, &work, ran).await;
-                follow(&mut transcript, entries?)?;
+                let ran = agent.carry_out(&prefix, message, grant, &mut transcript, &cancel);
+                let (cap, end) = Box::pin(ran).await?;
                 if cancel.is_cancelled() {
                     return over(transcript, None, agent.aborted(), None);
+                }
+                if let Some(end) = end {
+                    return over(transcript, None, end, None);
                 }
                 (reached, rank) = (cap, Rank::Resuming);
                 continue;
@@ -151,9 +171,10 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
         mut transcript,
         said,
         how,
+        hooked,
         _held,
     } = over;
-    let mut events = Vec::new();
+    let mut events = hooked;
     if let Some(mut message) = said
         && (!message.is_empty() || message.stop != StopReason::Cut)
     {
@@ -216,6 +237,49 @@ fn broken(what: &str) -> StoreError {
 }
 
 impl Agent {
+    /// Runs the calls of a message, and has hooks asked before and told after where there are any.
+    /// Returns the cap that was reached and how the turn ends, if it does.
+    async fn carry_out(
+        &self,
+        prefix: &Prefix,
+        message: AssistantMessage,
+        grant: Grant,
+        transcript: &mut Transcript,
+        cancel: &CancellationToken,
+    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+        let work = cancel.child_token();
+        let mut late = None;
+        let mut rulings = Rulings::default();
+        if self.is_watched(Point::PreToolUse) || self.is_watched(Point::PermissionRequest) {
+            let asked = Box::pin(self.before_calls(prefix, &message, &work));
+            (rulings, late) = self.within(None, &work, asked).await;
+        }
+        let mut batch = Batch::default();
+        let processed = self.processed();
+        let plan = Plan::judge(self, prefix, &message, &processed, &mut rulings, &mut batch);
+        let listening = self.is_watched_after();
+        let mut finished = Vec::new();
+        let entries = self.log.append(batch).await?;
+        if listening {
+            finished.extend(entries.iter().cloned());
+        }
+        follow(transcript, entries)?;
+        drop(grant);
+        let ran = Box::pin(plan.run(self, &work));
+        let (entries, cap) = self.within(None, &work, ran).await;
+        let entries = entries?;
+        if listening {
+            finished.extend(entries.iter().cloned());
+        }
+        follow(transcript, entries)?;
+        let cap = late.or(cap);
+        if !listening && !rulings.has_more() {
+            return Ok((cap, None));
+        }
+        let told = self.after_calls(rulings, &message, &finished, transcript, cancel);
+        Ok((cap, Box::pin(told).await?))
+    }
+
     pub(crate) fn aborted(&self) -> TurnEnd {
         let state = self.board.state();
         let by = state.node(&self.id).and_then(Node::stopped);

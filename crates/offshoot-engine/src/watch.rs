@@ -163,7 +163,9 @@ impl Agent {
                 | Activity::Retrying { .. }
                 | Activity::Permission(_)
                 | Activity::Children(_)
-                | Activity::Compacting => now,
+                | Activity::Compacting
+                // They have limits of their own.
+                | Activity::Hooks(_) => now,
             };
             Some(since + Duration::from(span))
         });

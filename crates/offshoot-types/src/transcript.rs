@@ -178,7 +178,8 @@ impl Transcript {
             | Event::TurnEnded { .. }
             | Event::Settled { .. }
             | Event::Titled { .. }
-            | Event::Summarised { .. } => {}
+            | Event::Summarised { .. }
+            | Event::Hooked(_) => {}
         }
         Ok(())
     }

@@ -418,6 +418,7 @@ impl World {
                     Update::Output(_)
                     | Update::Activity(..)
                     | Update::Notice(..)
+                    | Update::Hooked(..)
                     | Update::Parked(_) => {}
                 }
                 if chance.one_in(10) {

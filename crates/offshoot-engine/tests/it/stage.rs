@@ -467,7 +467,8 @@ impl Stage {
                 | Update::Delta(_)
                 | Update::Output(_)
                 | Update::Activity(..)
-                | Update::Notice(..) => {}
+                | Update::Notice(..)
+                | Update::Hooked(..) => {}
             }
         }
     }

@@ -140,6 +140,10 @@ pub struct Tally {
     pub end: Option<TurnEnd>,
     /// Whether mail that would have woken it was written down without a turn behind it.
     pub unheard: bool,
+    /// How often hooks have kept it from ending.
+    pub kept: u32,
+    /// Whether hooks have been told that it ends, and it has done nothing since.
+    pub told: bool,
 }
 
 impl Tally {
@@ -147,8 +151,16 @@ impl Tally {
     pub fn take(&mut self, event: &Event) {
         match event {
             Event::Completion { settlement, .. } => self.unheard |= settlement.status.wakes(),
-            Event::TurnStarted { .. } => self.unheard = false,
+            Event::TurnStarted { .. } => {
+                self.unheard = false;
+                self.told = false;
+            }
+            Event::Hooked(hooked) => {
+                self.kept += u32::from(hooked.kept_at_work());
+                self.told |= hooked.point.is_end_of_run() && !hooked.kept_at_work();
+            }
             Event::Replied(message) => {
+                self.told = false;
                 self.steps += 1;
                 self.usage += message.usage;
                 if let Some(cost) = message.cost {
@@ -361,7 +373,7 @@ impl Agent {
                 )?;
                 holds(self.open_children.is_empty(), Broken::Children)
             }
-            Event::Titled { .. } | Event::Summarised { .. } => Ok(()),
+            Event::Titled { .. } | Event::Summarised { .. } | Event::Hooked(_) => Ok(()),
             Event::Compacted(_) => holds(self.calls.is_empty(), Broken::Call),
             Event::Rewound { .. } => holds(self.turn.is_none(), Broken::Turn),
         }
@@ -371,7 +383,7 @@ impl Agent {
         self.seq = entry.seq;
         self.tally.take(&entry.event);
         match &entry.event {
-            Event::Spawned(_) | Event::Settled { .. } => {}
+            Event::Spawned(_) | Event::Settled { .. } | Event::Hooked(_) => {}
             Event::Asked { call, needs, .. } => {
                 if let Some(open) = self.calls.get_mut(call) {
                     open.asks = Some(needs.clone());

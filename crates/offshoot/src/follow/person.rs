@@ -120,6 +120,7 @@ impl Follower<'_> {
                 TurnEnd::Finished | TurnEnd::HandedBack(_) => self.talked = true,
                 TurnEnd::Exhausted(_)
                 | TurnEnd::Aborted(_)
+                | TurnEnd::Denied { .. }
                 | TurnEnd::Failed { .. }
                 | TurnEnd::Lost => {}
             },
@@ -127,6 +128,7 @@ impl Follower<'_> {
             Event::Spawned(_)
             | Event::Prompted(_)
             | Event::Titled { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
             | Event::Became(_)
