@@ -199,18 +199,18 @@ impl Actor {
                 let mut message = user_message(prompt);
                 let about = self.agent.about();
                 if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
-                    return self.record(order, Batch::default(), nothing(&why));
+                    return self.record(order, batch, nothing(&why));
                 }
                 if let Some(named) = &message.agent
                     && self.agent.parts.registry.get(named).is_none()
                 {
                     // Whoever sent it may have other agents than the process that has the session.
                     let why = format!("the process that runs this session knows no agent {named}");
-                    return self.record(order, Batch::default(), nothing(&why));
+                    return self.record(order, batch, nothing(&why));
                 }
                 if self.knows(&message.id) {
                     let why = nothing("a message of that id has been sent before");
-                    return self.record(order, Batch::default(), why);
+                    return self.record(order, batch, why);
                 }
                 self.sent.insert(message.id.clone());
                 // Where nothing is before it, its turn begins in the same commit.

@@ -287,7 +287,11 @@ impl Agent {
             return Heard::default();
         };
         let occasion = Occasion { who, what };
-        self.set_activity(Activity::Hooks(occasion.point()));
+        let (point, subject) = (occasion.point(), occasion.subject());
+        if self.parts.hooks.watching(point, subject).is_empty() {
+            return Heard::default();
+        }
+        self.set_activity(Activity::Hooks(point));
         call(self.board.caller(), &occasion, cancel).await
     }
 

@@ -103,7 +103,7 @@ pub(crate) async fn run(
             (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
                 match agent.objection(&prefix, &message).filter(|_| !repaired) {
                     None if agent.is_asked_to_end() => {
-                        let may = agent.may_end(message, &mut transcript, &cancel);
+                        let may = agent.may_end(message, grant, &mut transcript, &cancel);
                         let hooked = match Box::pin(may).await? {
                             May::GoOn(..) => {
                                 rank = Rank::Resuming;

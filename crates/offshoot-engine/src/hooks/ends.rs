@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Heard, marked, message};
 use crate::agent::Agent;
+use crate::caps::Grant;
 use crate::log::Batch;
 use crate::settle;
 use crate::turn;
@@ -69,7 +70,14 @@ impl Agent {
         };
         let busy =
             !agent.queue.is_empty() || !agent.mail.is_empty() || !agent.open_children.is_empty();
-        !busy && !agent.tally.told && self.is_watched(self.end_point())
+        if busy || agent.tally.told || self.helps.is_some() {
+            return false;
+        }
+        let (point, subject) = match self.is_root() {
+            true => (Point::Stop, ""),
+            false => (Point::SubagentStop, agent.definition()),
+        };
+        !self.parts.hooks.watching(point, subject).is_empty()
     }
 
     /// Writes down what the model said last and asks hooks whether the run may end with it. Kept at
@@ -77,11 +85,14 @@ impl Agent {
     pub(crate) async fn may_end(
         &self,
         said: AssistantMessage,
+        grant: Grant,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
     ) -> Result<May, StoreError> {
         let entries = self.log.append(vec![Event::Replied(said)]).await?;
         turn::follow(transcript, entries)?;
+        // Booked with the message: nobody waits for room while hooks take their time.
+        drop(grant);
         Ok(match self.ask_to_end(cancel).await {
             May::GoOn(events, text) => {
                 self.pass_on(events, &[text], transcript).await?;
@@ -134,13 +145,6 @@ impl Agent {
             }
             // An agent that is to stop may end.
             Word::Nothing | Word::Ask { .. } | Word::Stop { .. } => May::End(heard.events()),
-        }
-    }
-
-    fn end_point(&self) -> Point {
-        match self.is_root() {
-            true => Point::Stop,
-            false => Point::SubagentStop,
         }
     }
 

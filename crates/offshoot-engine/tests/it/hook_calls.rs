@@ -79,6 +79,45 @@ async fn fnd_07_a_hook_denies_a_call_before_it_begins_and_the_log_says_who_and_w
     assert!(said.call.is_some() && matches!(said.did, Did::Refused { .. }));
 }
 
+/// Every word, and every way to say none.
+fn words() -> Vec<Result<Say, Trouble>> {
+    let reason = || "so".to_owned();
+    vec![
+        Ok(Say::nothing()),
+        Ok(Say::context("by the way")),
+        Ok(ask("so")),
+        Ok(deny("so")),
+        Ok(Say::word(Word::Stop { reason: reason() })),
+        Err(Trouble::Failed(reason())),
+        Err(Trouble::BrokeDown(reason())),
+    ]
+}
+
+#[tokio::test]
+async fn tls_18_no_word_of_a_hook_lets_a_call_run_that_would_not_run_without_it() {
+    let points = [
+        Point::PreToolUse,
+        Point::PermissionRequest,
+        Point::PostToolUse,
+    ];
+    for line in [read("a"), write("a")] {
+        for asks in [Asks::Nobody, Asks::Yes] {
+            let (alone, _) = check(line.clone(), asks, Guard::at(&[])).await;
+            for said in words() {
+                let guard = Guard::at(&points);
+                let shown = format!("{asks:?} {said:?}");
+                let silent = said == Ok(Say::nothing());
+                let guard = guard.speaking(move |_, _| said.clone());
+                let (outcome, _) = check(line.clone(), asks, guard).await;
+                assert!(outcome.is_error() || !alone.is_error(), "{shown}");
+                if silent {
+                    assert_eq!(outcome, alone, "silence changes nothing");
+                }
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn tls_18_a_call_that_the_chain_denies_is_none_of_a_hooks_business() {
     let script = lead([task("reader", "go"), say("done")]).part("reader", [write("a"), say("no")]);

@@ -85,6 +85,18 @@ async fn r15_whoever_may_keep_a_run_is_asked_before_it_settles_and_after_its_las
 }
 
 #[tokio::test]
+async fn r15_hooks_that_watch_something_else_cost_a_child_nothing() {
+    let script = || delegating([say("ok")]);
+    let alone = Stage::new(script()).await;
+    alone.ask("go").await;
+    let guard = Arc::new(Guard::at(&[Point::PreCompact, Point::Notification]));
+    let stage = stage(script(), &guard).await;
+    stage.ask("go").await;
+    assert_eq!(stage.log().await, alone.log().await);
+    assert!(guard.seen().is_empty());
+}
+
+#[tokio::test]
 async fn a_child_that_is_kept_at_work_reads_why_and_the_second_time_the_hook_is_told_so() {
     let guard = Guard::at(&[Point::SubagentStop]).speaking(|_, nth| {
         Ok(match nth {

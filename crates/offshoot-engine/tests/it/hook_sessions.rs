@@ -6,6 +6,7 @@ use offshoot_engine::{Asks, Ending};
 use offshoot_types::command::{Order, Receipt};
 use offshoot_types::event::{Did, Event};
 use offshoot_types::hook::{Point, Say, What};
+use offshoot_types::id::TreeId;
 
 use crate::stage::{Gate, Guard, Script, Stage, deny, say, task, user_texts};
 
@@ -134,7 +135,8 @@ async fn a_session_that_is_opened_with_a_prompt_has_hooks_asked_first() {
     let told: Vec<_> = guard.seen().iter().map(|it| it.point()).collect();
     assert_eq!(told, [Point::SessionStart, Point::UserPromptSubmit]);
     assert_eq!(guard.seen()[0].who.session.as_str(), "other");
-    stage.asked("lead", 1).await;
+    let other = TreeId::of(guard.seen()[0].who.session.clone());
+    stage.quiet_in(&other).await;
     let texts = user_texts(&stage.script.sent("lead")[0]);
     assert_eq!(texts[0].matches("noted").count(), 2, "{texts:?}");
 }
