@@ -21,9 +21,10 @@ use offshoot_types::model::{Model, Models as _};
 use offshoot_types::store::Store;
 
 use crate::cli::Consent;
-use crate::config::{self, Settings, Source, Sourced};
+use crate::config::{self, Hook, Settings, Source, Sourced};
 use crate::env::System;
 use crate::exit::Stop;
+use crate::hooks;
 
 /// The provider whose models are files.
 const SCRIPTED: &str = "scripted/";
@@ -56,6 +57,7 @@ pub(crate) struct Host {
     compaction: Compacting,
     /// The variable that holds a key.
     key_variable: String,
+    hooks: Vec<Hook>,
 }
 
 impl Host {
@@ -89,6 +91,7 @@ impl Host {
             },
             compaction: settings.compacting(),
             key_variable: api_key_env.value.clone(),
+            hooks: settings.hooks(),
         }
     }
 
@@ -312,14 +315,15 @@ pub(crate) fn runtime(
     };
     let set = models.into_set(&host);
     let mut tools = offshoot_tools::builtin();
-    tools.push(Arc::new(bash(&host.key_variable)));
+    let bash = Bash::new(keeper(), environment(&host.key_variable));
+    tools.push(Arc::new(bash));
     // The workspace has no links in its path either, so that one can be told to lie in the other. The
     // store has made the folder; should it be gone since, there is nothing in it to keep.
     let data = host.data_dir.canonicalize().unwrap_or(host.data_dir);
     let data = data.into_os_string().into_string().ok();
     Runtime::new(Parts {
         helpers,
-        hooks: offshoot_types::hook::Hooks::default(),
+        hooks: hooks::assemble(&host.hooks, keeper(), environment(&host.key_variable)),
         store,
         models: Arc::new(set),
         tools: tools.into(),
@@ -342,14 +346,18 @@ pub(crate) fn tools() -> Vec<String> {
     tools
 }
 
-/// Returns the shell: this program keeps its processes, and keys stay with us.
-fn bash(key_variable: &str) -> Bash {
-    let keeper = Keeper {
+/// Returns who keeps the processes of commands: this program.
+fn keeper() -> Keeper {
+    Keeper {
         program: "/proc/self/exe".into(),
         arguments: vec![KEEP.into()],
-    };
+    }
+}
+
+/// Returns what commands see of the environment: keys stay with us.
+fn environment(key_variable: &str) -> Environment {
     let mut remove: Vec<OsString> = KEYS.iter().map(OsString::from).collect();
     remove.push(key_variable.into());
     let base = Base::Inherited;
-    Bash::new(keeper, Environment { base, remove })
+    Environment { base, remove }
 }

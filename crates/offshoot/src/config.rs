@@ -7,6 +7,7 @@
 mod compaction;
 mod file;
 mod find;
+mod hook;
 mod layer;
 mod limit;
 mod page;
@@ -30,6 +31,7 @@ use compaction::Rule;
 use file::Owner;
 use limit::Limit;
 
+pub(crate) use hook::Hook;
 pub(crate) use layer::{Color, Layer, Level};
 pub(crate) use source::{Source, Sourced};
 pub(crate) use variables::Key;
@@ -70,6 +72,8 @@ pub(crate) struct Settings {
     /// How many tokens conversations with them may have.
     pub(crate) windows: BTreeMap<String, Sourced<u64>>,
     compaction: BTreeMap<Rule, Sourced<u64>>,
+    /// Everybody's, the user's first.
+    hooks: Vec<Hook>,
     /// Each in the unit of its limit.
     limits: BTreeMap<Limit, Sourced<u64>>,
 }
@@ -147,6 +151,7 @@ impl Settings {
             prices: layer.prices,
             windows: layer.windows,
             compaction: layer.compaction,
+            hooks: layer.hooks,
             limits: layer.limits,
         })
     }
@@ -172,6 +177,18 @@ impl Settings {
             rule.set(&mut rules, *value);
         }
         rules
+    }
+
+    /// Returns the hooks that are used: the user's own.
+    pub(crate) fn hooks(&self) -> Vec<Hook> {
+        let own = self.hooks.iter().filter(|hook| hook.owner == Owner::User);
+        own.cloned().collect()
+    }
+
+    /// Returns the hooks that a repository brings, and that are not used.
+    pub(crate) fn project_hooks(&self) -> Vec<&Hook> {
+        let theirs = self.hooks.iter();
+        theirs.filter(|hook| hook.owner == Owner::Project).collect()
     }
 
     /// Lists every setting that somebody made: its name, its value and where it comes from.
@@ -226,6 +243,14 @@ impl Settings {
         for (rule, Sourced { value, source }) in &self.compaction {
             let name = format!("compaction.{}", rule.name());
             add(&name, rule.shown(*value), source);
+        }
+        for hook in &self.hooks {
+            let unused = match hook.owner {
+                Owner::User => "",
+                Owner::Project => " (a project's: not used)",
+            };
+            let shown = format!("{}{unused}", hook.shown());
+            add("hooks", shown, &hook.source);
         }
         made
     }

@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use offshoot_types::caps::Price;
 
 use super::compaction::Rule;
+use super::hook::Hook;
 use super::limit::Limit;
 use super::source::Sourced;
 
@@ -53,6 +54,8 @@ pub(crate) struct Layer {
     pub(crate) windows: BTreeMap<String, Sourced<u64>>,
     /// Each a whole number, or 0 and 1.
     pub(crate) compaction: BTreeMap<Rule, Sourced<u64>>,
+    /// In the order they are called.
+    pub(crate) hooks: Vec<Hook>,
 }
 
 impl Layer {
@@ -66,6 +69,8 @@ impl Layer {
         windows.extend(self.windows);
         let mut compaction = below.compaction;
         compaction.extend(self.compaction);
+        let mut hooks = below.hooks;
+        hooks.extend(self.hooks);
         Self {
             model: self.model.or(below.model),
             small_model: self.small_model.or(below.small_model),
@@ -80,6 +85,7 @@ impl Layer {
             prices,
             windows,
             compaction,
+            hooks,
         }
     }
 }

@@ -22,6 +22,7 @@ mod definitions;
 mod doctor;
 mod events;
 mod flags;
+mod hooking;
 mod kill9;
 mod library;
 mod own_data;
