@@ -23,7 +23,6 @@ use crate::caps::{self, Admitted, Grant};
 use crate::compact::Room;
 use crate::context::{self, Prefix};
 use crate::hooks::calls::Rulings;
-use crate::hooks::ends::May;
 use crate::log::Batch;
 use crate::node::Node;
 use crate::reply::{self, Reply};
@@ -104,17 +103,12 @@ pub(crate) async fn run(
                 match agent.objection(&prefix, &message).filter(|_| !repaired) {
                     None if agent.is_asked_to_end() => {
                         let may = agent.may_end(message, grant, &mut transcript, &cancel);
-                        let hooked = match Box::pin(may).await? {
-                            May::GoOn(..) => {
-                                rank = Rank::Resuming;
-                                continue;
-                            }
-                            May::Stop => return over(transcript, None, agent.aborted(), None),
-                            May::End(hooked) => hooked,
+                        let Some((how, hooked)) = Box::pin(may).await? else {
+                            rank = Rank::Resuming;
+                            continue;
                         };
-                        let mut over = over(transcript, None, TurnEnd::Finished, None)?;
-                        over.hooked = hooked;
-                        return Ok(over);
+                        let over = over(transcript, None, how, None)?;
+                        return Ok(Over { hooked, ..over });
                     }
                     None => (message, TurnEnd::Finished),
                     Some(objection) => {
@@ -128,9 +122,6 @@ pub(crate) async fn run(
             (Reply::Whole(message), _, None) => {
                 let ran = agent.carry_out(&prefix, message, grant, &mut transcript, &cancel);
                 let (cap, end) = Box::pin(ran).await?;
-                if cancel.is_cancelled() {
-                    return over(transcript, None, agent.aborted(), None);
-                }
                 if let Some(end) = end {
                     return over(transcript, None, end, None);
                 }
@@ -273,11 +264,15 @@ impl Agent {
         }
         follow(transcript, entries)?;
         let cap = late.or(cap);
-        if !listening && !rulings.has_more() {
-            return Ok((cap, None));
+        let mut end = None;
+        if listening || rulings.has_more() {
+            let told = self.after_calls(rulings, &message, &finished, transcript, cancel);
+            end = Box::pin(told).await?;
         }
-        let told = self.after_calls(rulings, &message, &finished, transcript, cancel);
-        Ok((cap, Box::pin(told).await?))
+        if cancel.is_cancelled() {
+            end = Some(self.aborted());
+        }
+        Ok((cap, end))
     }
 
     pub(crate) fn aborted(&self) -> TurnEnd {

@@ -27,7 +27,7 @@ use crate::turn;
 const MOST_KEPT: u32 = 8;
 
 /// Whether a run may end.
-pub(crate) enum May {
+enum May {
     /// It may; these entries go with its end.
     End(Vec<Event>),
     /// It goes on: what it is told is in these entries.
@@ -80,15 +80,15 @@ impl Agent {
         !self.parts.hooks.watching(point, subject).is_empty()
     }
 
-    /// Writes down what the model said last and asks hooks whether the run may end with it. Kept at
-    /// work, the agent has been told why.
+    /// Writes down what the model said last and asks hooks whether the run may end with it. Returns how
+    /// the turn ends, and what hooks did; `None` if it goes on: the agent has been told why.
     pub(crate) async fn may_end(
         &self,
         said: AssistantMessage,
         grant: Grant,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
-    ) -> Result<May, StoreError> {
+    ) -> Result<Option<(TurnEnd, Vec<Event>)>, StoreError> {
         let entries = self.log.append(vec![Event::Replied(said)]).await?;
         turn::follow(transcript, entries)?;
         // Booked with the message: nobody waits for room while hooks take their time.
@@ -96,9 +96,10 @@ impl Agent {
         Ok(match self.ask_to_end(cancel).await {
             May::GoOn(events, text) => {
                 self.pass_on(events, &[text], transcript).await?;
-                May::GoOn(Vec::new(), String::new())
+                None
             }
-            may @ (May::End(_) | May::Stop) => may,
+            May::End(events) => Some((TurnEnd::Finished, events)),
+            May::Stop => Some((self.aborted(), Vec::new())),
         })
     }
 
