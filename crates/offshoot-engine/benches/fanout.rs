@@ -193,7 +193,8 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
             | Update::Delta(_)
             | Update::Output(_)
             | Update::Activity(..)
-            | Update::Notice(..) => {}
+            | Update::Notice(..)
+            | Update::Hooked(..) => {}
         }
     }
 }

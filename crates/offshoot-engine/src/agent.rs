@@ -27,6 +27,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{Board, Relative};
+use crate::hooks::ends::may_be_kept;
+use crate::hooks::prompts::Reception;
 use crate::inherit::Inherited;
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
@@ -187,27 +189,34 @@ impl Actor {
     }
 
     /// Carries out an order, or notes it for when it can be answered.
-    fn take(&mut self, order: Ordered) {
+    fn take(&mut self, mut order: Ordered) {
         match order.command.order.clone() {
             Order::Prompt(prompt) => {
+                let Reception { hooked, refused } = order.heard.take().unwrap_or_default();
+                let mut batch = Batch::default();
+                for hooked in hooked {
+                    batch.own(Event::Hooked(Box::new(hooked)));
+                }
+                if let Some(why) = refused {
+                    return self.record(order, batch, nothing(&why));
+                }
                 let mut message = user_message(prompt);
                 let about = self.agent.about();
                 if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
-                    return self.record(order, Batch::default(), nothing(&why));
+                    return self.record(order, batch, nothing(&why));
                 }
                 if let Some(named) = &message.agent
                     && self.agent.parts.registry.get(named).is_none()
                 {
                     // Whoever sent it may have other agents than the process that has the session.
                     let why = format!("the process that runs this session knows no agent {named}");
-                    return self.record(order, Batch::default(), nothing(&why));
+                    return self.record(order, batch, nothing(&why));
                 }
                 if self.knows(&message.id) {
                     let why = nothing("a message of that id has been sent before");
-                    return self.record(order, Batch::default(), why);
+                    return self.record(order, batch, why);
                 }
                 self.sent.insert(message.id.clone());
-                let mut batch = Batch::default();
                 // Where nothing is before it, its turn begins in the same commit.
                 let start = self.is_free().then(|| message.id.clone());
                 batch.own(Event::Prompted(message));
@@ -385,6 +394,9 @@ impl Actor {
 
     /// Settles the run.
     async fn settle(&mut self, status: Status) -> Result<(), StoreError> {
+        if may_be_kept(&status) && self.agent.is_asked_to_end() {
+            return self.ask_to_settle().await;
+        }
         let (run, mut settlement) = {
             let state = self.agent.board.state();
             let agent = state.tree.agent(&self.agent.id).ok_or_else(unborn)?;

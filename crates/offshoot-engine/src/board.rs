@@ -12,13 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offshoot_types::event::{Entry, Event, Origin};
+use offshoot_types::hook::{Hooks, Occasion};
 use offshoot_types::id::{AgentId, CallId, RunId, TreeId};
 use offshoot_types::manifest::Context;
 use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
 use offshoot_types::tree::Tree;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +29,7 @@ use crate::context::Prefix;
 use crate::governor::Governors;
 use crate::ground::{self, Ground};
 use crate::helper;
+use crate::hooks::{self, Caller, notices};
 use crate::inherit::Shared;
 use crate::limits::Limits;
 use crate::next::{self, Next};
@@ -61,6 +63,9 @@ pub(crate) struct Board {
     pub(crate) freed: Notify,
     /// Fires when agents were stirred: the session has to look.
     pub(crate) stirred: Notify,
+    hooks: Hooks,
+    /// How many of them run at a time.
+    hooking: Semaphore,
 }
 
 /// What is behind the lock.
@@ -92,6 +97,8 @@ pub(crate) struct State {
     late: Vec<Ordered>,
     /// Orders of agents to agents below them.
     errands: Vec<Ordered>,
+    /// What hooks are to be told of what has happened.
+    notices: Vec<Occasion>,
     /// The children that open calls wait for, by parent and call.
     children_of_calls: BTreeMap<(AgentId, CallId), AgentId>,
 }
@@ -103,6 +110,7 @@ impl Board {
         limits: Limits,
         governors: Arc<Governors>,
         ground: Ground,
+        hooks: Hooks,
         tree: Tree,
     ) -> Self {
         let mut state = State::of(tree, &ground);
@@ -123,6 +131,17 @@ impl Board {
             freed: Notify::new(),
             settled: Notify::new(),
             stirred: Notify::new(),
+            hooks,
+            hooking: Semaphore::new(hooks::AT_A_TIME),
+        }
+    }
+
+    /// Returns what hooks are called with.
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller {
+            hooks: &self.hooks,
+            gate: Some(&self.hooking),
+            grace: self.limits.grace,
         }
     }
 
@@ -141,6 +160,8 @@ impl Board {
                 break;
             }
             state.follow(entry, &self.ground);
+            let notice = notices::of(&self.hooks, &state, entry);
+            state.notices.extend(notice);
             if matches!(entry.event, Event::Decided { grant: Some(_), .. }) {
                 self.answered.notify_waiters();
             }
@@ -311,6 +332,7 @@ impl State {
             leaving: false,
             late: Vec::new(),
             errands: Vec::new(),
+            notices: Vec::new(),
             children_of_calls: BTreeMap::new(),
         };
         let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
@@ -402,7 +424,10 @@ impl State {
 
     /// Tells whether the session has nobody left to look at.
     pub(crate) fn is_calm(&self) -> bool {
-        self.stirred.is_empty() && self.late.is_empty() && self.errands.is_empty()
+        self.stirred.is_empty()
+            && self.late.is_empty()
+            && self.errands.is_empty()
+            && self.notices.is_empty()
     }
 
     /// Returns orders that came too late to have an effect.
@@ -413,6 +438,16 @@ impl State {
     /// Returns orders of agents to agents below them.
     pub(crate) fn take_errands(&mut self) -> Vec<Ordered> {
         std::mem::take(&mut self.errands)
+    }
+
+    /// Has hooks told of something that has happened.
+    pub(crate) fn add_notices(&mut self, notices: impl IntoIterator<Item = Occasion>) {
+        self.notices.extend(notices);
+    }
+
+    /// Returns what hooks are to be told of what has happened.
+    pub(crate) fn take_notices(&mut self) -> Vec<Occasion> {
+        std::mem::take(&mut self.notices)
     }
 
     /// Stirs every agent, so that the session looks at all of them.
@@ -583,6 +618,7 @@ impl State {
             | Event::TurnEnded { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_) => {}
             Event::Rewound { .. } => {
                 self.let_sleep(id);

@@ -11,6 +11,7 @@ mod ladder;
 mod tail;
 
 use offshoot_types::event::{Compaction, Event, Live, TurnEnd};
+use offshoot_types::hook::{Point, What, Word};
 use offshoot_types::id::MessageId;
 use offshoot_types::message::Usage;
 use offshoot_types::settlement::FailureKind;
@@ -198,6 +199,22 @@ impl Agent {
         };
         if !tail.has_news() && self.inherited_for(&tail.covered).is_none() {
             return Ok(Shortened::Nothing);
+        }
+        if self.is_watched(Point::PreCompact) {
+            let auto = wanted == Wanted::OfItself;
+            let mut heard = self.call_hooks(What::PreCompact { auto }, cancel).await;
+            let events = heard.events();
+            if !events.is_empty() {
+                // The conversation does not change by these.
+                self.log.append(events).await?;
+            }
+            match &heard.word {
+                _ if heard.cancelled => return Ok(Shortened::Cancelled),
+                Word::Deny { .. } | Word::Stop { .. } => {
+                    return Ok(Shortened::Left(heard.reason()));
+                }
+                Word::Nothing | Word::Ask { .. } => {}
+            }
         }
         self.set_activity(Activity::Compacting);
         let said = self.sum_up_all(&tail.covered, cancel).await?;

@@ -101,6 +101,7 @@ fn says(event: &Event, message: &MessageId) -> bool {
         | Event::Settled { .. }
         | Event::Titled { .. }
         | Event::Summarised { .. }
+        | Event::Hooked(_)
         | Event::Rewound { .. } => false,
     }
 }

@@ -232,8 +232,5 @@ pub(crate) fn follows(id: &TreeId, tree: &Tree, ended: &AgentId) -> Option<Order
             by: Author::Host,
         }),
     };
-    Some(Ordered {
-        command,
-        reply: None,
-    })
+    Some(Ordered::unheard(command))
 }

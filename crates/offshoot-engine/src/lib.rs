@@ -19,6 +19,7 @@ mod fork;
 mod governor;
 mod ground;
 mod helper;
+mod hooks;
 mod inherit;
 mod journal;
 mod limits;

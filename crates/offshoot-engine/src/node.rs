@@ -15,6 +15,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::hooks::prompts::Reception;
 use crate::scratch::Scratch;
 use crate::update::Activity;
 
@@ -58,9 +59,20 @@ pub(crate) struct Node {
 pub(crate) struct Ordered {
     pub(crate) command: Command,
     pub(crate) reply: Option<oneshot::Sender<Receipt>>,
+    /// What hooks have said to it, where they were asked.
+    pub(crate) heard: Option<Reception>,
 }
 
 impl Ordered {
+    /// An order that nobody waits for.
+    pub(crate) fn unheard(command: Command) -> Self {
+        Self {
+            command,
+            reply: None,
+            heard: None,
+        }
+    }
+
     /// Tells whoever waits. Nobody may be waiting any more; the receipt is stored all the same.
     pub(crate) fn answer(self, receipt: Receipt) {
         if let Some(reply) = self.reply {

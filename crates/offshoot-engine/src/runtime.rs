@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use offshoot_types::command::{Command, Opening, Order, Receipt};
 use offshoot_types::env::Env;
-use offshoot_types::event::{Entry, Event, Origin, Profile, Spawned};
-use offshoot_types::hook::{About, Hooks};
+use offshoot_types::event::{Entry, Event, Hooked, Origin, Profile, Spawned};
+use offshoot_types::hook::{About, Hooks, Who};
 use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
 use offshoot_types::manifest::Registry;
+use offshoot_types::message::UserMessage;
 use offshoot_types::model::Models;
 use offshoot_types::permission::Layer;
 use offshoot_types::permission::charter::Charter;
@@ -35,6 +36,8 @@ use crate::fork;
 use crate::governor::Governors;
 use crate::ground::Ground;
 use crate::helper::Helpers;
+use crate::hooks::prompts::{self, Start};
+use crate::hooks::{Caller, notices};
 use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::scope;
@@ -374,7 +377,7 @@ impl Runtime {
         }
         let opened = match &command.order {
             Order::Open(opening) => {
-                let events = self.inner.opening(command, opening)?;
+                let events = self.inner.opening(command, opening).await?;
                 self.inner.create(command, events).await?
             }
             Order::Fork(fork) => {
@@ -481,6 +484,7 @@ async fn order(handle: &Handle, command: &Command) -> Option<Receipt> {
     let order = Ordered {
         command: command.clone(),
         reply: Some(reply),
+        heard: None,
     };
     handle.orders.send(order).await.ok()?;
     receipt.await.ok()
@@ -518,6 +522,13 @@ impl Inner {
                 // A command that came meanwhile stays pending for whoever opens the tree next. An
                 // error leaves the tree as a crash would.
                 drop(self.parts.store.release(board.lease.clone()).await);
+                // Whoever leaves does not wait for what hooks have to say to that.
+                let told = notices::tell_all(&board);
+                tokio::select! {
+                    biased;
+                    () = self.departure.now.cancelled() => return,
+                    () = told => {}
+                }
             }
         }
     }
@@ -532,7 +543,11 @@ impl Inner {
     }
 
     /// Returns the first entries of a session: its root's birth and its first prompt.
-    fn opening(&self, command: &Command, opening: &Opening) -> Result<Vec<Event>, CommandError> {
+    async fn opening(
+        &self,
+        command: &Command,
+        opening: &Opening,
+    ) -> Result<Vec<Event>, CommandError> {
         let about = About {
             session: &command.agent,
             agent: &command.agent,
@@ -548,13 +563,49 @@ impl Inner {
             let mut message = agent::user_message(prompt);
             let heard = self.parts.hooks.user_message(about, &mut message);
             heard.map_err(CommandError::Invalid)?;
+            let hooked = self.receive(about, opening, &mut message).await?;
             match &message.agent {
                 // Its turn begins once it is there: as whom is then written down first.
                 Some(name) if *name != opening.definition => events.push(Event::Prompted(message)),
                 Some(_) | None => events.extend(agent::first_turn(message)),
             }
+            let hooked = hooked.into_iter().map(Box::new);
+            events.extend(hooked.map(Event::Hooked));
         }
         Ok(events)
+    }
+
+    /// Has hooks asked about the message that a session begins with.
+    async fn receive(
+        &self,
+        about: About<'_>,
+        opening: &Opening,
+        message: &mut UserMessage,
+    ) -> Result<Vec<Hooked>, CommandError> {
+        let hooks = &self.parts.hooks;
+        if !message.from.is_human() || !prompts::is_watched(hooks, Start::New) {
+            return Ok(Vec::new());
+        }
+        let who = Who {
+            session: about.session.clone(),
+            agent: about.agent.clone(),
+            definition: opening.definition.clone(),
+            parent: None,
+            depth: 0,
+            run: None,
+            workspace: opening.workspace.clone(),
+        };
+        let caller = Caller {
+            hooks,
+            gate: None,
+            grace: self.parts.limits.grace,
+        };
+        let leaving = &self.departure.now;
+        let said = prompts::receive(caller, who, Start::New, &mut message.text, leaving).await;
+        match said.refused {
+            None => Ok(said.hooked),
+            Some(why) => Err(CommandError::Invalid(format!("the prompt: {why}"))),
+        }
     }
 
     /// Creates a session: its root's first entries and the command, in one transaction. `None` if
@@ -661,6 +712,7 @@ impl Boards {
             parts.limits.clone(),
             self.governors.clone(),
             ground,
+            parts.hooks.clone(),
             tree,
         );
         let board = Arc::new(board);

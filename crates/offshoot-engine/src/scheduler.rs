@@ -32,6 +32,7 @@ use crate::agent::{Agent, nothing};
 use crate::ask::{self, Judged};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::desk::{Desk, ToolRun};
+use crate::hooks::calls::Rulings;
 use crate::log::Batch;
 use crate::node::Ordered;
 use crate::question::{self, QUESTION};
@@ -112,12 +113,14 @@ impl Plan {
         prefix: &Prefix,
         reply: &AssistantMessage,
         processed: &MessageId,
+        rulings: &mut Rulings,
         batch: &mut Batch,
     ) -> Self {
         let mut plan = Self::default();
         batch.own(Event::Replied(reply.clone()));
+        rulings.record(batch);
         for call in reply.calls() {
-            if let Err(outcome) = plan.admit(agent, prefix, call, processed, batch) {
+            if let Err(outcome) = plan.admit(agent, prefix, call, processed, rulings, batch) {
                 let call = call.id.clone();
                 batch.own(Event::CallFinished {
                     call,
@@ -135,6 +138,7 @@ impl Plan {
         prefix: &Prefix,
         call: &Call,
         processed: &MessageId,
+        rulings: &Rulings,
         batch: &mut Batch,
     ) -> Result<(), Outcome> {
         let arguments = match &call.arguments {
@@ -151,6 +155,10 @@ impl Plan {
         if prefix.withheld.contains(&call.tool) {
             let text = format!("{} is not for agent {}", call.tool, prefix.manifest.name);
             return Err(Outcome::error(ErrorKind::Denied, text));
+        }
+        rulings.check(call, batch)?;
+        if matches!(offer.callable, Callable::Engine(_)) {
+            rulings.check_unaskable(call, agent.parts.asks, batch)?;
         }
         match &offer.callable {
             // Those of the engine read their arguments strictly themselves.
@@ -179,7 +187,7 @@ impl Plan {
             }
             Callable::Tool(tool) => {
                 offer.schema.check(spec, arguments)?;
-                self.admit_tool(agent, call, tool, arguments, batch)
+                self.admit_tool(agent, call, tool, arguments, rulings, batch)
             }
         }
     }
@@ -190,10 +198,12 @@ impl Plan {
         call: &Call,
         tool: &Arc<dyn Tool>,
         arguments: &RawJson,
+        rulings: &Rulings,
         batch: &mut Batch,
     ) -> Result<(), Outcome> {
         let id = call.id.clone();
-        let asks = match ask::judge(agent, tool, arguments)? {
+        let judged = ask::judge(agent, tool, arguments)?;
+        let asks = match rulings.narrow(judged, agent, &id, tool, arguments) {
             Judged::Asks(ask, decision) => {
                 batch.own(asked(call, &ask, decision));
                 Some(ask)

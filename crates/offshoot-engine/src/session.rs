@@ -5,7 +5,9 @@
 //! is quiet and nobody is attached (R7). Actors live in its join set and nowhere
 //! else, so dropping the session ends them. It decides nothing about turns.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod reception;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use offshoot_types::command::{Command, Order, Receipt, Scope};
@@ -16,13 +18,15 @@ use offshoot_types::store::{Append, Lease, StoreError, StoreErrorKind};
 use offshoot_types::transcript::Transcript;
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{self, Agent, Ended, nothing};
 use crate::ask;
 use crate::board::Board;
 use crate::desk;
+use crate::hooks::notices;
+use crate::hooks::prompts::Start;
 use crate::inherit::{self, Inherited};
 use crate::log::{AgentLog, Batch};
 use crate::next::Next;
@@ -55,6 +59,15 @@ pub(crate) struct Session {
     working: bool,
     nudged: Arc<Notify>,
     departure: Departure,
+    /// What people have said and hooks are to be asked about, in the order it came.
+    waiting: VecDeque<(Ordered, Start)>,
+    /// The one that they are being asked about, alone: those behind it do not overtake it.
+    receiving: JoinSet<Ordered>,
+    /// Hooks that are being told of what has happened.
+    notices: JoinSet<()>,
+    /// Whether somebody has spoken to the root since this process has the tree: hooks hear of the
+    /// first time, and then of the end.
+    begun: bool,
     /// Why the tree was dropped as it was, for those whose orders were dropped with it.
     parked: Parked,
 }
@@ -138,6 +151,10 @@ impl Session {
             working: false,
             nudged,
             departure,
+            waiting: VecDeque::new(),
+            receiving: JoinSet::new(),
+            notices: JoinSet::new(),
+            begun: false,
             parked,
         }
     }
@@ -145,6 +162,7 @@ impl Session {
     /// Lets agents start turns from the first: the session was opened with a prompt.
     pub(crate) fn at_work(mut self) -> Self {
         self.working = true;
+        self.begun = true;
         self
     }
 
@@ -159,6 +177,7 @@ impl Session {
             self.board.publish(Update::Parked(error));
         }
         self.end_leftovers().await;
+        self.tell_the_rest().await;
     }
 
     /// Ends what calls of any agent have left running: it dies with the session at the latest.
@@ -186,6 +205,8 @@ impl Session {
                 Some(ended) = self.actors.join_next() => self.ended(ended).await?,
                 () = self.board.stirred.notified() => self.look().await?,
                 Some(order) = self.inputs.recv() => self.take(order).await?,
+                Some(order) = self.receiving.join_next() => self.received(order).await?,
+                Some(_) = self.notices.join_next() => {}
                 () = self.nudged.notified() => self.take_pending().await?,
                 () = when_quiet.cancelled(), if !finishing => finishing = true,
                 _ = poll.tick() => {
@@ -261,6 +282,10 @@ impl Session {
         }
         for order in errands {
             self.take(order).await?;
+        }
+        for occasion in self.board.state().take_notices() {
+            self.notices
+                .spawn(notices::tell(self.board.clone(), occasion));
         }
         for id in stirred {
             if !self.mailboxes.contains_key(&id) && self.has_work(&id) {
@@ -354,21 +379,12 @@ impl Session {
     }
 
     /// Takes back what an actor left, and starts it again if something came meanwhile.
-    async fn ended(
-        &mut self,
-        ended: Result<Ended, tokio::task::JoinError>,
-    ) -> Result<(), StoreError> {
+    async fn ended(&mut self, ended: Result<Ended, JoinError>) -> Result<(), StoreError> {
         let Ended {
             agent,
             leftover,
             result,
-        } = ended.map_err(|error| {
-            let text = format!(
-                "session {}: an agent's task failed: {error}",
-                self.board.tree
-            );
-            StoreError::new(StoreErrorKind::Conflict, text)
-        })?;
+        } = ended.map_err(|error| self.failed("an agent's task", &error))?;
         self.mailboxes.remove(&agent);
         result?;
         for order in leftover {
@@ -383,11 +399,7 @@ impl Session {
     /// Takes up commands that other processes left.
     async fn take_pending(&mut self) -> Result<(), StoreError> {
         for command in self.parts.store.pending(&self.board.tree).await? {
-            self.take(Ordered {
-                command,
-                reply: None,
-            })
-            .await?;
+            self.take(Ordered::unheard(command)).await?;
         }
         Ok(())
     }
@@ -458,9 +470,13 @@ impl Session {
                 let why = "it works for offshoot itself, and not for people";
                 self.note(order, nothing(why)).await
             }
-            Order::Prompt(_) => {
+            Order::Prompt(prompt) => {
+                let is_human = prompt.from.is_human();
                 self.work().await?;
-                self.hand_to_actor(order).await
+                match is_human {
+                    true => self.receive(order).await,
+                    false => self.hand_to_actor(order).await,
+                }
             }
             Order::Summarise | Order::Compact | Order::Rewind(_) if self.sleeps() => {
                 let why = "it waits for an answer; open the session first";
@@ -486,6 +502,11 @@ impl Session {
             Order::Promote => self.promote(order).await,
             Order::Answer(_) => self.answer(order).await,
         }
+    }
+
+    fn failed(&self, what: &str, error: &JoinError) -> StoreError {
+        let text = format!("session {}: {what} failed: {error}", self.board.tree);
+        StoreError::new(StoreErrorKind::Conflict, text)
     }
 
     /// Lets agents start turns from here on. What was answered while nobody worked is heard first.
@@ -687,6 +708,8 @@ impl Session {
         (idle || !self.working)
             && calm
             && self.actors.is_empty()
+            && self.receiving.is_empty()
+            && self.notices.is_empty()
             && self.inputs.is_empty()
             && self.board.listeners() == 0
     }

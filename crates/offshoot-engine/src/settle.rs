@@ -31,6 +31,9 @@ pub(crate) fn status(tally: &Tally, stopped: Option<CancelledBy>) -> Status {
             kind: *kind,
             message: message.clone(),
         },
+        Some(TurnEnd::Denied { reason }) => Status::Denied {
+            reason: reason.clone(),
+        },
         Some(TurnEnd::Lost) => Status::Lost {
             why: "its process died".to_owned(),
         },

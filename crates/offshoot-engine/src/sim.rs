@@ -12,6 +12,7 @@ mod copies;
 mod disk;
 mod fakes;
 mod hidden;
+mod hooks;
 mod oracle;
 mod person;
 mod world;

@@ -461,6 +461,7 @@ impl Agent {
         self.board.errand(Ordered {
             command,
             reply: Some(reply),
+            heard: None,
         });
         let receipt = tokio::select! {
             biased;

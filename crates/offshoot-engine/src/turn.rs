@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, Purpose, TurnEnd};
+use offshoot_types::hook::Point;
 use offshoot_types::id::RunNo;
 use offshoot_types::message::{AssistantMessage, AssistantPart, Call, StopReason};
 use offshoot_types::model::{Asker, ModelError, ModelErrorKind};
@@ -20,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::caps::{self, Admitted, Grant};
 use crate::compact::Room;
-use crate::context;
+use crate::context::{self, Prefix};
+use crate::hooks::calls::Rulings;
 use crate::log::Batch;
 use crate::node::Node;
 use crate::reply::{self, Reply};
@@ -35,8 +37,20 @@ pub(crate) struct Over {
     /// What the model said last, and is not in the log yet.
     said: Option<AssistantMessage>,
     how: TurnEnd,
+    /// What hooks did that heard of it, and is not in the log yet.
+    hooked: Vec<Event>,
     /// What was reserved for that: booked with it, and not given back before.
     _held: Option<Grant>,
+}
+
+/// The calls of a message, with what was decided of them.
+struct Judgement {
+    plan: Plan,
+    /// What has to be in the log before they run.
+    batch: Batch,
+    rulings: Rulings,
+    /// What was reserved for the message.
+    held: Option<Grant>,
 }
 
 /// Runs the open turn of an agent to its end.
@@ -51,6 +65,7 @@ pub(crate) async fn run(
             transcript,
             said,
             how,
+            hooked: Vec::new(),
             _held: held,
         })
     };
@@ -67,20 +82,23 @@ pub(crate) async fn run(
         Some(Purpose::Title) => Rank::Helping,
     };
     let mut room = Room::default();
-    // The cap that a step ran into: the next one hands back.
-    let mut reached: Option<Cap> = None;
     let mut repaired = false;
-    if transcript.ready().is_none() {
-        // Its process died while somebody was asked (R16): whatever waits goes on waiting.
-        let mut batch = Batch::default();
-        let plan = Plan::resume(&agent, &prefix, transcript.open_calls(), &mut batch);
-        reached = agent
-            .carry_out(plan, batch, None, &mut transcript, &cancel)
-            .await?;
-        if cancel.is_cancelled() {
-            return over(transcript, None, agent.aborted(), None);
+    let begun = match transcript.ready() {
+        Some(_) => {
+            let begun = agent.begin_run(&mut transcript, &cancel).await?;
+            (None, begun)
         }
-        rank = Rank::Resuming;
+        // Its process died while somebody was asked (R16): whatever waits goes on waiting.
+        None => {
+            rank = Rank::Resuming;
+            let resumed = agent.resume_calls(&prefix, &mut transcript, &cancel);
+            Box::pin(resumed).await?
+        }
+    };
+    // The cap that a step ran into: the next one hands back.
+    let (mut reached, end) = begun;
+    if let Some(end) = end {
+        return over(transcript, None, end, None);
     }
     loop {
         agent.take_messages(&mut transcript, &arrived).await?;
@@ -108,6 +126,15 @@ pub(crate) async fn run(
             (Reply::Whole(message), _, Some(last)) => (message, TurnEnd::HandedBack(last)),
             (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
                 match agent.objection(&prefix, &message).filter(|_| !repaired) {
+                    None if agent.is_asked_to_end() => {
+                        let may = agent.may_end(message, grant, &mut transcript, &cancel);
+                        let Some((how, hooked)) = Box::pin(may).await? else {
+                            rank = Rank::Resuming;
+                            continue;
+                        };
+                        let over = over(transcript, None, how, None)?;
+                        return Ok(Over { hooked, ..over });
+                    }
                     None => (message, TurnEnd::Finished),
                     Some(objection) => {
                         let entries = agent.log.append(objection.raise(message)).await?;
@@ -118,16 +145,12 @@ pub(crate) async fn run(
                 }
             }
             (Reply::Whole(message), _, None) => {
-                let mut batch = Batch::default();
-                let plan = Plan::judge(&agent, &prefix, &message, &agent.processed(), &mut batch);
-                let held = Some(grant);
-                reached = agent
-                    .carry_out(plan, batch, held, &mut transcript, &cancel)
-                    .await?;
-                if cancel.is_cancelled() {
-                    return over(transcript, None, agent.aborted(), None);
+                let ran = agent.carry_out(&prefix, message, grant, &mut transcript, &cancel);
+                let (cap, end) = Box::pin(ran).await?;
+                if let Some(end) = end {
+                    return over(transcript, None, end, None);
                 }
-                rank = Rank::Resuming;
+                (reached, rank) = (cap, Rank::Resuming);
                 continue;
             }
             (Reply::Cancelled(said), Some(cap), None) if !cancel.is_cancelled() => {
@@ -164,9 +187,10 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
         mut transcript,
         said,
         how,
+        hooked,
         _held,
     } = over;
-    let mut events = Vec::new();
+    let mut events = hooked;
     if let Some(mut message) = said
         && (!message.is_empty() || message.stop != StopReason::Cut)
     {
@@ -229,23 +253,100 @@ fn broken(what: &str) -> StoreError {
 }
 
 impl Agent {
-    /// Writes down what was decided of calls and runs them; returns the cap that stopped them, if one
-    /// did. What was reserved for their message is booked with it.
+    /// Runs the calls of a message, and has hooks asked before and told after where there are any.
+    /// Returns the cap that was reached and how the turn ends, if it does.
     async fn carry_out(
         &self,
-        plan: Plan,
-        decided: Batch,
-        held: Option<Grant>,
+        prefix: &Prefix,
+        message: AssistantMessage,
+        grant: Grant,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
-    ) -> Result<Option<Cap>, StoreError> {
-        follow(transcript, self.log.append(decided).await?)?;
-        drop(held);
+    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
         let work = cancel.child_token();
-        let ran = Box::pin(plan.run(self, &work));
-        let (entries, cap) = self.within(None, &work, ran).await;
-        follow(transcript, entries?)?;
-        Ok(cap)
+        let mut late = None;
+        let mut rulings = Rulings::default();
+        if self.is_watched(Point::PreToolUse) || self.is_watched(Point::PermissionRequest) {
+            let asked = Box::pin(self.before_calls(prefix, &message, &work));
+            (rulings, late) = self.within(None, &work, asked).await;
+        }
+        let mut batch = Batch::default();
+        let processed = self.processed();
+        let plan = Plan::judge(self, prefix, &message, &processed, &mut rulings, &mut batch);
+        let calls = Judgement {
+            plan,
+            batch,
+            rulings,
+            held: Some(grant),
+        };
+        let (cap, end) = self
+            .run_calls(calls, &message, transcript, (cancel, &work))
+            .await?;
+        Ok((late.or(cap), end))
+    }
+
+    /// Takes up the calls that waited for somebody when their process died.
+    async fn resume_calls(
+        &self,
+        prefix: &Prefix,
+        transcript: &mut Transcript,
+        cancel: &CancellationToken,
+    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+        let mut batch = Batch::default();
+        let plan = Plan::resume(self, prefix, transcript.open_calls(), &mut batch);
+        let Some(message) = transcript.last_reply().cloned() else {
+            return Err(broken("an open call without a message"));
+        };
+        let calls = Judgement {
+            plan,
+            batch,
+            rulings: Rulings::default(),
+            held: None,
+        };
+        let work = cancel.child_token();
+        self.run_calls(calls, &message, transcript, (cancel, &work))
+            .await
+    }
+
+    /// Writes down what was decided of calls and runs them; what was reserved for their message is
+    /// booked with it.
+    async fn run_calls(
+        &self,
+        calls: Judgement,
+        message: &AssistantMessage,
+        transcript: &mut Transcript,
+        (cancel, work): (&CancellationToken, &CancellationToken),
+    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+        let Judgement {
+            plan,
+            batch,
+            rulings,
+            held,
+        } = calls;
+        let listening = self.is_watched_after();
+        let mut finished = Vec::new();
+        let entries = self.log.append(batch).await?;
+        if listening {
+            finished.extend(entries.iter().cloned());
+        }
+        follow(transcript, entries)?;
+        drop(held);
+        let ran = Box::pin(plan.run(self, work));
+        let (entries, cap) = self.within(None, work, ran).await;
+        let entries = entries?;
+        if listening {
+            finished.extend(entries.iter().cloned());
+        }
+        follow(transcript, entries)?;
+        let mut end = None;
+        if listening || rulings.has_more() {
+            let told = self.after_calls(rulings, message, &finished, transcript, cancel);
+            end = Box::pin(told).await?;
+        }
+        if cancel.is_cancelled() {
+            end = Some(self.aborted());
+        }
+        Ok((cap, end))
     }
 
     /// Answers calls that waited for somebody when their process died, and whose agent is not there

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_types::event::Entry;
+use offshoot_types::event::{Entry, Hooked};
+use offshoot_types::hook::Point;
 use offshoot_types::id::{AgentId, CallId, MessageId};
 use offshoot_types::store::StoreError;
 
@@ -21,6 +22,8 @@ pub enum Update {
     Output(Output),
     /// Something of an agent did not go as it should have, and it goes on.
     Notice(AgentId, String),
+    /// A hook did something after the fact, or should have; the log does not have it.
+    Hooked(AgentId, Box<Hooked>),
     /// An agent does something else now, or waits for something else (R29).
     Activity(AgentId, Activity),
     /// Nothing runs, nothing is queued, nothing waits to be told (R19).
@@ -101,6 +104,8 @@ pub enum Activity {
     Children(Vec<AgentId>),
     /// Waits until its conversation is shortened.
     Compacting,
+    /// Waits for hooks that were called at this point.
+    Hooks(Point),
 }
 
 impl Activity {
@@ -124,6 +129,7 @@ impl Activity {
                 format!("waits for {}", ids.join(", "))
             }
             Self::Compacting => "waits for a summary of its conversation".to_owned(),
+            Self::Hooks(point) => format!("waits for hooks ({point})"),
         }
     }
 

@@ -164,7 +164,9 @@ impl Agent {
                 | Activity::Permission(_)
                 | Activity::Question
                 | Activity::Children(_)
-                | Activity::Compacting => now,
+                | Activity::Compacting
+                // They have limits of their own.
+                | Activity::Hooks(_) => now,
             };
             Some(since + Duration::from(span))
         });

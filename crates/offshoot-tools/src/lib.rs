@@ -10,6 +10,7 @@ mod confined;
 mod edit;
 mod glob;
 mod grep;
+pub mod hook;
 mod listing;
 mod patience;
 mod pattern;

@@ -9,7 +9,7 @@
 //! `setsid`; a parent-death signal reaches only the first child; a cgroup needs
 //! rights that users do not have; a PID namespace changes what commands see.
 //!
-//! `keep` is the keeper's side, `keepers` and `call` are ours, `wire` is what they
+//! `keep` is the keeper's side, `keepers`, `call` and `once` are ours, `wire` is what they
 //! say to each other, `processes` and `sweep` are how processes are found and ended.
 //!
 //! What does not hold: work handed to somebody else's daemon (`systemd-run`,
@@ -26,6 +26,7 @@ mod judge;
 mod keep;
 mod keepers;
 mod needs;
+pub(crate) mod once;
 mod orphans;
 mod processes;
 mod sidecar;

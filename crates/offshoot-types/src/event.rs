@@ -8,6 +8,7 @@
 
 mod compaction;
 mod helper;
+mod hooked;
 mod profile;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ use crate::terms::Terms;
 
 pub use self::compaction::{Compaction, Live};
 pub use self::helper::{Helper, Purpose};
+pub use self::hooked::{Did, Hooked};
 pub use self::profile::Profile;
 
 /// One committed fact.
@@ -192,6 +194,9 @@ pub enum Event {
         #[serde(default)]
         counts: Usage,
     },
+
+    /// A hook did something, or should have.
+    Hooked(Box<Hooked>),
 }
 
 /// The birth of an agent.
@@ -248,6 +253,14 @@ impl Spawned {
         match &self.origin {
             Origin::Session { .. } | Origin::Task(_) => None,
             Origin::Helper(helper) => Some(helper),
+        }
+    }
+
+    /// Returns the folder that a session is about; `None` for whoever is not its root.
+    pub fn workspace(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Session { workspace, .. } => Some(workspace),
+            Origin::Task(_) | Origin::Helper(_) => None,
         }
     }
 
@@ -330,6 +343,11 @@ pub enum TurnEnd {
     Exhausted(Cap),
     /// Somebody stopped it.
     Aborted(CancelledBy),
+    /// A hook did not let it begin, or go on.
+    Denied {
+        /// Which, and why.
+        reason: String,
+    },
     /// It could not go on.
     Failed {
         /// For code.
@@ -362,6 +380,7 @@ impl Event {
             | Self::Settled { .. }
             | Self::Titled { .. }
             | Self::Summarised { .. }
+            | Self::Hooked(_)
             | Self::Compacted(_) => &[],
         }
     }

@@ -1,8 +1,14 @@
-//! Points where a host may have a say: `message.user` and `model.resolve`.
+//! Where others have a say: hooks.
 //!
-//! For roots and children alike. A hook answers at once and must not block; it
-//! may narrow, redirect or refuse, and what it changes is in the log as if it had
-//! been said so. It grants nothing: permissions are decided elsewhere.
+//! For roots and children alike. There are two kinds. A `Hook` of the host answers
+//! at once, at `message.user` and `model.resolve`: it may narrow, redirect or
+//! refuse, and what it changes is in the log as if it had been said so. A `Watch`
+//! may take its time, at the points of Claude Code's hooks. Neither grants
+//! anything: permissions are decided elsewhere.
+
+mod occasion;
+mod point;
+mod watch;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,6 +16,10 @@ use std::sync::Arc;
 
 use crate::id::AgentId;
 use crate::message::UserMessage;
+
+pub use self::occasion::{Ending, Occasion, Use, What, Who};
+pub use self::point::Point;
+pub use self::watch::{Say, Trouble, USUAL_LIMIT, Watch, Word};
 
 /// Whom a hook is asked about.
 #[derive(Clone, Copy, Debug)]
@@ -40,17 +50,36 @@ pub trait Hook: Send + Sync {
 
 /// The hooks of a host, in order.
 #[derive(Clone, Default)]
-pub struct Hooks(Vec<Arc<dyn Hook>>);
+pub struct Hooks {
+    at_once: Vec<Arc<dyn Hook>>,
+    watching: Vec<Arc<dyn Watch>>,
+}
 
 impl Hooks {
     /// Adds a hook behind those that are there.
     pub fn add(&mut self, hook: Arc<dyn Hook>) {
-        self.0.push(hook);
+        self.at_once.push(hook);
+    }
+
+    /// Adds one that may take its time, behind those that are there.
+    pub fn watch(&mut self, watch: Arc<dyn Watch>) {
+        self.watching.push(watch);
+    }
+
+    /// Tells whether anybody wants to be called at a point: if not, nothing is done for it.
+    pub fn is_watched(&self, point: Point) -> bool {
+        self.watching.iter().any(|watch| watch.is_at(point))
+    }
+
+    /// Returns those that want to be called about a subject at a point, in order.
+    pub fn watching(&self, point: Point, subject: &str) -> Vec<Arc<dyn Watch>> {
+        let wants = |watch: &&Arc<dyn Watch>| watch.is_at(point) && watch.wants(point, subject);
+        self.watching.iter().filter(wants).cloned().collect()
     }
 
     /// Shows all of them a message; the first refusal counts.
     pub fn user_message(&self, about: About<'_>, message: &mut UserMessage) -> Result<(), String> {
-        for hook in &self.0 {
+        for hook in &self.at_once {
             let say = AssertUnwindSafe(|| hook.user_message(about, message));
             // One that panics harms nobody else; whether it would have refused, nobody knows.
             catch_unwind(say).unwrap_or_else(|_| Err("a hook broke down".to_owned()))?;
@@ -61,7 +90,7 @@ impl Hooks {
     /// Returns the model that the last of them wants.
     pub fn resolve_model(&self, about: About<'_>, model: &str) -> Option<String> {
         let mut wanted = None;
-        for hook in &self.0 {
+        for hook in &self.at_once {
             let so_far = wanted.as_deref().unwrap_or(model);
             let say = AssertUnwindSafe(|| hook.resolve_model(about, so_far));
             wanted = catch_unwind(say).unwrap_or_default().or(wanted);
@@ -72,6 +101,6 @@ impl Hooks {
 
 impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Hooks({})", self.0.len())
+        write!(f, "Hooks({} + {})", self.at_once.len(), self.watching.len())
     }
 }

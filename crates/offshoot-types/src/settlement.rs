@@ -96,7 +96,7 @@ pub enum Status {
     Cancelled(CancelledBy),
     /// A cap was reached and the hand-back step gave no text.
     BudgetExhausted(Cap),
-    /// Refused before its first step.
+    /// A hook did not let it begin, or go on.
     Denied {
         /// Who refused and why.
         reason: String,

@@ -19,8 +19,8 @@ const STEPS: [Step; 2] = [unchanged, unchanged];
 
 type Step = fn(String) -> Result<String, serde_json::Error>;
 
-/// Form 2 has more variants: titles, summaries, compactions, rewinds, helpers. Form 3 has questions
-/// in what is asked.
+/// Form 2 has more variants: titles, summaries, compactions, rewinds, helpers. Form 3 has hooks, and
+/// questions in what is asked.
 fn unchanged(line: String) -> Result<String, serde_json::Error> {
     Ok(line)
 }

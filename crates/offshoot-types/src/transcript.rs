@@ -120,13 +120,17 @@ impl Transcript {
         Ok(transcript)
     }
 
+    /// Returns what the model said last, if nothing was said since.
+    pub fn last_reply(&self) -> Option<&AssistantMessage> {
+        match self.items.last()? {
+            Item::Assistant(step) => Some(&step.message),
+            Item::User(_) | Item::Completion(_) | Item::Compacted(_) => None,
+        }
+    }
+
     /// Returns the calls without an outcome, in the order of the model.
     pub fn open_calls(&self) -> impl Iterator<Item = &Call> {
-        let last = match self.items.last() {
-            Some(Item::Assistant(step)) => Some(step),
-            Some(Item::User(_) | Item::Completion(_) | Item::Compacted(_)) | None => None,
-        };
-        let calls = last.into_iter().flat_map(|step| step.message.calls());
+        let calls = self.last_reply().into_iter().flat_map(|last| last.calls());
         calls.filter(|call| self.open.contains_key(&call.id))
     }
 
@@ -188,7 +192,8 @@ impl Transcript {
             | Event::TurnEnded { .. }
             | Event::Settled { .. }
             | Event::Titled { .. }
-            | Event::Summarised { .. } => {}
+            | Event::Summarised { .. }
+            | Event::Hooked(_) => {}
         }
         Ok(())
     }

@@ -289,6 +289,7 @@ impl Tree {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_) => false,
         };
         if is_mail && is_ours && form_fits {
@@ -327,6 +328,7 @@ impl Tree {
             | Event::TurnEnded { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_) => {}
         }
         if let Some(agent) = self.agents.get_mut(&entry.agent) {

@@ -65,12 +65,16 @@ impl Answers {
                 TurnEnd::Finished | TurnEnd::HandedBack(_) | TurnEnd::Exhausted(_) => {
                     self.text.take().filter(|_| self.after.is_none())
                 }
-                TurnEnd::Aborted(_) | TurnEnd::Failed { .. } | TurnEnd::Lost => None,
+                TurnEnd::Aborted(_)
+                | TurnEnd::Denied { .. }
+                | TurnEnd::Failed { .. }
+                | TurnEnd::Lost => None,
             },
             Event::Spawned(_)
             | Event::Prompted(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
             | Event::Became(_)

@@ -22,9 +22,10 @@ use offshoot_types::model::{Model, Models as _};
 use offshoot_types::store::Store;
 
 use crate::cli::{Consent, Waiting};
-use crate::config::{self, Settings, Source, Sourced};
+use crate::config::{self, Hook, Settings, Source, Sourced};
 use crate::env::System;
 use crate::exit::Stop;
+use crate::hooks;
 use crate::rules::Rules;
 
 /// The provider whose models are files.
@@ -60,6 +61,7 @@ pub(crate) struct Host {
     key_variable: String,
     /// What the user and projects say of permissions.
     rules: Rules,
+    hooks: Vec<Hook>,
 }
 
 impl Host {
@@ -94,6 +96,7 @@ impl Host {
             compaction: settings.compacting(),
             key_variable: api_key_env.value.clone(),
             rules: Rules::of(settings),
+            hooks: settings.hooks(),
         }
     }
 
@@ -329,12 +332,13 @@ pub(crate) fn runtime(
     };
     let set = models.into_set(&host);
     let mut tools = offshoot_tools::builtin();
-    tools.push(Arc::new(bash(&host.key_variable)));
+    let bash = Bash::new(keeper(), environment(&host.key_variable));
+    tools.push(Arc::new(bash));
     let data = data(&host.data_dir);
     Runtime::new(Parts {
         charter: Arc::new(host.rules),
         helpers,
-        hooks: offshoot_types::hook::Hooks::default(),
+        hooks: hooks::assemble(&host.hooks, keeper(), environment(&host.key_variable)),
         store,
         models: Arc::new(set),
         tools: tools.into(),
@@ -366,14 +370,18 @@ pub(crate) fn tools() -> Vec<String> {
     tools
 }
 
-/// Returns the shell: this program keeps its processes, and keys stay with us.
-fn bash(key_variable: &str) -> Bash {
-    let keeper = Keeper {
+/// Returns who keeps the processes of commands: this program.
+fn keeper() -> Keeper {
+    Keeper {
         program: "/proc/self/exe".into(),
         arguments: vec![KEEP.into()],
-    };
+    }
+}
+
+/// Returns what commands see of the environment: keys stay with us.
+fn environment(key_variable: &str) -> Environment {
     let mut remove: Vec<OsString> = KEYS.iter().map(OsString::from).collect();
     remove.push(key_variable.into());
     let base = Base::Inherited;
-    Bash::new(keeper, Environment { base, remove })
+    Environment { base, remove }
 }

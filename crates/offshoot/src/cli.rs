@@ -616,6 +616,8 @@ impl Cli {
             Command::Chat(chat) => Some(chat.trusting),
             Command::Sessions(sessions) => sessions.trusting(),
             Command::Agents(_)
+            | Command::Permissions(_)
+            | Command::Inbox(_)
             | Command::Trust(_)
             | Command::Doctor { .. }
             | Command::Completions { .. } => None,

@@ -7,6 +7,7 @@
 mod compaction;
 mod file;
 mod find;
+mod hook;
 mod layer;
 mod limit;
 mod page;
@@ -31,6 +32,7 @@ use compaction::Rule;
 use file::Owner;
 use limit::Limit;
 
+pub(crate) use hook::Hook;
 pub(crate) use layer::{Color, Layer, Level};
 pub(crate) use source::{Source, Sourced};
 pub(crate) use variables::Key;
@@ -86,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) warnings: Vec<String>,
     /// Where rules of other projects are looked for.
     pub(crate) search: Search,
+    /// Everybody's, the user's first.
+    hooks: Vec<Hook>,
     /// Each in the unit of its limit.
     limits: BTreeMap<Limit, Sourced<u64>>,
 }
@@ -195,6 +199,7 @@ impl Settings {
                 user: find::user(surroundings),
                 home: surroundings.home().map(Path::to_owned),
             },
+            hooks: layer.hooks,
             limits: layer.limits,
         })
     }
@@ -220,6 +225,18 @@ impl Settings {
             rule.set(&mut rules, *value);
         }
         rules
+    }
+
+    /// Returns the hooks that are used: the user's own.
+    pub(crate) fn hooks(&self) -> Vec<Hook> {
+        let own = self.hooks.iter().filter(|hook| hook.owner == Owner::User);
+        own.cloned().collect()
+    }
+
+    /// Returns the hooks that a repository brings, and that are not used.
+    pub(crate) fn project_hooks(&self) -> Vec<&Hook> {
+        let theirs = self.hooks.iter();
+        theirs.filter(|hook| hook.owner == Owner::Project).collect()
     }
 
     /// Lists every setting that somebody made: its name, its value and where it comes from.
@@ -286,6 +303,14 @@ impl Settings {
                 let more = rules.len() - MOST_RULES;
                 add("permissions", format!("{more} more rules"), &next.source);
             }
+        }
+        for hook in &self.hooks {
+            let unused = match hook.owner {
+                Owner::User => "",
+                Owner::Project => " (a project's: not used)",
+            };
+            let shown = format!("{}{unused}", hook.shown());
+            add("hooks", shown, &hook.source);
         }
         made
     }

@@ -199,6 +199,7 @@ impl Console {
             | Event::Prompted(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Steered { .. }
             | Event::Completion { .. }

@@ -201,6 +201,7 @@ impl<'a> Follower<'a> {
                 self.view.activity(&self.tree, &agent, &activity);
             }
             Update::Notice(agent, text) => self.view.notice(&self.tree, &agent, &text)?,
+            Update::Hooked(agent, hooked) => self.view.hooked(&agent, &hooked)?,
             Update::Idle => {
                 self.idle = Some(self.tree.pos());
                 self.interrupted = false;
@@ -289,6 +290,7 @@ impl<'a> Follower<'a> {
             | Event::Prompted(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
             | Event::Became(_)

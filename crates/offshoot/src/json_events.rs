@@ -10,6 +10,7 @@ mod agent;
 mod birth;
 mod call;
 mod ending;
+mod hook;
 mod live;
 mod permission;
 mod question;
@@ -108,6 +109,15 @@ impl Fold {
         self.unstored(at, agent, body)
     }
 
+    /// Returns the event for what a hook did that is not in the log.
+    pub(crate) fn hook_notice(&mut self, agent: &AgentId, text: &str, at: Timestamp) -> WireEvent {
+        let body = Body::Notice(session::Warning {
+            warning_type: "hook",
+            message: text.to_owned(),
+        });
+        self.unstored(at, agent, body)
+    }
+
     /// Returns the event that says the tree is quiet.
     pub(crate) fn idle(&mut self, at: Timestamp) -> WireEvent {
         let root = self.tree.root().clone();
@@ -174,6 +184,7 @@ impl Fold {
                 info_type: "summary",
                 message: summary.clone(),
             })],
+            Event::Hooked(hooked) => hook::bodies(&format!("{}-{}", self.pos, self.tree), hooked),
             Event::Compacted(compaction) => compacted(compaction),
             Event::Rewound { hides, drops, .. } => {
                 self.dropped.extend(drops.iter().cloned());

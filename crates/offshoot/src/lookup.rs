@@ -235,6 +235,7 @@ impl Hidden<'_> {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Rewound { .. } => return false,
         };
         self.0.contains(&(&entry.agent, id))
@@ -290,6 +291,7 @@ impl Session {
                 | Event::Settled { .. }
                 | Event::Titled { .. }
                 | Event::Summarised { .. }
+                | Event::Hooked(_)
                 | Event::Compacted(_)
                 | Event::Rewound { .. } => None,
             })

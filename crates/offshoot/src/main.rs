@@ -21,6 +21,7 @@ mod env;
 mod exit;
 mod face;
 mod follow;
+mod hooks;
 mod inbox;
 mod json_events;
 mod logging;

@@ -115,7 +115,7 @@ impl Subject {
         }
         let mut path: Vec<Arc<Manifest>> = Vec::new();
         for name in &names {
-            definitions::check(&catalogue, name)?;
+            definitions::refuse(&catalogue, name)?;
             let found = catalogue.get(name).map(|agent| agent.manifest.clone());
             let found = match path.last() {
                 None => {

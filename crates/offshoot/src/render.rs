@@ -8,7 +8,7 @@ mod receipt;
 mod tests;
 
 use offshoot_types::caps::{Caps, Money};
-use offshoot_types::event::{Compaction, Entry, Event, Origin, Spawned, TurnEnd};
+use offshoot_types::event::{Compaction, Did, Entry, Event, Hooked, Origin, Spawned, TurnEnd};
 use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
@@ -241,6 +241,7 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
         }
         Event::Titled { title, .. } => ("titled", quote(title, length)),
         Event::Summarised { summary } => ("summary", quote(summary, length)),
+        Event::Hooked(done) => ("hook", hooked(done)),
         Event::Compacted(compaction) => ("compacted", compacted(compaction, length)),
         Event::Rewound { to, hides, .. } => {
             let count = hides.len();
@@ -369,8 +370,38 @@ fn turn_end(end: &TurnEnd, length: Length) -> String {
         }
         TurnEnd::Aborted(CancelledBy::Shutdown) => "aborted: shutting down".to_owned(),
         TurnEnd::Failed { message, .. } => format!("failed: {}", quote(message, length)),
+        TurnEnd::Denied { reason } => format!("denied: {}", quote(reason, length)),
         TurnEnd::Lost => "lost".to_owned(),
     }
+}
+
+/// Most characters of what a hook says that are shown.
+const MOST_OF_HOOK: usize = 300;
+
+/// Renders what a hook did.
+pub(crate) fn hooked(hooked: &Hooked) -> String {
+    let Hooked {
+        hook,
+        point,
+        call,
+        did,
+        note,
+    } = hooked;
+    let (word, why) = match did {
+        Did::Passed => ("passed", None),
+        Did::Told => ("told the agent something", None),
+        Did::Asked { reason } => ("wants a person to be asked", Some(reason)),
+        Did::Refused { reason } => ("refused", Some(reason)),
+        Did::Stopped { reason } => ("stopped the agent", Some(reason)),
+        Did::Failed { why } => ("failed", Some(why)),
+    };
+    let about = call.as_ref().map(|call| format!(" about {call}"));
+    let mut text = format!("{hook} at {point}{}: {word}", about.unwrap_or_default());
+    for more in why.into_iter().chain(note).filter(|more| !more.is_empty()) {
+        let more: String = more.chars().take(MOST_OF_HOOK).collect();
+        text.push_str(&format!(": {more}"));
+    }
+    harmless(&text)
 }
 
 /// Renders what something cost, after its tokens; nothing where nobody knows, or it was free.

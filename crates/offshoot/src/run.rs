@@ -26,7 +26,7 @@ use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
-use crate::{clock, config, definitions, logging, output, prompt, render, trust};
+use crate::{clock, config, definitions, hooks, logging, output, prompt, render, trust};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -100,6 +100,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         ..
     } = opened;
     definitions::warn(&agents);
+    hooks::warn(settings);
     if let (None, Some(swap)) = (&prompt, &swap) {
         return Err(Stop::usage(format!(
             "agent {swap} takes over with a message; give a PROMPT, or - to read it from stdin"

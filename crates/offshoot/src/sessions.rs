@@ -34,7 +34,7 @@ use crate::lookup::{self, Found};
 use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
-use crate::{clock, definitions, prompt, render, terminal, tree_view};
+use crate::{clock, definitions, hooks, prompt, render, terminal, tree_view};
 
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
@@ -212,6 +212,7 @@ async fn message(
     };
     let agents = definitions::load(settings, session.workspace(), &mut models);
     definitions::warn(&agents);
+    hooks::warn(settings);
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
     let errand = Errand {

@@ -9,7 +9,7 @@ use std::io;
 use offshoot_engine::{Activity, Delta, Output};
 use offshoot_types::caps::{Caps, Money};
 use offshoot_types::env::Env;
-use offshoot_types::event::{Entry, Event, Origin, TurnEnd};
+use offshoot_types::event::{Did, Entry, Event, Hooked, Origin, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
 use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::settlement::{Settlement, Status};
@@ -104,11 +104,25 @@ impl View {
                 if new {
                     progress(tree, entry);
                 }
+                if let Event::Hooked(hooked) = &entry.event
+                    && new
+                    && is_news(hooked)
+                {
+                    output::note(&format!("hook {}", render::hooked(hooked)));
+                }
                 if let Some(text) = answers.take(entry).filter(|_| new) {
                     self.answer(&text)?;
                 }
             }
-            Form::Console(console) => console.entry(tree, entry)?,
+            Form::Console(console) => {
+                console.entry(tree, entry)?;
+                if let Event::Hooked(hooked) = &entry.event
+                    && new
+                    && is_news(hooked)
+                {
+                    console.aside(&format!("hook {}", render::hooked(hooked)))?;
+                }
+            }
             Form::Events(fold) => {
                 let events = fold.entry(entry);
                 if new {
@@ -271,6 +285,22 @@ impl View {
         self.remark(&format!("{who}: {text}"))
     }
 
+    /// Shows what a hook did that is not in the log.
+    pub(crate) fn hooked(&mut self, agent: &AgentId, hooked: &Hooked) -> io::Result<()> {
+        let text = format!("hook {}", render::hooked(hooked));
+        match &mut self.form {
+            Form::Events(fold) => {
+                let event = fold.hook_notice(agent, &text, System.now());
+                print(&mut self.stdout, &event)
+            }
+            Form::Console(console) => console.aside(&text),
+            Form::Answers(_) => {
+                output::note(&text);
+                Ok(())
+            }
+        }
+    }
+
     /// Tells a person what they asked to be told.
     pub(crate) fn told(&mut self, text: &str) -> io::Result<()> {
         match &mut self.form {
@@ -315,6 +345,16 @@ impl View {
     }
 }
 
+/// Tells whether a person wants to know what a hook did: not that a call was refused, which is told
+/// with the call.
+fn is_news(hooked: &Hooked) -> bool {
+    match &hooked.did {
+        Did::Failed { .. } => true,
+        Did::Refused { .. } | Did::Stopped { .. } => hooked.call.is_none(),
+        Did::Passed | Did::Told | Did::Asked { .. } => hooked.note.is_some(),
+    }
+}
+
 /// Tells whether an entry says that something was done, and not only that it was lost.
 fn is_work(event: &Event) -> bool {
     match event {
@@ -325,6 +365,7 @@ fn is_work(event: &Event) -> bool {
         | Event::Prompted(_)
         | Event::Titled { .. }
         | Event::Summarised { .. }
+        | Event::Hooked(_)
         | Event::Compacted(_)
         | Event::Rewound { .. }
         | Event::Became(_)
@@ -394,6 +435,7 @@ fn progress(tree: &Tree, entry: &Entry) {
         Event::Spawned(_)
         | Event::Titled { .. }
         | Event::Summarised { .. }
+        | Event::Hooked(_)
         | Event::Compacted(_)
         | Event::Rewound { .. }
         | Event::Became(_)

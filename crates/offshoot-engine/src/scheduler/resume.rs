@@ -7,13 +7,15 @@
 use offshoot_types::event::Event;
 use offshoot_types::message::{Arguments, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::Action;
+use offshoot_types::permission::{Action, Decision};
+use offshoot_types::tree::Ask;
 
 use super::{Plan, unknown_tool};
 use crate::agent::Agent;
 use crate::ask::{self, Judged};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::desk::ToolRun;
+use crate::hooks::calls::HOOK_ASKS;
 use crate::log::Batch;
 use crate::question;
 
@@ -62,12 +64,16 @@ impl Plan {
             (Callable::Tool(tool), Arguments::Json(arguments)) => {
                 let asks = match ask::judge(agent, tool, arguments)? {
                     Judged::Asks(..) => Some(ask),
-                    Judged::Decided(decision) if answered && decision.action == Action::Ask => {
-                        Some(ask)
-                    }
                     Judged::Decided(decision) => {
-                        Self::note_decision(call, tool, decision, batch)?;
-                        None
+                        let decision = still(&ask, agent, decision);
+                        let here = answered || agent.parts.asks.is_somebody_there();
+                        match decision.action == Action::Ask && here {
+                            true => Some(ask),
+                            false => {
+                                Self::note_decision(call, tool, decision, batch)?;
+                                None
+                            }
+                        }
                     }
                 };
                 self.tools.push(ToolRun {
@@ -85,6 +91,20 @@ impl Plan {
                 _,
             ) => Err(interrupted()),
         }
+    }
+}
+
+/// What is decided of a call that a hook wanted somebody to be asked for: what the chain allows by
+/// itself has to be asked for still, unless the host says yes to everything.
+fn still(ask: &Ask, agent: &Agent, decision: Decision) -> Decision {
+    let by_hook = ask.needs.iter().find(|need| need.capability == HOOK_ASKS);
+    match by_hook {
+        Some(need) if decision.action == Action::Allow && !agent.parts.asks.yes => Decision {
+            action: Action::Ask,
+            layer: need.target.clone(),
+            rule: None,
+        },
+        Some(_) | None => decision,
     }
 }
 

@@ -105,6 +105,7 @@ impl<'a> Hidden<'a> {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_) => false,
         }
     }

@@ -372,6 +372,7 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. } => {}
         }

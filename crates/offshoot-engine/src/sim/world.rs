@@ -13,6 +13,7 @@ use std::time::Duration;
 use offshoot_store::Backend;
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::command::{Opening, Order, Scope};
+use offshoot_types::hook::Hooks;
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
 use offshoot_types::sidecar::NoSidecars;
@@ -23,6 +24,7 @@ use tokio::task::JoinHandle;
 use super::chance::Chance;
 use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool, WINDOW};
+use super::hooks;
 use super::oracle::{self, Texts, Verdict, Witness};
 use crate::ask::{Asks, Who};
 use crate::compact::Compacting;
@@ -135,6 +137,7 @@ fn run(plan: Plan) -> (Vec<String>, Result<Report, String>) {
 
 pub(super) struct World {
     pub(super) chance: Chance,
+    hooks: Hooks,
     pub(super) disk: Arc<Disk>,
     pub(super) witness: Arc<Witness>,
     pub(super) tree: TreeId,
@@ -190,8 +193,10 @@ impl World {
             who: Who::Somebody { within },
         };
         let asks = [Asks::NOBODY, Asks::YES, Asks::SOMEBODY, impatient][chance.below(4)];
+        let hooks = hooks::hooks(plan.seed);
         Self {
             chance,
+            hooks,
             disk,
             witness,
             tree: TreeId::of(AgentId::new("root")),
@@ -365,7 +370,7 @@ impl World {
         let runtime = Runtime::new(Parts {
             charter: Arc::new(offshoot_types::permission::charter::NoCharter),
             helpers: self.helpers.clone(),
-            hooks: offshoot_types::hook::Hooks::default(),
+            hooks: self.hooks.clone(),
             store: store.clone(),
             models: Arc::new(SimModels {
                 process: self.started,
@@ -428,6 +433,7 @@ impl World {
                     Update::Output(_)
                     | Update::Activity(..)
                     | Update::Notice(..)
+                    | Update::Hooked(..)
                     | Update::Parked(_) => {}
                 }
                 if chance.one_in(10) {

@@ -3,6 +3,7 @@
 //! Nothing here sleeps: a line may wait at a gate that the test opens, and the
 //! test waits for entries of the log.
 
+mod guard;
 mod probe;
 mod script;
 
@@ -33,6 +34,7 @@ use offshoot_types::store::{Append, NewEntry, Store};
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use offshoot_types::tree::Tree;
 
+pub(crate) use self::guard::{Guard, deny, ending};
 pub(crate) use self::probe::Probe;
 pub(crate) use self::script::{
     Gate, Line, Script, call, cut, fail, say, task, task_arguments, task_in_background,
@@ -202,6 +204,15 @@ impl Stage {
         let env = Counter::default();
         let usual = (hooks, Helpers::default());
         Self::set(script, Limits::default(), Asks::YES, cast, env, usual).await
+    }
+
+    /// Opens a session that a hook watches; what agents ask is answered like this.
+    pub(crate) async fn watched(script: Script, asks: Asks, guard: &Arc<Guard>) -> Self {
+        let mut hooks = Hooks::default();
+        hooks.watch(guard.clone());
+        let usual = (hooks, Helpers::default());
+        let env = Counter::default();
+        Self::set(script, Limits::default(), asks, Vec::new(), env, usual).await
     }
 
     /// Opens a session for which the runtime uses agents itself.
@@ -508,7 +519,8 @@ impl Stage {
                 | Update::Delta(_)
                 | Update::Output(_)
                 | Update::Activity(..)
-                | Update::Notice(..) => {}
+                | Update::Notice(..)
+                | Update::Hooked(..) => {}
             }
         }
     }

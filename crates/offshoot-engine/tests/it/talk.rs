@@ -290,7 +290,7 @@ async fn r4_whoever_joins_late_sees_no_text_twice_and_none_missing() {
                 text.push_str(&delta.text);
             }
             Update::Idle => break,
-            Update::Output(_) | Update::Activity(..) | Update::Notice(..) => {}
+            Update::Output(_) | Update::Activity(..) | Update::Notice(..) | Update::Hooked(..) => {}
             Update::Parked(why) => panic!("{why}"),
         }
     }

@@ -102,7 +102,7 @@ impl Fold {
             Event::Became(_) => Vec::new(),
             Event::Titled { title, .. } => self.titled(agent, title),
             // Clients that take these have to say so, and none has been asked yet.
-            Event::Summarised { .. } | Event::Compacted(_) => Vec::new(),
+            Event::Summarised { .. } | Event::Compacted(_) | Event::Hooked(_) => Vec::new(),
             Event::Rewound { hides, .. } => {
                 // What waited waits no longer; there is no update that takes words back.
                 if let Some(agent) = self.agents.get_mut(agent) {

@@ -156,6 +156,7 @@ pub(super) fn after_turn(agent: &Agent, end: &TurnEnd) -> State {
         TurnEnd::HandedBack(_) | TurnEnd::Exhausted(_) => idle(StopReason::MaxTurnRequests),
         TurnEnd::Aborted(_) => idle(StopReason::Cancelled),
         TurnEnd::Failed { message, .. } => failed(message.clone()),
+        TurnEnd::Denied { reason } => failed(reason.clone()),
         TurnEnd::Lost => failed("its process died".to_owned()),
     }
 }

@@ -91,6 +91,7 @@ pub(crate) fn derive<E>(
         Event::Summarised { .. } => vec![touch(session, at)],
         Event::Asked { .. }
         | Event::Became(_)
+        | Event::Hooked(_)
         | Event::Decided { .. }
         | Event::CallStarted { .. }
         | Event::TurnEnded { .. }

@@ -51,6 +51,7 @@ pub(super) fn nest<E>(
             | Event::TurnEnded { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. } => {}
         }
@@ -174,6 +175,7 @@ fn messages<'a>(rows: &'a Rows, log: &'a [Arc<Entry>]) -> Vec<Message<'a>> {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Rewound { .. } => return None,
         };
         Some((entry.agent.clone(), id.clone()))

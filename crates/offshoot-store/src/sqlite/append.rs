@@ -282,6 +282,7 @@ impl Place<'_> {
             | Event::TurnEnded { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. } => {}
         }

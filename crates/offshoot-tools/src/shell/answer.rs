@@ -154,6 +154,7 @@ mod tests {
             end: Some(End::Exit(0)),
             ordered: false,
             text: String::new(),
+            complaints: String::new(),
             bytes: 0,
             truncated: false,
             output_path: None,

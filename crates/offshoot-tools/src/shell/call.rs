@@ -21,7 +21,7 @@ use super::keepers::{Keepers, Started};
 use super::wire::{Message, Messages, Report};
 
 /// How long a keeper that was told to end its command may stay silent.
-const MOST_SILENCE: Duration = Duration::from_secs(5);
+pub(super) const MOST_SILENCE: Duration = Duration::from_secs(5);
 
 /// Why we ended a command.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ pub(super) async fn run(keepers: Arc<Keepers>, work: Work) -> Outcome {
     if work.cancel.is_cancelled() {
         return Outcome::error(ErrorKind::Cancelled, "bash: cancelled before it began");
     }
-    let Started { messages, hold } = match keepers.start(&work.place, command) {
+    let Started { messages, hold } = match keepers.start(&work.place, command, None) {
         Ok(started) => started,
         Err(text) => return Outcome::error(ErrorKind::Failed, text),
     };
@@ -85,7 +85,7 @@ pub(super) async fn run(keepers: Arc<Keepers>, work: Work) -> Outcome {
 }
 
 /// How a keeper's part in a call ends.
-enum Ended {
+pub(super) enum Ended {
     Reported(Box<Report>),
     Refused(String),
     /// It was killed, or does not answer.
@@ -93,7 +93,7 @@ enum Ended {
 }
 
 /// Hears a keeper out.
-struct Listener {
+pub(super) struct Listener {
     socket: OwnedReadHalf,
     buffer: Vec<u8>,
     messages: Messages,
@@ -104,7 +104,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn new(socket: OwnedReadHalf, output: Output) -> Self {
+    pub(super) fn new(socket: OwnedReadHalf, output: Output) -> Self {
         Self {
             socket,
             buffer: vec![0; 64 * 1024],
@@ -116,7 +116,7 @@ impl Listener {
     }
 
     /// Takes what has arrived; `None` if more is to come. Dropped half way, it has taken nothing.
-    async fn next(&mut self) -> Option<Ended> {
+    pub(super) async fn next(&mut self) -> Option<Ended> {
         let length = match self.socket.read(&mut self.buffer).await {
             Ok(0) | Err(_) => return Some(Ended::Silent),
             Ok(length) => length,

@@ -41,8 +41,8 @@ const SWEEP_SELDOM: Duration = Duration::from_secs(1);
 /// How long killing may take until we are told that something is left.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
-/// Most bytes of the job; a command's six-fold at worst, and two paths.
-const MOST_JOB: u32 = 4 * 1024 * 1024;
+/// Most bytes of the job; a command's six-fold at worst, two paths, and what a hook is told.
+const MOST_JOB: u32 = 16 * 1024 * 1024;
 
 /// Runs as keeper of a command, told over the socket that is its standard input.
 ///
@@ -114,6 +114,8 @@ struct Keep {
     outgoing: Vec<u8>,
     reaper: Reaper,
     recording: Recording,
+    /// What is complained of, where that is kept apart.
+    complaints: Option<Recording>,
     shell: &'static str,
     phase: Phase,
     /// Whether anything was ended by order.
@@ -136,6 +138,7 @@ impl Keep {
         let Running {
             shell,
             output,
+            errors,
             reaper,
         } = running;
         Self {
@@ -145,6 +148,7 @@ impl Keep {
             outgoing: Vec::new(),
             reaper,
             recording: Recording::new(output, job.scratch.as_deref()),
+            complaints: errors.map(|errors| Recording::new(errors, None)),
             shell,
             phase: Phase::Running,
             ordered: false,
@@ -219,6 +223,9 @@ impl Keep {
 
     fn report(&mut self) -> io::Result<()> {
         self.recording.drain();
+        if let Some(complaints) = &mut self.complaints {
+            complaints.drain();
+        }
         let left: Vec<String> = if self.nobody_left {
             Vec::new()
         } else {
@@ -234,6 +241,10 @@ impl Keep {
             end: self.ended.map(|(end, _)| end),
             ordered: self.ordered,
             text: self.recording.text(),
+            complaints: self
+                .complaints
+                .as_ref()
+                .map_or_else(String::new, Recording::text),
             bytes: self.recording.total(),
             truncated: self.recording.is_cut(),
             output_path: self.recording.path(),
@@ -277,6 +288,9 @@ impl Keep {
         if let Some(output) = self.recording.source() {
             descriptors.push(PollFd::from_borrowed_fd(output, PollFlags::IN));
         }
+        if let Some(errors) = self.complaints.as_ref().and_then(Recording::source) {
+            descriptors.push(PollFd::from_borrowed_fd(errors, PollFlags::IN));
+        }
         match rustix::event::poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -284,6 +298,9 @@ impl Keep {
         drop(descriptors);
         // None of these waits, so it does not matter which of them has something.
         self.recording.take();
+        if let Some(complaints) = &mut self.complaints {
+            complaints.take();
+        }
         self.take_news();
         self.take_orders();
         Ok(())

@@ -71,12 +71,18 @@ impl Keepers {
         }
     }
 
-    /// Starts a keeper with a command of the owner.
-    pub(super) fn start(&self, place: &Place, command: String) -> Result<Started, String> {
+    /// Starts a keeper with a command of the owner, and what the command reads.
+    pub(super) fn start(
+        &self,
+        place: &Place,
+        command: String,
+        stdin: Option<String>,
+    ) -> Result<Started, String> {
         let job = Job {
             command,
             workspace: place.workspace.clone(),
             scratch: place.scratch.clone(),
+            stdin,
         };
         let job = job.encode()?;
         let (child, socket) = self.spawn(place).map_err(|error| {
@@ -193,6 +199,12 @@ impl Hold {
         tokio::time::timeout(MOST_ENDING, self.orders.closed())
             .await
             .ok();
+    }
+
+    /// Kills what still runs, and waits until it is gone.
+    pub(super) async fn kill(&self) {
+        give(&self.orders, Order::Kill);
+        self.gone().await;
     }
 
     /// Lets what still runs go on until its owner ends.

@@ -21,6 +21,9 @@ pub(super) struct Job {
     pub(super) workspace: String,
     /// Where files may go, absolute.
     pub(super) scratch: Option<String>,
+    /// What it reads, of a hook: what that complains of is then kept apart from what it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stdin: Option<String>,
 }
 
 impl Job {
@@ -81,6 +84,9 @@ pub(super) struct Report {
     pub(super) ordered: bool,
     /// What came out, as text, within the bound.
     pub(super) text: String,
+    /// What was complained of, where that is kept apart.
+    #[serde(default)]
+    pub(super) complaints: String,
     /// How many bytes came out.
     pub(super) bytes: u64,
     /// Whether `text` leaves something out.

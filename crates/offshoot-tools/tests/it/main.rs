@@ -15,6 +15,7 @@ mod confinement;
 mod edit;
 mod glob;
 mod grep;
+mod hook_commands;
 mod ignoring;
 mod journal;
 mod parallel;

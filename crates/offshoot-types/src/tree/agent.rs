@@ -154,6 +154,10 @@ pub struct Tally {
     pub unheard: bool,
     /// How many of its calls needed an answer that nobody was there to give.
     pub unanswered: u32,
+    /// How often hooks have kept it from ending.
+    pub kept: u32,
+    /// Whether hooks have been told that it ends, and it has done nothing since.
+    pub told: bool,
 }
 
 impl Tally {
@@ -161,8 +165,16 @@ impl Tally {
     pub fn take(&mut self, event: &Event) {
         match event {
             Event::Completion { settlement, .. } => self.unheard |= settlement.status.wakes(),
-            Event::TurnStarted { .. } => self.unheard = false,
+            Event::TurnStarted { .. } => {
+                self.unheard = false;
+                self.told = false;
+            }
+            Event::Hooked(hooked) => {
+                self.kept += u32::from(hooked.kept_at_work());
+                self.told |= hooked.point.is_end_of_run() && !hooked.kept_at_work();
+            }
             Event::Replied(message) => {
+                self.told = false;
                 self.steps += 1;
                 self.usage += message.usage;
                 if let Some(cost) = message.cost {
@@ -377,7 +389,7 @@ impl Agent {
                 )?;
                 holds(self.open_children.is_empty(), Broken::Children)
             }
-            Event::Titled { .. } | Event::Summarised { .. } => Ok(()),
+            Event::Titled { .. } | Event::Summarised { .. } | Event::Hooked(_) => Ok(()),
             Event::Compacted(_) => holds(self.calls.is_empty(), Broken::Call),
             Event::Rewound { .. } => holds(self.turn.is_none(), Broken::Turn),
         }
@@ -387,7 +399,7 @@ impl Agent {
         self.seq = entry.seq;
         self.tally.take(&entry.event);
         match &entry.event {
-            Event::Spawned(_) | Event::Settled { .. } => {}
+            Event::Spawned(_) | Event::Settled { .. } | Event::Hooked(_) => {}
             Event::Asked {
                 call,
                 needs,

@@ -30,7 +30,7 @@ use crate::exit::Stop;
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Every key there is.
-const KEYS: [&str; 33] = [
+const KEYS: [&str; 35] = [
     "model",
     "small_model",
     "agent",
@@ -57,6 +57,7 @@ const KEYS: [&str; 33] = [
     "permissions",
     "prices",
     "windows",
+    "hooks",
     "compaction.auto",
     "compaction.reserve_tokens",
     "compaction.tail_turns",
@@ -133,15 +134,15 @@ pub(crate) fn parse(
 }
 
 /// A file that is being read.
-struct Reading<'a> {
-    page: Page<'a>,
-    owner: Owner,
+pub(super) struct Reading<'a> {
+    pub(super) page: Page<'a>,
+    pub(super) owner: Owner,
     home: Option<&'a Path>,
-    layer: Layer,
+    pub(super) layer: Layer,
 }
 
 /// A key with its value.
-type Entry<'a, 'i> = (
+pub(super) type Entry<'a, 'i> = (
     &'a Spanned<std::borrow::Cow<'i, str>>,
     &'a Spanned<DeValue<'i>>,
 );
@@ -196,6 +197,8 @@ impl Reading<'_> {
                     self.for_users_only("compaction", danger, OWN_FILE, key)?;
                     self.compaction("compaction.", self.table("compaction", value)?)?;
                 }
+                // A project's are read too, and told apart: whether they are used is not said here.
+                "hooks" => self.hooks(value)?,
                 _ => return Err(self.unknown("", key)),
             }
         }
@@ -292,7 +295,11 @@ impl Reading<'_> {
         }
     }
 
-    fn text(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Sourced<String>, Stop> {
+    pub(super) fn text(
+        &self,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Sourced<String>, Stop> {
         let DeValue::String(text) = value.get_ref() else {
             return Err(self.mistyped(name, "text in quotes", value));
         };
@@ -428,7 +435,7 @@ impl Reading<'_> {
             .ok_or_else(|| self.mistyped(name, "a number of dollars", value))
     }
 
-    fn table<'a, 'i>(
+    pub(super) fn table<'a, 'i>(
         &self,
         name: &str,
         value: &'a Spanned<DeValue<'i>>,
@@ -442,7 +449,7 @@ impl Reading<'_> {
         }
     }
 
-    fn mistyped(&self, name: &str, wanted: &str, value: &Spanned<DeValue<'_>>) -> Stop {
+    pub(super) fn mistyped(&self, name: &str, wanted: &str, value: &Spanned<DeValue<'_>>) -> Stop {
         let found = value.get_ref().type_str();
         let what = format!("`{name}` has to be {wanted}, and is of type {found}");
         self.page.fault(&what, &value.span(), None)
@@ -467,14 +474,14 @@ impl Reading<'_> {
         self.page.fault(&what, &key.span(), Some(&way))
     }
 
-    fn sourced<T>(&self, value: T, at: &Spanned<DeValue<'_>>) -> Sourced<T> {
+    pub(super) fn sourced<T>(&self, value: T, at: &Spanned<DeValue<'_>>) -> Sourced<T> {
         let line = self.page.place(&at.span()).line;
         Sourced::new(value, Source::File(self.page.path.to_owned(), line))
     }
 }
 
 /// Returns what a table holds, in the order it is written.
-fn entries<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
+pub(super) fn entries<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
     let mut entries: Vec<Entry<'a, 'i>> = table.iter().collect();
     let begin = |span: Range<usize>| span.start;
     entries.sort_by_key(|(key, _)| begin(key.span()));

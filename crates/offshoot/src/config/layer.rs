@@ -11,6 +11,7 @@ use offshoot_types::caps::Price;
 use offshoot_types::permission::Rule as Permission;
 
 use super::compaction::Rule;
+use super::hook::Hook;
 use super::limit::Limit;
 use super::source::Sourced;
 
@@ -64,6 +65,8 @@ pub(crate) struct Layer {
     pub(crate) project_rules: Vec<Sourced<Permission>>,
     /// What is odd about the rules and stands in nobody's way.
     pub(crate) warnings: Vec<String>,
+    /// In the order they are called.
+    pub(crate) hooks: Vec<Hook>,
 }
 
 impl Layer {
@@ -84,6 +87,8 @@ impl Layer {
         project_rules.extend(self.project_rules);
         let mut warnings = below.warnings;
         warnings.extend(self.warnings);
+        let mut hooks = below.hooks;
+        hooks.extend(self.hooks);
         Self {
             model: self.model.or(below.model),
             small_model: self.small_model.or(below.small_model),
@@ -103,6 +108,7 @@ impl Layer {
             user_rules,
             project_rules,
             warnings,
+            hooks,
         }
     }
 }

@@ -120,6 +120,7 @@ impl Open {
             | Event::Prompted(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
             | Event::Became(_)

@@ -93,6 +93,7 @@ impl Live {
             | Event::Prompted(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
             | Event::Became(_)
@@ -256,6 +257,9 @@ impl Live {
                     text.push_str(&format!(" | {}", seen.heard));
                 }
                 (works, Tone::Name, text)
+            }
+            Some(Activity::Hooks(point)) => {
+                (works, Tone::Name, format!("waits for hooks ({point})"))
             }
             Some(Activity::Compacting) => {
                 let text = "sums up its conversation, which is long".to_owned();

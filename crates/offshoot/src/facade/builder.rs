@@ -14,7 +14,7 @@ use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
 use offshoot_types::env::Env;
-use offshoot_types::hook::Hooks;
+use offshoot_types::hook::{Hook, Hooks, Watch};
 use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::{Model, Models};
 use offshoot_types::permission::Rule;
@@ -46,6 +46,7 @@ pub struct Builder {
     helpers: Helpers,
     asks: Asks,
     rules: HostRules,
+    hooks: Hooks,
     env: Arc<dyn Env>,
 }
 
@@ -71,6 +72,7 @@ impl Default for Builder {
             helpers: Helpers::default(),
             asks: Asks::default(),
             rules: HostRules::default(),
+            hooks: Hooks::default(),
             env: Arc::new(System),
         }
     }
@@ -196,6 +198,21 @@ impl Builder {
         self
     }
 
+    /// Adds a hook that answers at once, behind those that were added before.
+    pub fn hook(mut self, hook: impl Hook + 'static) -> Self {
+        self.hooks.add(Arc::new(hook));
+        self
+    }
+
+    /// Adds a hook that may take its time, behind those that were added before.
+    ///
+    /// It hears of what agents are about to do and have done, and may be against it; it cannot allow
+    /// anything.
+    pub fn watch(mut self, watch: impl Watch + 'static) -> Self {
+        self.hooks.watch(Arc::new(watch));
+        self
+    }
+
     /// Takes the time and ids from elsewhere than the system.
     pub fn env(mut self, env: impl Env + 'static) -> Self {
         self.env = Arc::new(env);
@@ -232,7 +249,7 @@ impl Builder {
             sidecars: Arc::new(Sidecars),
             asks: self.asks,
             helpers: self.helpers,
-            hooks: Hooks::default(),
+            hooks: self.hooks,
             data,
         });
         let shared = Shared::new(engine, store, self.env, self.model, workspace);

@@ -86,6 +86,7 @@ impl Follower {
                     | Update::Output(_)
                     | Update::Activity(..)
                     | Update::Notice(..)
+                    | Update::Hooked(..)
                     | Update::Idle => {}
                 },
                 Err(_) => self.look(orphan).await?,
@@ -167,6 +168,7 @@ impl Asked {
             Event::Spawned(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
             | Event::Became(_)
@@ -220,6 +222,7 @@ impl Rest {
             Event::Spawned(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Became(_)
             | Event::Completion { .. }

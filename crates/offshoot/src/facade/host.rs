@@ -126,6 +126,7 @@ impl Birth {
             Event::Spawned(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
             | Event::Became(_)
@@ -151,6 +152,7 @@ fn why_not(end: &TurnEnd) -> String {
         }
         TurnEnd::Aborted(_) => "the session was cancelled".to_owned(),
         TurnEnd::Failed { message, .. } => message.clone(),
+        TurnEnd::Denied { reason } => format!("the session was stopped by {reason}"),
         TurnEnd::Lost => "the process that ran the session died".to_owned(),
     }
 }

@@ -122,6 +122,7 @@ impl Follower<'_> {
                 TurnEnd::Finished | TurnEnd::HandedBack(_) => self.talked = true,
                 TurnEnd::Exhausted(_)
                 | TurnEnd::Aborted(_)
+                | TurnEnd::Denied { .. }
                 | TurnEnd::Failed { .. }
                 | TurnEnd::Lost => {}
             },
@@ -129,6 +130,7 @@ impl Follower<'_> {
             Event::Spawned(_)
             | Event::Prompted(_)
             | Event::Titled { .. }
+            | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
             | Event::Became(_)

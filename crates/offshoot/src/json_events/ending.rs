@@ -33,6 +33,7 @@ pub(super) fn why(end: &TurnEnd, prompt: Option<&MessageId>) -> Option<Body> {
             by: *by,
         })),
         TurnEnd::Failed { kind, message } => Some(error(error_type(*kind), message.clone())),
+        TurnEnd::Denied { reason } => Some(error("hook", reason.clone())),
         TurnEnd::Lost => {
             let message = "the process that ran this turn died".to_owned();
             Some(error("lost", message))

@@ -5,6 +5,7 @@
 //! Plain data: which event follows from which entry is the fold's business.
 
 pub(super) mod assistant;
+pub(super) mod hook;
 pub(super) mod permission;
 pub(super) mod session;
 pub(super) mod subagent;
@@ -100,6 +101,10 @@ pub(super) enum Body {
     InputRequested(user_input::Requested),
     #[serde(rename = "user_input.completed")]
     InputCompleted(user_input::Completed),
+    #[serde(rename = "hook.start")]
+    HookStart(hook::Start),
+    #[serde(rename = "hook.end")]
+    HookEnd(hook::End),
     #[serde(rename = "subagent.started")]
     SubagentStarted(subagent::Started),
     #[serde(rename = "subagent.selected")]
@@ -147,6 +152,8 @@ impl Body {
             | Self::ToolComplete(_)
             | Self::PermissionRequested(_)
             | Self::PermissionCompleted(_)
+            | Self::HookStart(_)
+            | Self::HookEnd(_)
             | Self::SubagentStarted(_)
             | Self::SubagentSelected(_)
             | Self::SubagentConfigured(_)

@@ -23,6 +23,7 @@ pub(super) fn details(event: &Event, length: Length) -> Vec<(&'static str, Strin
         Event::Compacted(compaction) => name(&compaction.message, length),
         Event::Titled { .. }
         | Event::Summarised { .. }
+        | Event::Hooked(_)
         | Event::Rewound { .. }
         | Event::Became(_)
         | Event::TurnStarted { .. }

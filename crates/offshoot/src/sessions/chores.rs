@@ -194,6 +194,7 @@ fn has_news(session: &Session, agent: &AgentId, is_mark: impl Fn(&Event) -> bool
         Event::Spawned(_)
         | Event::Titled { .. }
         | Event::Summarised { .. }
+        | Event::Hooked(_)
         | Event::Compacted(_) => false,
         Event::Prompted(_)
         | Event::Completion { .. }

@@ -5,6 +5,7 @@
 
 mod children;
 mod durable;
+mod hooks;
 mod sessions;
 mod tools;
 

@@ -23,6 +23,7 @@ mod doctor;
 mod events;
 mod flags;
 mod forwarding;
+mod hooking;
 mod inbox;
 mod kill9;
 mod library;

@@ -1,11 +1,12 @@
 //! Starting the shell.
 //!
-//! In a process group of its own, without input, with one pipe for all it prints,
-//! and with no other descriptor: those that are ours close by themselves, those
+//! In a process group of its own, without input, with one pipe for all it prints
+//! (a hook has what it is told as input, and a second pipe for what it complains
+//! of), and with no other descriptor: those that are ours close by themselves, those
 //! that our caller's caller left open are closed by the shell first.
 
-use std::fs::{self, DirBuilder};
-use std::io::{self, PipeReader, PipeWriter};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, PipeReader, PipeWriter, Seek as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -25,6 +26,7 @@ const SHELLS: [&str; 2] = ["bash", "sh"];
 pub(super) struct Running {
     pub(super) shell: &'static str,
     pub(super) output: PipeReader,
+    pub(super) errors: Option<PipeReader>,
     pub(super) reaper: Reaper,
 }
 
@@ -44,15 +46,23 @@ pub(super) fn start(me: Pid, job: &Job) -> Result<Running, String> {
     }
     let explain = |error: io::Error| format!("prepare a shell: {error}");
     let waiting = Waiting::new().map_err(explain)?;
-    let (output, writer) = io::pipe().map_err(explain)?;
-    rustix::fs::fcntl_setfl(&output, OFlags::NONBLOCK).map_err(|errno| explain(errno.into()))?;
+    let (output, writer) = pipe().map_err(explain)?;
+    let (errors, stderr) = match job.stdin {
+        None => (None, writer.try_clone().map_err(explain)?),
+        Some(_) => {
+            let (errors, stderr) = pipe().map_err(explain)?;
+            (Some(errors), stderr)
+        }
+    };
+    let writers = (writer, stderr);
     let open = inheritable().map_err(explain)?;
     for shell in SHELLS {
-        match spawn(shell, &open, job, mark.value(), &writer) {
+        match spawn(shell, &open, job, mark.value(), &writers) {
             Ok(pid) => {
                 return Ok(Running {
                     shell,
                     output,
+                    errors,
                     reaper: waiting.wait_for(pid),
                 });
             }
@@ -63,7 +73,29 @@ pub(super) fn start(me: Pid, job: &Job) -> Result<Running, String> {
     Err("there is neither bash nor sh in PATH".to_owned())
 }
 
-fn spawn(shell: &str, open: &[u32], job: &Job, mark: &str, writer: &PipeWriter) -> io::Result<Pid> {
+/// A pipe that we read without waiting.
+fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = io::pipe()?;
+    rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
+    Ok((reader, writer))
+}
+
+/// What a command reads: a file in memory, so that nobody waits for whom.
+fn input(text: &str) -> io::Result<File> {
+    let descriptor = rustix::fs::memfd_create("hook", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(descriptor);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn spawn(
+    shell: &str,
+    open: &[u32],
+    job: &Job,
+    mark: &str,
+    (stdout, stderr): &(PipeWriter, PipeWriter),
+) -> io::Result<Pid> {
     let mut command = Command::new(shell);
     if open.is_empty() {
         command.arg("-c").arg(&job.command);
@@ -73,12 +105,19 @@ fn spawn(shell: &str, open: &[u32], job: &Job, mark: &str, writer: &PipeWriter) 
             .arg(close_and_go_on(shell, open))
             .args([shell, &job.command]);
     }
+    match &job.stdin {
+        None => command.stdin(Stdio::null()),
+        Some(text) => {
+            // Scripts that were written for Claude Code look for it.
+            command.env("CLAUDE_PROJECT_DIR", &job.workspace);
+            command.stdin(input(text)?)
+        }
+    };
     let child = command
         .current_dir(&job.workspace)
         .env(orphans::VARIABLE, mark)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer.try_clone()?)
+        .stdout(stdout.try_clone()?)
+        .stderr(stderr.try_clone()?)
         .process_group(0)
         .spawn()?;
     i32::try_from(child.id())

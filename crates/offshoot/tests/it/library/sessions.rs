@@ -154,6 +154,7 @@ async fn entries(session: &Session, after: Pos) -> Vec<(String, Pos)> {
             | Update::Output(_)
             | Update::Activity(..)
             | Update::Notice(..)
+            | Update::Hooked(..)
             | Update::Parked(_) => {}
         }
     }

@@ -1,0 +1,316 @@
+//! Hooks that may take their time, as the engine calls them.
+//!
+//! All that want to hear of something are called side by side, without a slot
+//! (R27), each within its own limit: asked to stop when the time is up or the
+//! agent is stopped, dropped when it does not. What they say together is the
+//! strictest word of them; none of them can allow anything. One that fails harms
+//! nobody else, and is written down. `calls` is about tools, `ends` about runs,
+//! `prompts` about what people say, `notices` about what has happened already.
+
+pub(crate) mod calls;
+pub(crate) mod ends;
+pub(crate) mod notices;
+pub(crate) mod prompts;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{FutureExt, join_all};
+use offshoot_types::cancel::Cancel;
+use offshoot_types::event::{Did, Event, Hooked};
+use offshoot_types::hook::{Hooks, Occasion, Point, Say, Trouble, Watch, What, Who, Word};
+use offshoot_types::id::MessageId;
+use offshoot_types::message::{Author, UserMessage};
+use offshoot_types::store::StoreError;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::board::State;
+use crate::context;
+use crate::reply::Token;
+use crate::settle;
+use crate::update::Activity;
+
+/// Most hooks of a tree that run at one time.
+pub(crate) const AT_A_TIME: usize = 16;
+
+/// Most bytes of what one hook tells an agent.
+const MOST_OF_CONTEXT: usize = 64 * 1024;
+
+/// Most bytes of a reason, and of what people are told.
+const MOST_OF_REASON: usize = 8 * 1024;
+
+/// What an agent reads of a hook stands in this.
+const MARK: &str = "hook_context";
+
+/// What the hooks of a tree run with.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    pub(crate) hooks: &'a Hooks,
+    /// How many may run at a time; before a tree exists there is nothing to share.
+    pub(crate) gate: Option<&'a Semaphore>,
+    /// How long one that was asked to stop may take.
+    pub(crate) grace: Duration,
+}
+
+/// What all hooks that were called have said together.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    /// What each did, where that is worth an entry.
+    pub(crate) hooked: Vec<Hooked>,
+    /// The strictest word.
+    pub(crate) word: Word,
+    /// Whose it is.
+    pub(crate) by: String,
+    /// What the agent is told, marked with where it comes from.
+    pub(crate) contexts: Vec<String>,
+    /// Whether somebody stopped the agent before they were done.
+    pub(crate) cancelled: bool,
+}
+
+impl Heard {
+    /// Returns who said the strictest word and why, for whoever has to live with it.
+    pub(crate) fn reason(&self) -> String {
+        let (Word::Ask { reason } | Word::Deny { reason } | Word::Stop { reason }) = &self.word
+        else {
+            return String::new();
+        };
+        match reason.trim() {
+            "" => format!("hook {}", self.by),
+            reason => format!("hook {}: {reason}", self.by),
+        }
+    }
+
+    /// Returns the entries that say what they did.
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        let hooked = std::mem::take(&mut self.hooked);
+        let event = |hooked| Event::Hooked(Box::new(hooked));
+        hooked.into_iter().map(event).collect()
+    }
+
+    fn take(&mut self, watch: &dyn Watch, occasion: &Occasion, said: Result<Say, Trouble>) {
+        let point = occasion.point();
+        let (did, note, word) = match said {
+            Err(trouble) => {
+                let why = context::capped(trouble.why().to_owned(), MOST_OF_REASON);
+                // Nobody knows what a guard would have said that broke down: a person has to.
+                let word = match trouble {
+                    Trouble::BrokeDown(_) if point.guards() => Word::Ask {
+                        reason: format!("it broke down ({why})"),
+                    },
+                    Trouble::BrokeDown(_) | Trouble::Failed(_) => Word::Nothing,
+                };
+                (Did::Failed { why }, None, word)
+            }
+            Ok(say) => {
+                let told = say.context.filter(|text| !text.trim().is_empty());
+                if let Some(text) = &told {
+                    self.contexts.push(marked(watch.name(), point, text));
+                }
+                let word = bounded(say.word);
+                let did = match (&word, told) {
+                    (Word::Nothing, None) => Did::Passed,
+                    (Word::Nothing, Some(_)) => Did::Told,
+                    (Word::Ask { reason }, _) => Did::Asked {
+                        reason: reason.clone(),
+                    },
+                    (Word::Deny { reason }, _) => Did::Refused {
+                        reason: reason.clone(),
+                    },
+                    (Word::Stop { reason }, _) => Did::Stopped {
+                        reason: reason.clone(),
+                    },
+                };
+                let note = say.note.map(|note| context::capped(note, MOST_OF_REASON));
+                (did, note, word)
+            }
+        };
+        // That hooks heard of the end of a run is remembered, so that it is told once.
+        if did != Did::Passed || note.is_some() || point.is_end_of_run() {
+            self.hooked.push(Hooked {
+                hook: watch.name().to_owned(),
+                point,
+                call: occasion.call().cloned(),
+                did,
+                note,
+            });
+        }
+        // The first of the strictest is named.
+        if std::mem::discriminant(&word) != std::mem::discriminant(&self.word) && word > self.word {
+            self.word = word;
+            self.by = watch.name().to_owned();
+        }
+    }
+
+    /// Takes what was heard at another point about the same thing.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.hooked.extend(other.hooked);
+        self.contexts.extend(other.contexts);
+        self.cancelled |= other.cancelled;
+        if other.word > self.word {
+            self.word = other.word;
+            self.by = other.by;
+        }
+    }
+}
+
+fn bounded(word: Word) -> Word {
+    let cut = |reason| context::capped(reason, MOST_OF_REASON);
+    match word {
+        Word::Nothing => Word::Nothing,
+        Word::Ask { reason } => Word::Ask {
+            reason: cut(reason),
+        },
+        Word::Deny { reason } => Word::Deny {
+            reason: cut(reason),
+        },
+        Word::Stop { reason } => Word::Stop {
+            reason: cut(reason),
+        },
+    }
+}
+
+/// Marks what an agent is told with where it comes from; it cannot close the mark (R24).
+pub(crate) fn marked(hook: &str, point: Point, text: &str) -> String {
+    let text = context::capped(text.trim_end().to_owned(), MOST_OF_CONTEXT);
+    let text = settle::without_closing_mark(&text, MARK);
+    let hook = hook.replace(['"', '<', '>'], "'");
+    format!("<{MARK} hook=\"{hook}\" event=\"{point}\">\n{text}\n</{MARK}>")
+}
+
+/// Calls all hooks that want to hear of something, and waits for them.
+pub(crate) async fn call(
+    caller: Caller<'_>,
+    occasion: &Occasion,
+    cancel: &CancellationToken,
+) -> Heard {
+    let watching = caller.hooks.watching(occasion.point(), occasion.subject());
+    let calls = watching
+        .iter()
+        .map(|watch| one(caller, watch, occasion, cancel));
+    let said = join_all(calls).await;
+    let mut heard = Heard::default();
+    for (watch, said) in watching.iter().zip(said) {
+        match said {
+            Some(said) => heard.take(watch.as_ref(), occasion, said),
+            None => heard.cancelled = true,
+        }
+    }
+    heard
+}
+
+/// Calls one hook; `None` if somebody stopped the agent first.
+async fn one(
+    caller: Caller<'_>,
+    watch: &Arc<dyn Watch>,
+    occasion: &Occasion,
+    cancel: &CancellationToken,
+) -> Option<Result<Say, Trouble>> {
+    let _place = match caller.gate {
+        None => None,
+        Some(gate) => tokio::select! {
+            biased;
+            () = cancel.cancelled() => return None,
+            place = gate.acquire() => place.ok(),
+        },
+    };
+    let limit = watch.limit();
+    let stop = cancel.child_token();
+    let call = async {
+        let signal = Cancel::new(Token(stop.clone()));
+        watch.call(occasion.clone(), signal).await
+    };
+    let mut call = Box::pin(AssertUnwindSafe(call).catch_unwind());
+    let late = tokio::select! {
+        biased;
+        said = &mut call => return Some(said.unwrap_or_else(|_| Err(panicked()))),
+        () = cancel.cancelled() => false,
+        () = tokio::time::sleep(limit) => true,
+    };
+    stop.cancel();
+    // What it says now is too late; dropping it ends it.
+    drop(tokio::time::timeout(caller.grace, call).await);
+    late.then(|| {
+        let seconds = limit.as_secs_f64();
+        Err(Trouble::BrokeDown(format!(
+            "it did not end within {seconds} s, and was ended"
+        )))
+    })
+}
+
+fn panicked() -> Trouble {
+    Trouble::BrokeDown("it panicked; this is a bug of the hook".to_owned())
+}
+
+/// Returns a message of the runtime's own, which hands an agent what hooks have said.
+pub(crate) fn message(id: MessageId, texts: &[String]) -> UserMessage {
+    UserMessage {
+        id,
+        text: texts.join("\n"),
+        from: Author::Host,
+        agent: None,
+        metadata: None,
+    }
+}
+
+/// Returns whom hooks are told of; `None` for who is not there, and for helpers, which work for the
+/// runtime and are nobody's business.
+pub(crate) fn who(state: &State, id: &offshoot_types::id::AgentId) -> Option<Who> {
+    let root = state.tree.root()?;
+    let workspace = state.tree.agent(root)?.spawned.workspace()?;
+    let agent = state.tree.agent(id)?;
+    if agent.spawned.helper().is_some() {
+        return None;
+    }
+    Some(Who {
+        session: root.clone(),
+        agent: id.clone(),
+        definition: agent.definition().to_owned(),
+        parent: agent.parent().map(|parent| parent.agent.clone()),
+        depth: agent.spawned.depth,
+        run: Some(agent.last_run()).filter(|run| run.get() > 0),
+        workspace: workspace.to_owned(),
+    })
+}
+
+impl Agent {
+    /// Tells whether hooks want to hear of something of this agent. If not, nothing is done for them.
+    pub(crate) fn is_watched(&self, point: Point) -> bool {
+        self.helps.is_none() && self.parts.hooks.is_watched(point)
+    }
+
+    /// Calls the hooks that want to hear of something of this agent.
+    pub(crate) async fn call_hooks(&self, what: What, cancel: &CancellationToken) -> Heard {
+        let Some(who) = who(&self.board.state(), &self.id) else {
+            return Heard::default();
+        };
+        let occasion = Occasion { who, what };
+        let (point, subject) = (occasion.point(), occasion.subject());
+        if self.parts.hooks.watching(point, subject).is_empty() {
+            return Heard::default();
+        }
+        self.set_activity(Activity::Hooks(point));
+        call(self.board.caller(), &occasion, cancel).await
+    }
+
+    /// Writes down what hooks did, and hands the agent what they say, between two steps.
+    pub(crate) async fn pass_on(
+        &self,
+        mut events: Vec<Event>,
+        texts: &[String],
+        transcript: &mut offshoot_types::transcript::Transcript,
+    ) -> Result<(), StoreError> {
+        if !texts.is_empty() {
+            let message = message(MessageId::new(self.parts.env.new_id()), texts);
+            let prompt = message.id.clone();
+            events.push(Event::Prompted(message));
+            events.push(Event::Steered { prompt });
+        }
+        if events.is_empty() {
+            return Ok(());
+        }
+        crate::turn::follow(transcript, self.log.append(events).await?)
+    }
+}

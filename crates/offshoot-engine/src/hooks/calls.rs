@@ -1,0 +1,333 @@
+//! Hooks about calls: before one runs, before anybody is asked, and after it.
+//!
+//! They are asked after the arguments have been checked and the chain has spoken
+//! (TLS-18), about calls that it does not deny. What they say is kept until the
+//! message is judged for good, where it makes the chain's word stricter and never
+//! anything else. Arguments cannot be changed here: what was judged is what runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use offshoot_types::event::{Entry, Event, TurnEnd};
+use offshoot_types::hook::{Point, Use, What, Word};
+use offshoot_types::id::CallId;
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{Arguments, AssistantMessage, Call};
+use offshoot_types::outcome::{Body, ErrorKind, Outcome};
+use offshoot_types::permission::{Action, Decision, Need};
+use offshoot_types::store::StoreError;
+use offshoot_types::tool::Tool;
+use offshoot_types::transcript::Transcript;
+use offshoot_types::tree::Ask;
+use tokio_util::sync::CancellationToken;
+
+use super::{Heard, marked, notices};
+use crate::agent::Agent;
+use crate::ask::{self, Asks, Judged};
+use crate::context::{Callable, Prefix};
+use crate::log::Batch;
+
+/// The capability that a hook's question is about. Only an answer to that very question grants it.
+pub(crate) const HOOK_ASKS: &str = "hook.asks";
+
+/// What hooks have said of the calls of one message.
+#[derive(Default)]
+pub(crate) struct Rulings {
+    by_call: BTreeMap<CallId, Ruling>,
+    events: Vec<Event>,
+    contexts: Vec<String>,
+    /// Why the agent is to stop once the calls are over.
+    stop: Option<String>,
+}
+
+/// What hooks have against a call.
+enum Ruling {
+    Ask { layer: String, reason: String },
+    Deny { layer: String, reason: String },
+    Cancelled,
+}
+
+impl Rulings {
+    /// Tells whether something is left to say or to do when the calls are over.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.contexts.is_empty() || self.stop.is_some()
+    }
+
+    /// Adds what the hooks did to the entries of the message.
+    pub(crate) fn record(&mut self, batch: &mut Batch) {
+        for event in self.events.drain(..) {
+            batch.own(event);
+        }
+    }
+
+    /// Refuses a call that a hook refused; what it is told is written down.
+    pub(crate) fn check(&self, call: &Call, batch: &mut Batch) -> Result<(), Outcome> {
+        let (layer, reason) = match self.by_call.get(&call.id) {
+            None | Some(Ruling::Ask { .. }) => return Ok(()),
+            Some(Ruling::Cancelled) => {
+                let text = format!("{} was cancelled before its hooks had answered", call.tool);
+                return Err(Outcome::error(ErrorKind::Cancelled, text));
+            }
+            Some(Ruling::Deny { layer, reason }) => (layer, reason),
+        };
+        batch.own(decided(call, Action::Deny, layer, reason));
+        Err(Outcome::error(
+            ErrorKind::Denied,
+            told(&call.tool, layer, reason),
+        ))
+    }
+
+    /// Refuses a call of the engine's own that a hook wants a person to be asked for: nobody can be
+    /// asked about those, so only a host that says yes to everything lets it through.
+    pub(crate) fn check_unaskable(
+        &self,
+        call: &Call,
+        asks: Asks,
+        batch: &mut Batch,
+    ) -> Result<(), Outcome> {
+        let Some(Ruling::Ask { layer, reason }) = self.by_call.get(&call.id) else {
+            return Ok(());
+        };
+        if asks.yes {
+            return Ok(());
+        }
+        batch.own(decided(call, Action::Ask, layer, reason));
+        let text = told(&call.tool, layer, reason);
+        let text = format!("{text} (nobody can be asked about {})", call.tool);
+        Err(Outcome::error(ErrorKind::Denied, text))
+    }
+
+    /// Makes what the chain said of a call stricter where a hook wants a person to be asked.
+    pub(crate) fn narrow(
+        &self,
+        judged: Judged,
+        agent: &Agent,
+        call: &CallId,
+        tool: &Arc<dyn Tool>,
+        arguments: &RawJson,
+    ) -> Judged {
+        let Some(Ruling::Ask { layer, reason }) = self.by_call.get(call) else {
+            return judged;
+        };
+        let question = Need::new(HOOK_ASKS, format!("{layer}: {reason}"));
+        match judged {
+            Judged::Decided(decision) if decision.action != Action::Allow => {
+                Judged::Decided(decision)
+            }
+            Judged::Asks(mut ask, decision) => {
+                ask.needs.push(question);
+                Judged::Asks(ask, decision)
+            }
+            Judged::Decided(allowed) => {
+                let decision = Decision {
+                    action: Action::Ask,
+                    layer: format!("{layer}: {reason}"),
+                    rule: None,
+                };
+                if agent.parts.asks.yes {
+                    return Judged::Decided(allowed);
+                }
+                if !agent.parts.asks.is_somebody_there() {
+                    return Judged::Decided(decision);
+                }
+                // An answer that was given before was not to this question.
+                let whole = tool.asks(arguments).map(|whole| vec![whole]);
+                let needs = || tool.needs(arguments, &agent.place()).unwrap_or_default();
+                let mut needs = whole.unwrap_or_else(needs);
+                needs.push(question);
+                let ask = Ask {
+                    needs,
+                    questions: Vec::new(),
+                    deadline: agent.ask_deadline(),
+                };
+                Judged::Asks(ask, decision)
+            }
+        }
+    }
+
+    fn take(&mut self, call: CallId, mut heard: Heard) {
+        self.events.extend(heard.events());
+        self.contexts.append(&mut heard.contexts);
+        let layer = format!("hook {}", heard.by);
+        let ruling = match heard.word {
+            _ if heard.cancelled => Ruling::Cancelled,
+            Word::Nothing => return,
+            Word::Ask { reason } => Ruling::Ask { layer, reason },
+            Word::Deny { reason } => Ruling::Deny { layer, reason },
+            Word::Stop { reason } => {
+                self.stop
+                    .get_or_insert_with(|| format!("{layer}: {reason}"));
+                Ruling::Deny { layer, reason }
+            }
+        };
+        self.by_call.insert(call, ruling);
+    }
+}
+
+fn decided(call: &Call, action: Action, layer: &str, reason: &str) -> Event {
+    let decision = Decision {
+        action,
+        layer: layer.to_owned(),
+        rule: None,
+    };
+    Event::Decided {
+        call: call.id.clone(),
+        decision,
+        grant: None,
+        reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
+    }
+}
+
+fn told(tool: &str, layer: &str, reason: &str) -> String {
+    match reason.trim() {
+        "" => format!("{tool} was denied by {layer}"),
+        reason => format!("{tool} was denied by {layer}: {reason}"),
+    }
+}
+
+impl Agent {
+    /// Tells whether hooks want to hear of calls that are over.
+    pub(crate) fn is_watched_after(&self) -> bool {
+        self.is_watched(Point::PostToolUse) || self.is_watched(Point::PostToolUseFailure)
+    }
+
+    /// Asks hooks about the calls of a message that the chain does not deny.
+    pub(crate) async fn before_calls(
+        &self,
+        prefix: &Prefix,
+        message: &AssistantMessage,
+        cancel: &CancellationToken,
+    ) -> Rulings {
+        let calls = message.calls();
+        let worth_asking = calls.filter_map(|call| Some((call, self.admissible(prefix, call)?)));
+        let asked = worth_asking.map(|(call, tool)| async {
+            let mut heard = self.call_hooks(What::PreToolUse(used(call)), cancel).await;
+            if self.would_ask(call, tool, &heard) {
+                let what = What::PermissionRequest(used(call));
+                heard.add(self.call_hooks(what, cancel).await);
+            }
+            (call.id.clone(), heard)
+        });
+        let mut rulings = Rulings::default();
+        for (call, heard) in join_all(asked).await {
+            rulings.take(call, heard);
+        }
+        rulings
+    }
+
+    /// Tells whether a call may come to run; returns its tool, if it is one.
+    fn admissible(&self, prefix: &Prefix, call: &Call) -> Option<Option<Arc<dyn Tool>>> {
+        let Arguments::Json(arguments) = &call.arguments else {
+            return None;
+        };
+        let (spec, offer) = prefix.find(&call.tool)?;
+        if prefix.withheld.contains(&call.tool) {
+            return None;
+        }
+        let Callable::Tool(tool) = &offer.callable else {
+            return Some(None);
+        };
+        offer.schema.check(spec, arguments).ok()?;
+        match ask::judge(self, tool, arguments).ok()? {
+            Judged::Decided(decision) if decision.action != Action::Allow => None,
+            Judged::Decided(_) | Judged::Asks(..) => Some(Some(tool.clone())),
+        }
+    }
+
+    /// Tells whether somebody would be asked about a call, after what hooks have said so far.
+    fn would_ask(&self, call: &Call, tool: Option<Arc<dyn Tool>>, heard: &Heard) -> bool {
+        let (Some(tool), Arguments::Json(arguments)) = (tool, &call.arguments) else {
+            return false;
+        };
+        if heard.cancelled || !self.is_watched(Point::PermissionRequest) {
+            return false;
+        }
+        match &heard.word {
+            Word::Deny { .. } | Word::Stop { .. } => false,
+            Word::Ask { .. } => !self.parts.asks.yes && self.parts.asks.is_somebody_there(),
+            Word::Nothing => matches!(ask::judge(self, &tool, arguments), Ok(Judged::Asks(..))),
+        }
+    }
+
+    /// Tells hooks of the calls of a message that are over, and the agent what hooks say to it.
+    /// Returns how the turn ends if one of them stops it.
+    pub(crate) async fn after_calls(
+        &self,
+        rulings: Rulings,
+        message: &AssistantMessage,
+        finished: &[Arc<Entry>],
+        transcript: &mut Transcript,
+        cancel: &CancellationToken,
+    ) -> Result<Option<TurnEnd>, StoreError> {
+        let Rulings {
+            mut contexts,
+            mut stop,
+            ..
+        } = rulings;
+        let over: Vec<What> = finished
+            .iter()
+            .filter_map(|entry| after(message, &entry.event))
+            .collect();
+        if cancel.is_cancelled() {
+            // Nobody waits for what they say, and the agent reads nothing any more.
+            notices::send(self, over);
+            return Ok(None);
+        }
+        let told = over.into_iter().map(|what| async {
+            let point = what.point();
+            (point, self.call_hooks(what, cancel).await)
+        });
+        let mut events = Vec::new();
+        for (point, mut heard) in join_all(told).await {
+            events.extend(heard.events());
+            contexts.append(&mut heard.contexts);
+            match &heard.word {
+                Word::Nothing | Word::Ask { .. } => {}
+                // It has happened; that somebody objects is for the agent to know.
+                Word::Deny { reason } => contexts.push(marked(&heard.by, point, reason)),
+                Word::Stop { .. } => drop(stop.get_or_insert_with(|| heard.reason())),
+            }
+        }
+        self.pass_on(events, &contexts, transcript).await?;
+        Ok(stop.map(|reason| TurnEnd::Denied { reason }))
+    }
+}
+
+fn used(call: &Call) -> Use {
+    let input = match &call.arguments {
+        Arguments::Json(arguments) => arguments.clone(),
+        Arguments::Malformed(text) => RawJson::of(text),
+    };
+    Use {
+        call: call.id.clone(),
+        tool: call.tool.clone(),
+        input,
+    }
+}
+
+/// Returns what hooks are told of a call that is over; nothing of one that was refused.
+fn after(message: &AssistantMessage, event: &Event) -> Option<What> {
+    let Event::CallFinished { call, outcome, .. } = event else {
+        return None;
+    };
+    let used = used(message.calls().find(|made| made.id == *call)?);
+    match &outcome.body {
+        Body::Error {
+            kind: ErrorKind::Denied,
+            ..
+        } => None,
+        Body::Error { kind, text } => Some(What::PostToolUseFailure {
+            used,
+            error: text.clone(),
+            interrupted: matches!(
+                kind,
+                ErrorKind::Cancelled | ErrorKind::Interrupted | ErrorKind::AbortedByParent
+            ),
+        }),
+        Body::Output(response) => Some(What::PostToolUse {
+            used,
+            response: response.clone(),
+        }),
+    }
+}

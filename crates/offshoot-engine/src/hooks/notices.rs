@@ -1,0 +1,87 @@
+//! Hooks about what has happened already: told after the commit, by the session.
+//!
+//! Which follow from an entry is a function of the log (R5), so recovery tells of
+//! runs that it settles as everybody else does. Nobody waits for a notice but
+//! whoever lets the session go, and nothing follows from what a hook says to one;
+//! what goes wrong is published and not stored, because the agent's log has
+//! another writer.
+
+use std::sync::Arc;
+
+use offshoot_types::event::{Did, Entry, Event};
+use offshoot_types::hook::{Ending, Hooks, Occasion, Point, What};
+use offshoot_types::permission::Need;
+use tokio_util::sync::CancellationToken;
+
+use super::{call, who};
+use crate::agent::Agent;
+use crate::board::{Board, State};
+use crate::update::Update;
+
+/// Returns what hooks are told of an entry that was committed.
+pub(crate) fn of(hooks: &Hooks, state: &State, entry: &Entry) -> Option<Occasion> {
+    let agent = state.tree.agent(&entry.agent)?;
+    let what = if let Event::Settled { settlement, .. } = &entry.event
+        && hooks.is_watched(Point::SubagentStop)
+        && agent.parent().is_some()
+        // Else those who could have kept it have been told.
+        && !agent.tally.told
+    {
+        What::SubagentStop(Ending {
+            status: settlement.status.word(),
+            kept: agent.tally.kept > 0,
+            over: true,
+            said: settlement.output.clone(),
+        })
+    } else if let Event::Asked { needs, .. } = &entry.event
+        && hooks.is_watched(Point::Notification)
+    {
+        let wanted = |need: &Need| format!("{} {}", need.capability, need.target);
+        let wanted: Vec<String> = needs.iter().map(wanted).collect();
+        let wanted = wanted.join(", ");
+        What::Notification {
+            message: format!("{} needs your permission: {wanted}", agent.definition()),
+        }
+    } else {
+        return None;
+    };
+    let who = who(state, &entry.agent)?;
+    Some(Occasion { who, what })
+}
+
+/// Has the session tell hooks of something of an agent.
+pub(crate) fn send(agent: &Agent, what: Vec<What>) {
+    let mut state = agent.board.state();
+    let Some(who) = who(&state, &agent.id) else {
+        return;
+    };
+    let occasion = |what| Occasion {
+        who: who.clone(),
+        what,
+    };
+    state.add_notices(what.into_iter().map(occasion));
+    drop(state);
+    agent.board.stirred.notify_one();
+}
+
+/// Tells hooks of something.
+pub(crate) async fn tell(board: Arc<Board>, occasion: Occasion) {
+    // Whoever lets go of this ends them.
+    let never = CancellationToken::new();
+    let heard = call(board.caller(), &occasion, &never).await;
+    for hooked in heard.hooked {
+        if hooked.did != Did::Passed || hooked.note.is_some() {
+            let agent = occasion.who.agent.clone();
+            board.publish(Update::Hooked(agent, Box::new(hooked)));
+        }
+    }
+}
+
+/// Tells hooks everything that the board has noted for them.
+pub(crate) async fn tell_all(board: &Arc<Board>) {
+    let noted = board.state().take_notices();
+    let told = noted
+        .into_iter()
+        .map(|occasion| tell(board.clone(), occasion));
+    futures_util::future::join_all(told).await;
+}

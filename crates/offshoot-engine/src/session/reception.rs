@@ -1,0 +1,94 @@
+//! What hooks have to do with a session as a whole: with what people say to it, and with its end.
+//!
+//! Hooks are asked before a message is anybody's, beside everything else the
+//! session does, one message at a time. Nothing here is in the log before the
+//! actor writes it.
+
+use std::sync::Arc;
+
+use offshoot_types::command::Order;
+use offshoot_types::hook::{Occasion, Point, What};
+use offshoot_types::id::AgentId;
+use offshoot_types::store::StoreError;
+use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use crate::board::Board;
+use crate::hooks::prompts::{self, Start};
+use crate::hooks::{self, notices};
+use crate::node::Ordered;
+
+impl Session {
+    /// Takes what a person says: hooks are asked first, where there are any.
+    pub(super) async fn receive(&mut self, order: Ordered) -> Result<(), StoreError> {
+        let start = self.start_with(&order.command.agent);
+        if !prompts::is_watched(&self.parts.hooks, start) {
+            return self.hand_to_actor(order).await;
+        }
+        self.waiting.push_back((order, start));
+        self.receive_next();
+        Ok(())
+    }
+
+    /// Has hooks asked about what a person said next, unless they are still being asked.
+    fn receive_next(&mut self) {
+        if self.receiving.is_empty()
+            && let Some((order, start)) = self.waiting.pop_front()
+        {
+            self.receiving
+                .spawn(received(self.board.clone(), order, start));
+        }
+    }
+
+    /// Hands on what hooks have been asked about.
+    pub(super) async fn received(
+        &mut self,
+        order: Result<Ordered, JoinError>,
+    ) -> Result<(), StoreError> {
+        let order = order.map_err(|error| self.failed("a message's hooks", &error))?;
+        self.receive_next();
+        self.hand_to_actor(order).await
+    }
+
+    /// Tells whether this process takes the session up with what is said to an agent now.
+    fn start_with(&mut self, agent: &AgentId) -> Start {
+        if agent != self.board.tree.root() || std::mem::replace(&mut self.begun, true) {
+            return Start::Under;
+        }
+        let state = self.board.state();
+        match state
+            .tree
+            .agent(agent)
+            .is_some_and(|root| !root.runs.is_empty())
+        {
+            true => Start::Again,
+            false => Start::New,
+        }
+    }
+
+    /// Tells hooks what they have not been told yet, and that this was all.
+    pub(super) async fn tell_the_rest(&mut self) {
+        while self.notices.join_next().await.is_some() {}
+        notices::tell_all(&self.board).await;
+        if self.begun && self.parts.hooks.is_watched(Point::SessionEnd) {
+            let who = hooks::who(&self.board.state(), self.board.tree.root());
+            if let Some(who) = who {
+                let what = What::SessionEnd;
+                notices::tell(self.board.clone(), Occasion { who, what }).await;
+            }
+        }
+    }
+}
+
+/// Has hooks asked about what a person says to an agent.
+async fn received(board: Arc<Board>, mut order: Ordered, start: Start) -> Ordered {
+    let who = hooks::who(&board.state(), &order.command.agent);
+    if let (Some(who), Order::Prompt(prompt)) = (who, &mut order.command.order) {
+        // Whoever lets the session go drops this.
+        let never = CancellationToken::new();
+        let received = prompts::receive(board.caller(), who, start, &mut prompt.text, &never);
+        order.heard = Some(received.await);
+    }
+    order
+}

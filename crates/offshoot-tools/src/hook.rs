@@ -1,0 +1,84 @@
+//! Hooks that are commands: told on their input, heard by what they print and how they end.
+//!
+//! The form on both sides is Claude Code's, as far as it has a meaning here. A
+//! command runs in the workspace, under a keeper, so nothing of it outlives its
+//! call; it sees the environment that `bash` commands see. How long it may take
+//! and what follows from what it says is the engine's business.
+
+mod answer;
+mod matcher;
+mod payload;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use offshoot_types::cancel::Cancel;
+use offshoot_types::hook::{Occasion, Point, Say, Trouble, Watch};
+
+use crate::shell::once::Once;
+use crate::shell::{Environment, Keeper};
+
+pub use self::matcher::Matcher;
+
+/// Most bytes that a hook is told at once. What is longer cannot be judged by it.
+const MOST_TOLD: usize = 4 * 1024 * 1024;
+
+/// What runs the commands of hooks. Cloning shares it; with the last, what still runs is ended.
+#[derive(Clone)]
+pub struct Commands(Arc<Once>);
+
+impl Commands {
+    /// Commands are kept by `keeper` and see `environment`.
+    pub fn new(keeper: Keeper, environment: Environment) -> Self {
+        Self(Arc::new(Once::new(keeper, environment)))
+    }
+}
+
+/// A hook that is a command.
+pub struct CommandHook {
+    /// What people call it.
+    pub name: String,
+    /// Where it is called.
+    pub point: Point,
+    /// About what.
+    pub matcher: Matcher,
+    /// What is run, by a shell.
+    pub command: String,
+    /// How long it may take.
+    pub limit: Duration,
+    /// What runs it.
+    pub commands: Commands,
+}
+
+impl Watch for CommandHook {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_at(&self, point: Point) -> bool {
+        self.point == point
+    }
+
+    fn wants(&self, _point: Point, subject: &str) -> bool {
+        self.matcher.matches(subject)
+    }
+
+    fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    fn call(&self, occasion: Occasion, cancel: Cancel) -> BoxFuture<'static, Result<Say, Trouble>> {
+        let (commands, command) = (self.commands.clone(), self.command.clone());
+        Box::pin(async move {
+            let told = payload::of(&occasion);
+            if told.len() > MOST_TOLD {
+                let text = format!("what it would be told has more than {MOST_TOLD} bytes");
+                return Err(Trouble::BrokeDown(text));
+            }
+            let folder = &occasion.who.workspace;
+            let ran = commands.0.run(folder, command, told, &cancel).await;
+            answer::read(occasion.point(), ran.map_err(Trouble::BrokeDown)?)
+        })
+    }
+}

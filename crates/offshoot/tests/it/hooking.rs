@@ -1,0 +1,152 @@
+//! Hooks of config files, end to end: what they stop, what they see, and whose are used.
+
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+/// A root that runs a command and has a worker do something.
+const SCRIPT: &str = r#"
+agents:
+  - {name: worker, mode: subagent, prompt: Work.}
+replies:
+  - {agent: worker, prompt: "tests first", say: "tested"}
+  - {agent: worker, say: "too early"}
+  - {prompt: "delegate", after_tools: false, call: [{tool: task, arguments: {subagent_type: worker, prompt: go}}]}
+  - {after_tools: false, call: [{tool: bash, arguments: {command: "touch ran; echo ran"}}]}
+  - {say: "it said {output}"}
+"#;
+
+/// The user's own file.
+const OWN: &str = ".config/offshoot/offshoot.toml";
+
+const RUN: [&str; 6] = [
+    "run",
+    "--model",
+    "scripted/script.yaml",
+    "--yes",
+    "--session",
+    "s",
+];
+
+fn stage(name: &str, config: &str) -> Stage {
+    let stage = Stage::new(SCRIPT);
+    stage.write(name, config);
+    stage
+}
+
+fn asked(prompt: &str) -> Vec<&str> {
+    [&RUN[..], &[prompt]].concat()
+}
+
+#[test]
+fn fnd_07_a_hook_of_the_users_own_denies_a_command_although_yes_was_said() {
+    let config = r#"
+[[hooks]]
+name = "guard"
+event = "PreToolUse"
+matcher = "Bash"
+command = "cat > told.json; echo 'no commands today' >&2; exit 2"
+"#;
+    let stage = stage(OWN, config);
+    let done = stage.offshoot(asked("go"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(!stage.path().join("ran").exists());
+    let why = "bash was denied by hook guard: no commands today";
+    assert!(done.stdout.contains(why), "{done:?}");
+    assert!(done.stderr.contains(why), "{done:?}");
+    let told = std::fs::read_to_string(stage.path().join("told.json")).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["tool_input"]["command"], "touch ran; echo ran");
+    assert_eq!(told["session_id"], "s");
+    // It is in the log, and on the wire.
+    let shown = stage.offshoot(["sessions", "show", "s"]);
+    assert!(shown.stdout.contains("guard at PreToolUse"), "{shown:?}");
+    let wire = stage.offshoot(["sessions", "show", "s", "--json"]);
+    assert!(wire.stdout.contains(r#""type":"hook.end""#), "{wire:?}");
+}
+
+#[test]
+fn a_hook_keeps_a_child_at_work_until_it_is_content() {
+    let config = r#"
+[[hooks]]
+event = "SubagentStop"
+matcher = "worker"
+command = '''
+grep -q '"stop_hook_active":true' || { echo 'tests first' >&2; exit 2; }
+'''
+"#;
+    let stage = stage(OWN, config);
+    let done = stage.offshoot(asked("delegate"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stdout.contains("tested"), "{done:?}");
+    assert!(!done.stdout.contains("too early"), "{done:?}");
+}
+
+#[test]
+fn a_hook_that_hangs_is_ended_and_said_to_have_failed() {
+    let config = r#"
+[[hooks]]
+name = "sleepy"
+event = "PreToolUse"
+command = "sleep 1000.7654321"
+timeout = "200ms"
+"#;
+    let stage = stage(OWN, config);
+    // Without --yes nobody can be asked what a guard should have said.
+    let done = stage.offshoot(["run", "--model", "scripted/script.yaml", "go"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(!stage.path().join("ran").exists());
+    let config = r#"
+[[hooks]]
+name = "sleepy"
+event = "PostToolUse"
+command = "sleep 1000.7654321"
+timeout = "200ms"
+"#;
+    let stage = self::stage(OWN, config);
+    let done = stage.offshoot(asked("go"));
+    let failed = "hook sleepy at PostToolUse";
+    assert!(done.stderr.contains(failed), "{done:?}");
+    assert!(done.stderr.contains("did not end within 0.2 s"), "{done:?}");
+    assert!(done.stdout.contains("it said ran"), "{done:?}");
+    let running = std::fs::read_dir("/proc").unwrap().any(|entry| {
+        let line = std::fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("1000.7654321")
+    });
+    assert!(!running, "nothing of it is left");
+}
+
+#[test]
+fn a_prompt_that_a_hook_refuses_is_not_sent_and_nothing_is_left_of_it() {
+    let config = r#"
+[[hooks]]
+name = "secrets"
+event = "UserPromptSubmit"
+command = "! grep -q hunter2 || { echo 'that is a password' >&2; exit 2; }"
+"#;
+    let stage = stage(OWN, config);
+    let done = stage.offshoot(asked("hunter2"));
+    assert_ne!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("that is a password"), "{done:?}");
+    let list = stage.offshoot(["sessions", "list"]);
+    assert!(!list.stdout.contains("hunter2"), "{list:?}");
+}
+
+#[test]
+fn hooks_of_a_project_are_told_of_and_not_used() {
+    let config = r#"
+[[hooks]]
+event = "SessionStart"
+command = "touch pwned"
+"#;
+    let stage = stage("offshoot.toml", config);
+    let done = stage.offshoot(asked("go"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(!stage.path().join("pwned").exists());
+    assert!(done.stderr.contains("a hook of this project"), "{done:?}");
+    let found = stage.offshoot(["doctor"]);
+    assert!(
+        found.stdout.contains("SessionStart: touch pwned"),
+        "{found:?}"
+    );
+}
