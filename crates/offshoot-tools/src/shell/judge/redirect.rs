@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::command::Gap;
-use super::words::Misread;
+use super::words::{Misread, Quotes};
 use super::{Act, Judge, Word, children};
 
 /// What is nobody's file.
@@ -215,10 +215,12 @@ impl Judge<'_> {
     }
 
     fn expanded(&mut self, body: Node<'_>) {
-        for child in children(body) {
-            if child.kind() != "heredoc_content" {
-                self.read_or_opaque(child);
+        self.reading(Quotes::Double, |judge| {
+            for child in children(body) {
+                if child.kind() != "heredoc_content" {
+                    judge.read_or_opaque(child);
+                }
             }
-        }
+        });
     }
 }

@@ -7,6 +7,7 @@ mod against_bash;
 mod bounds;
 mod evasions;
 mod folders;
+mod misread;
 mod plain;
 
 use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule, Standing};
@@ -59,6 +60,33 @@ fn check(commands: &[&str], expected: Action) {
         .map(|command| format!("{command:?}: {:?} {:?}", decide(command), shown(command)))
         .collect();
     assert!(wrong.is_empty(), "not {expected:?}:\n{}", wrong.join("\n"));
+}
+
+/// Checks that commands ask or are denied.
+#[track_caller]
+fn check_not_allowed(commands: &[&str]) {
+    let allowed = |command: &&&str| decide(command) == Action::Allow;
+    let wrong: Vec<_> = commands.iter().filter(allowed).collect();
+    assert!(wrong.is_empty(), "allowed: {wrong:#?}");
+}
+
+/// Checks that commands have something that nobody can see through.
+#[track_caller]
+fn check_opaque(commands: &[&str]) {
+    let wrong: Vec<_> = commands.iter().filter(|text| !is_opaque(text)).collect();
+    assert!(wrong.is_empty(), "seen through: {wrong:#?}");
+}
+
+/// Checks that all of some commands can be seen through.
+#[track_caller]
+fn check_seen_through(commands: &[&str]) {
+    let wrong: Vec<_> = commands.iter().filter(|text| is_opaque(text)).collect();
+    assert!(wrong.is_empty(), "opaque: {wrong:#?}");
+}
+
+fn is_opaque(command: &str) -> bool {
+    let opaque = |need: &String| need.starts_with(Need::SHELL_OPAQUE);
+    shown(command).iter().any(opaque)
 }
 
 fn shown(command: &str) -> Vec<String> {
