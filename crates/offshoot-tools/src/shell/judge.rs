@@ -17,7 +17,6 @@ mod command;
 mod condition;
 mod expansion;
 mod folders;
-mod git;
 mod heredoc;
 mod programs;
 mod redirect;

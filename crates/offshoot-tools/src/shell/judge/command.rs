@@ -89,6 +89,7 @@ impl Judge<'_> {
                     }
                     return;
                 }
+                Sight::Without(count) => words.drain(1..=count).for_each(drop),
                 Sight::Through(skip) => {
                     direct = false;
                     words.drain(..skip).for_each(drop);

@@ -8,6 +8,8 @@ mod bounds;
 mod evasions;
 mod folders;
 mod misread;
+mod opaque;
+mod options;
 mod plain;
 
 use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule, Standing};

@@ -201,8 +201,8 @@ fn commands_are_seen_word_by_word() {
     check("git status", &["shell.run git status"]);
     check("git commit -m 'a  b'", &["shell.run git commit -m 'a  b'"]);
     check(
-        "make \"$x\" && ls>f",
-        &["shell.run make \"$x\"", "fs.write /w/f", "shell.run ls"],
+        "mkdir \"$x\" && ls>f",
+        &["shell.run mkdir \"$x\"", "fs.write /w/f", "shell.run ls"],
     );
     check("timeout 5 make -j2", &["shell.run make -j2"]);
     check(
