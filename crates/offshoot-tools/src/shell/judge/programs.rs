@@ -101,6 +101,10 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "yarn" => builders::yarn(arguments),
         "npx" | "bunx" | "pnpx" => builders::npx(arguments),
         "cargo" => builders::cargo(arguments),
+        "cc" | "c++" | "gcc" | "g++" | "clang" | "clang++" => {
+            !arguments.iter().any(builders::runs_beside_compiling)
+        }
+        "cmake" => !arguments.iter().any(builders::runs_beside_configuring),
         "go" => builders::go(arguments),
         "deno" => builders::deno(arguments),
         "bun" => builders::bun(arguments),

@@ -91,6 +91,25 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
     !has_option(own, &["--config", "--manifest-path"]) && !has_short(own, &['C'])
 }
 
+/// Tells whether a compiler may be told by a word to run programs of another place.
+pub(super) fn runs_beside_compiling(word: &Word) -> bool {
+    let options = [
+        "-wrapper", "-fplugin", "-specs", "--specs", "-B", "-Xclang", "@",
+    ];
+    match word {
+        Word::Open(text) => may_be_option(text),
+        Word::Fixed(word) => options.iter().any(|option| word.starts_with(option)),
+    }
+}
+
+/// Tells whether `cmake` may be told by a word to run a command or a script.
+pub(super) fn runs_beside_configuring(word: &Word) -> bool {
+    match word {
+        Word::Open(text) => may_be_option(text),
+        Word::Fixed(word) => word == "-E" || word.starts_with("-P"),
+    }
+}
+
 /// Tells whether `go` runs what it builds, and not another program on it.
 pub(super) fn go(arguments: &[Word]) -> bool {
     let runs = |word: &Word| match word {

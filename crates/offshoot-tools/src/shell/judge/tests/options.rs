@@ -178,6 +178,10 @@ const BUILDERS: &[&str] = &[
     "cargo test -j -- --config x",
     "cargo test --manifest-path /x/Cargo.toml",
     "cargo -C /x test",
+    "gcc -wrapper ls,-l a.c",
+    "cc @x a.c",
+    "cmake -E env ls",
+    "cmake -Px.cmake",
     "go test -exec ls ./...",
     "go build -toolexec=ls",
 ];
@@ -199,6 +203,9 @@ const PLAIN_BUILDERS: &[&str] = &[
     "cargo test -p a --features b -- --config \"$x\"",
     "cargo clippy --all-targets -- -D warnings",
     "cargo build --release",
+    "gcc -Wall -o a a.c",
+    "cmake -S . -B build -DENABLE=1",
+    "cmake --build build",
     "go test ./... -run X -count=1",
     "pytest -q tests",
 ];
