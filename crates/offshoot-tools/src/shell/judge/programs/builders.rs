@@ -33,7 +33,7 @@ pub(super) fn make(arguments: &[Word]) -> bool {
 }
 
 /// What `npm` does by itself or by the project's scripts.
-const NPM: &str = "add audit bin build ci dedupe doctor explain fund help i info init install \
+const NPM: &str = "add audit bin build ci dedupe doctor explain fund help i info install \
                    list ll ls outdated pack ping prefix prune publish rebuild remove restart rm \
                    root run run-script search start stop t test tst un uninstall up update \
                    version view why whoami";
@@ -117,7 +117,9 @@ pub(super) fn go(arguments: &[Word]) -> bool {
         Word::Fixed(word) => {
             let name = word.trim_start_matches('-').split('=').next();
             let name = name.unwrap_or_default();
-            let runs = ["exec", "toolexec", "vettool", "overlay", "modfile", "C"];
+            let runs = [
+                "exec", "toolexec", "vettool", "overlay", "modfile", "C", "w",
+            ];
             word.starts_with('-') && runs.contains(&name)
         }
     };

@@ -15,20 +15,24 @@ const BINARY: &str = "= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef";
 
 /// Tells whether a test evaluates nothing.
 pub(super) fn is_plain(words: &[Word]) -> bool {
+    let known =
+        |word: &Word| matches!(word, Word::Fixed(word) if !matches!(word.as_str(), "-v" | "-R"));
+    words.iter().all(known) || is_short(words)
+}
+
+/// Tells whether a test has one of the forms in which no word becomes an operator by its value.
+fn is_short(words: &[Word]) -> bool {
     let words = match words {
         [not, rest @ ..] if is(not, "!") => rest,
         words => words,
     };
     match words {
-        [] => true,
         [word] => is_one(word),
         [Word::Fixed(operator), word] => listed(UNARY, operator) && is_one(word),
         [left, Word::Fixed(operator), right] => {
             listed(BINARY, operator) && is_one(left) && is_one(right)
         }
-        words => words
-            .iter()
-            .all(|word| matches!(word, Word::Fixed(word) if word != "-v" && word != "-R")),
+        _ => false,
     }
 }
 

@@ -31,9 +31,11 @@ pub(super) fn only_prints(word: &Word) -> bool {
 /// Tells whether `sed` only prints lines or replaces text: its other commands run and write, and
 /// `-i` writes to the file.
 pub(super) fn sed(arguments: &[Word]) -> bool {
-    let mut words = arguments
-        .iter()
-        .skip_while(|word| ["-n", "-E", "-r", "-s"].iter().any(|flag| is(word, flag)));
+    let mut words = arguments.iter().skip_while(|word| {
+        ["-n", "-E", "-r", "-s", "-e"]
+            .iter()
+            .any(|flag| is(word, flag))
+    });
     let Some(Word::Fixed(script)) = words.next() else {
         return false;
     };

@@ -5,7 +5,7 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{has_option, has_short, is, is_operand, listed};
+use super::options::{has_option, has_short, is, is_operand, listed, quoted};
 
 /// Commands that do what they say, with hooks and settings of the repository.
 const KNOWN: &str = "--help --version add am apply archive blame branch cat-file check-attr check-ignore \
@@ -43,6 +43,7 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
     let [Word::Fixed(command), rest @ ..] = arguments else {
         return arguments.is_empty();
     };
+    let rest = &without_message(command, rest);
     let runs_or_writes = match command.as_str() {
         "archive" | "format-patch" => has_short(rest, &['o']),
         "clone" => has_short(rest, &['c', 'u']) || has_option(rest, &["--template"]),
@@ -52,7 +53,26 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
         "rebase" => has_short(rest, &['x']),
         _ => false,
     };
-    listed(KNOWN, command) && !runs_or_writes && !has_option(rest, OPTIONS)
+    // An address whose protocol is a command.
+    let ext = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("ext::"));
+    listed(KNOWN, command) && !runs_or_writes && !has_option(rest, OPTIONS) && !rest.iter().any(ext)
+}
+
+/// Returns the words of a command but for the one behind `-m`, which is no option whatever it says.
+fn without_message(command: &str, words: &[Word]) -> Vec<Word> {
+    let takes = ["commit", "merge", "tag"].contains(&command);
+    let is_message = |index: usize, word: &Word| {
+        let one = match word {
+            Word::Open(text) => quoted(text).is_some(),
+            Word::Fixed(_) => true,
+        };
+        let before = index.checked_sub(1).and_then(|before| words.get(before));
+        let option = before.is_some_and(|word| is(word, "-m") || is(word, "-am"));
+        takes && one && option
+    };
+    let keeps = |(index, word): &(usize, &Word)| !is_message(*index, word);
+    let kept = words.iter().enumerate().filter(keeps);
+    kept.map(|(_, word)| word.clone()).collect()
 }
 
 /// Tells whether `git config` sets nothing: a setting may be a command.

@@ -133,6 +133,18 @@ fn a_bracket_is_read_as_a_command() {
     check_opaque(BRACKETS);
 }
 
+/// The text of a here-document begins behind the line of its operator, which may be joined.
+const DOCUMENTS: &[&str] = &[
+    "cat <<EOF \\\nEOF\nrm x\nEOF",
+    "cat <<'EOF' \\\n $(rm x)\nx\nEOF",
+    "cat <<EOF \"a\nEOF\n$(rm x)\"\nEOF",
+];
+
+#[test]
+fn a_here_document_begins_where_bash_has_it() {
+    check_opaque(DOCUMENTS);
+}
+
 #[test]
 fn a_command_that_is_denied_is_found_in_what_is_misread() {
     let denied = [

@@ -237,6 +237,7 @@ fn a_test_that_may_evaluate_is_opaque() {
         "test ! -e \"$x\"",
         "test \"$a\" = \"$b\" && ls",
         "[ -n a -a -f b ]",
+        "[ a -o b ]",
         "[ \"$x\" ]",
         "[ \"$a\" -nt \"$b\" ]",
         "[ ! \"$a\" -lt 3 ]",
