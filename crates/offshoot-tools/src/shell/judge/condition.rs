@@ -9,7 +9,7 @@
 use tree_sitter::Node;
 
 use super::command::Gap;
-use super::words::{self, Misread, Piece};
+use super::words::{Misread, Piece, bare};
 use super::{Act, Judge, Word, children};
 
 /// The operators of `[[ … ]]` that look at text and files, and evaluate nothing.
@@ -36,7 +36,7 @@ impl Judge<'_> {
             Err(Misread) => {
                 self.opaque(node);
                 self.inside(node);
-                self.folders.ran();
+                self.folders.change(None);
             }
         }
     }
@@ -45,46 +45,37 @@ impl Judge<'_> {
     fn arguments(&mut self, node: Node<'_>) -> Result<Vec<Word>, Misread> {
         let mut parts = Vec::new();
         flatten(node, &mut parts);
-        let mut words = Vec::new();
-        let mut last: Option<(Piece, usize, usize)> = None;
+        let mut words: Vec<(Piece, usize, usize)> = Vec::new();
         for part in parts {
             let piece = match part.kind() {
-                "test_operator" | "extglob_pattern" => words::bare(self.text_of(part))?,
-                _ if !part.is_named() => words::bare(self.text_of(part))?,
+                "test_operator" | "extglob_pattern" => bare(self.text_of(part))?,
+                _ if !part.is_named() => bare(self.text_of(part))?,
                 _ => self.piece(part)?,
             };
             let (start, end) = (part.start_byte(), part.end_byte());
-            last = match last.take() {
-                Some((mut whole, from, to)) if to == start => {
+            match words.last_mut() {
+                Some((whole, _, to)) if *to == start => {
                     whole.extend(piece);
-                    Some((whole, from, end))
+                    *to = end;
                 }
-                Some((whole, from, to)) => {
-                    self.gap(Some(to), start, Gap::Words)?;
-                    words.push(whole.word(&self.text[from..to]));
-                    Some((piece, start, end))
+                last => {
+                    self.gap(last.map(|(_, _, to)| *to), start, Gap::Words)?;
+                    words.push((piece, start, end));
                 }
-                None => Some((piece, start, end)),
-            };
-        }
-        let (whole, from, to) = last.ok_or(Misread)?;
-        words.push(whole.word(&self.text[from..to]));
-        // Both are words of the grammar, which reads patterns in them.
-        let brackets = |word: &mut Word| {
-            if let Word::Open(text) = word
-                && (text == "[" || text == "]")
-            {
-                *word = Word::Fixed(text.clone());
             }
+        }
+        // A bracket alone is itself, though it might begin or end a pattern.
+        let word = |(piece, from, to): (Piece, usize, usize)| match &self.text[from..to] {
+            bracket @ ("[" | "]") => Word::Fixed(bracket.to_owned()),
+            written => piece.word(written),
         };
-        words.iter_mut().for_each(brackets);
-        Ok(words)
+        Ok(words.into_iter().map(word).collect())
     }
 
     /// Judges `[[ … ]]`.
     fn expression(&mut self, node: Node<'_>, text: &str) {
         // Where it may go on in the next line is a rule of its own.
-        if text.contains('\n') || !self.understood(node) {
+        if !self.understood(node) || text.contains('\n') {
             self.opaque(node);
         }
         let rest = text.trim_start_matches("[[").trim().to_owned();

@@ -70,7 +70,7 @@ fn agrees(parts: &Parts, text: &str) -> bool {
     };
     // That line is one: nothing on it goes on in the next.
     let line = &text[parts.start.1..parts.start.1 + newline];
-    let is_even = |quote: char| line.matches(quote).count() % 2 == 0;
+    let is_even = |quote: char| line.matches(quote).count().is_multiple_of(2);
     if line.ends_with('\\') || !['"', '\'', '`'].into_iter().all(is_even) {
         return false;
     }

@@ -56,7 +56,9 @@ fn sed_prints(script: &str) -> bool {
         _ => is_pattern(part),
     };
     let slashes = count(script, '/');
-    slashes % 2 == 0 && !script.contains(['\\', '\n']) && script.split('/').enumerate().all(fits)
+    slashes.is_multiple_of(2)
+        && !script.contains(['\\', '\n'])
+        && script.split('/').enumerate().all(fits)
 }
 
 fn sed_replaces(script: &str) -> bool {

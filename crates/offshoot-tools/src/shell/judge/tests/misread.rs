@@ -151,6 +151,7 @@ fn a_command_that_is_denied_is_found_in_what_is_misread() {
         "echo \"${x:-\"$(rm x)\"}\"",
         "[ a > $(rm x) ]",
         "[[ $(rm x) -eq 1 ]]",
+        "[[ a &&\n $(rm x) ]]",
         "echo `rm x; ls`",
     ];
     super::check(&denied, Action::Deny);
