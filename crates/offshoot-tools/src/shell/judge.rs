@@ -7,16 +7,16 @@
 //! unexplained, or too much of anything is opaque. So what the parser misreads
 //! makes a question, and no permission.
 //!
-//! `believe` checks the parse, `walk` goes through statements, `words` and
-//! `expansion` read words, `programs` knows which of them run others, `folders`
+//! `believe` checks the parse, `walk` goes through statements, `condition` reads
+//! tests, `words` and `expansion` read words, `programs` knows which of them run others, `folders`
 //! where relative paths begin.
 
 mod assign;
 mod believe;
 mod command;
+mod condition;
 mod expansion;
 mod folders;
-mod git;
 mod heredoc;
 mod programs;
 mod redirect;
@@ -30,6 +30,7 @@ use offshoot_types::permission::argv::Word;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use self::folders::Folders;
+use self::words::Quotes;
 
 /// The longest command that is parsed: more is a script, which nobody reads in an ask either.
 const MOST_TEXT: usize = 16 * 1024;
@@ -85,6 +86,7 @@ pub(super) fn judge(text: &str, ground: Ground<'_>) -> Vec<Act> {
         acts: Vec::new(),
         seen: BTreeSet::new(),
         folders: Folders::at(ground.workspace),
+        quotes: Quotes::None,
         depth: 0,
         loops: 0,
     };
@@ -126,6 +128,7 @@ struct Judge<'a> {
     acts: Vec<Act>,
     seen: BTreeSet<Act>,
     folders: Folders,
+    quotes: Quotes,
     depth: usize,
     loops: usize,
 }

@@ -45,15 +45,19 @@ fn fits(node: Node<'_>, text: &str) -> bool {
     let (start, end) = (node.start_byte(), node.end_byte());
     match node.kind() {
         "comment" => {
-            let before = text[..start].chars().next_back();
-            before.is_none_or(|c| " \t\n;&|()".contains(c)) && !text[start..end].contains('\n')
+            // Behind joined lines it is the middle of a word.
+            let before = &text[..start];
+            let begins = |c: char| " \t\n;&|()".contains(c);
+            (before.is_empty() || before.ends_with(begins))
+                && !before.ends_with("\\\n")
+                && !text[start..end].contains('\n')
         }
         // Read byte by byte where words are.
         "string" | "raw_string" | "ansi_c_string" | "heredoc_body" | "heredoc_content"
         | "simple_expansion" => true,
         _ if node.child_count() == 0 => match node.is_named() {
             true => !hides(&text[start..end]),
-            false => true,
+            false => !text[start..end].contains('\\'),
         },
         _ => {
             let mut at = start;
@@ -70,15 +74,20 @@ fn fits(node: Node<'_>, text: &str) -> bool {
 }
 
 /// Tells whether there is nothing but what bash skips: blanks, ends of lines, joined lines.
+///
+/// Lines that are joined without a blank beside them join what stands before and behind, where a
+/// grammar sees two things.
 fn is_blank(text: &str, from: usize, to: usize) -> bool {
     let gap = text.get(from..to).unwrap_or("?");
-    gap.replace("\\\n", "")
-        .chars()
-        .all(|c| matches!(c, ' ' | '\t' | '\n'))
+    let rest = gap.replace("\\\n", "");
+    rest.chars().all(|c| matches!(c, ' ' | '\t' | '\n')) && (gap.is_empty() || !rest.is_empty())
 }
 
-/// Tells whether something in a token would be expanded.
+/// Tells whether something in a token would be expanded, or would if lines were joined.
 pub(super) fn hides(token: &str) -> bool {
+    if token.contains("\\\n") {
+        return true;
+    }
     let mut chars = token.chars().peekable();
     while let Some(c) = chars.next() {
         match c {

@@ -76,7 +76,7 @@ impl Judge<'_> {
     }
 
     /// Says what a command runs, seen through what only runs another.
-    fn runs(&mut self, node: Node<'_>, mut words: Vec<Word>) {
+    pub(super) fn runs(&mut self, node: Node<'_>, mut words: Vec<Word>) {
         let mut direct = true;
         loop {
             match programs::look(&words) {
@@ -89,6 +89,7 @@ impl Judge<'_> {
                     }
                     return;
                 }
+                Sight::Without(count) => words.drain(1..=count).for_each(drop),
                 Sight::Through(skip) => {
                     direct = false;
                     words.drain(..skip).for_each(drop);

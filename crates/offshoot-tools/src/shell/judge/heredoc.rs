@@ -68,6 +68,12 @@ fn agrees(parts: &Parts, text: &str) -> bool {
     let Some(newline) = text[parts.start.1..].find('\n') else {
         return false;
     };
+    // That line is one: nothing on it goes on in the next.
+    let line = &text[parts.start.1..parts.start.1 + newline];
+    let is_even = |quote: char| line.matches(quote).count().is_multiple_of(2);
+    if line.ends_with('\\') || !['"', '\'', '`'].into_iter().all(is_even) {
+        return false;
+    }
     let first = parts.start.1 + newline + 1;
     let mut at = first;
     loop {

@@ -4,10 +4,21 @@
 //! that are known to run what they are handed is opaque, in the forms that do.
 //! What is not listed here is a program like any other: a rule that allows it
 //! allows what it does.
+//!
+//! `names` lists who is opaque whatever follows, `options` finds options among
+//! words that may be anything, and the others know one kind of program each.
+
+mod builders;
+mod compare;
+mod filters;
+mod git;
+mod names;
+mod options;
 
 use offshoot_types::permission::argv::Word;
 
-use super::{assign, git};
+use self::options::{has_option, has_short, is, is_operand};
+use super::assign;
 
 /// What can be seen of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,122 +27,11 @@ pub(super) enum Sight {
     Plain,
     /// It only runs what begins at this word.
     Through(usize),
+    /// It is the same without so many words behind the first.
+    Without(usize),
     /// It runs what is not seen.
     Opaque,
 }
-
-/// Changes what the shell itself does from then on, or runs its arguments as text, or runs them
-/// elsewhere or later.
-const ALWAYS: &[&str] = &[
-    ".",
-    "alias",
-    "at",
-    "batch",
-    "bind",
-    "builtin",
-    "bwrap",
-    "chroot",
-    "compgen",
-    "complete",
-    "coproc",
-    "crontab",
-    "declare",
-    "doas",
-    "ed",
-    "emacs",
-    "enable",
-    "entr",
-    "eval",
-    "ex",
-    "expect",
-    "export",
-    "fakeroot",
-    "firejail",
-    "flock",
-    "function",
-    "gdb",
-    "getopts",
-    "hash",
-    "let",
-    "lldb",
-    "local",
-    "ltrace",
-    "mapfile",
-    "nsenter",
-    "nvim",
-    "parallel",
-    "pkexec",
-    "proot",
-    "read",
-    "readarray",
-    "readonly",
-    "rsync",
-    "runuser",
-    "screen",
-    "script",
-    "select",
-    "set",
-    "setpriv",
-    "shopt",
-    "source",
-    "ssh",
-    "strace",
-    "su",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "tmux",
-    "trap",
-    "typeset",
-    "unalias",
-    "unset",
-    "unshare",
-    "vi",
-    "view",
-    "vim",
-    "vimdiff",
-    "watch",
-    "xargs",
-];
-
-/// Words of the grammar: where one is a program's name, the parse is wrong.
-const RESERVED: &[&str] = &[
-    "!", "[[", "]]", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then",
-    "until", "while", "{", "}",
-];
-
-/// Run a file if that is the first thing they are given, and else code.
-const INTERPRETERS: &[&str] = &[
-    "ash",
-    "bash",
-    "bun",
-    "busybox",
-    "csh",
-    "dash",
-    "deno",
-    "fish",
-    "guile",
-    "irb",
-    "julia",
-    "ksh",
-    "lua",
-    "luajit",
-    "node",
-    "nodejs",
-    "osascript",
-    "perl",
-    "php",
-    "pwsh",
-    "python",
-    "rscript",
-    "ruby",
-    "sh",
-    "tclsh",
-    "tcsh",
-    "toybox",
-    "wish",
-    "zsh",
-];
 
 /// Looks at a command, quotes removed.
 pub(super) fn look(words: &[Word]) -> Sight {
@@ -143,31 +43,72 @@ pub(super) fn look(words: &[Word]) -> Sight {
         };
     };
     let name = program.rsplit('/').next().unwrap_or_default();
-    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let family = if family.is_empty() { name } else { family };
-    if ALWAYS.contains(&name) || RESERVED.contains(&name) {
+    // Behind `time` the grammar takes an assignment for a name.
+    if names::is_opaque(name) || program.contains('=') {
         return Sight::Opaque;
     }
-    if INTERPRETERS.contains(&family.to_ascii_lowercase().as_str()) {
-        return opaque_unless(arguments.first().is_some_and(is_operand));
+    if names::is_interpreter(name) {
+        return opaque_unless(arguments.first().is_some_and(is_script));
     }
     match name {
-        "nohup" | "exec" | "setsid" | "time" | "command" | "nice" | "ionice" | "stdbuf" => {
-            wrapper(name, arguments)
-        }
+        "nohup" | "exec" | "setsid" | "time" | "command" | "nice" | "ionice" | "stdbuf"
+        | "busybox" | "toybox" => wrapper(name, arguments),
         "timeout" => timeout(arguments),
         "env" => env(arguments),
-        "git" => opaque_unless(git::is_plain(arguments)),
-        "find" | "fd" | "fdfind" => opaque_unless(arguments.iter().all(only_finds)),
-        "awk" | "gawk" | "mawk" | "nawk" => opaque_unless(arguments.iter().all(only_prints)),
-        "sed" => opaque_unless(sed(arguments)),
-        "printf" => opaque_unless(arguments.first().is_none_or(is_operand)),
-        "test" | "[" => opaque_unless(!arguments.iter().any(|word| is(word, "-v"))),
-        "cargo" => opaque_unless(!has_option(arguments, &["--config"])),
-        "rg" => opaque_unless(!has_option(arguments, &["--pre", "--hostname-bin"])),
-        "sort" => opaque_unless(!has_option(arguments, &["--compress-program"])),
-        "tar" => opaque_unless(tar(arguments)),
-        _ => Sight::Plain,
+        "git" => match git::flags(arguments) {
+            0 => opaque_unless(git::is_plain(arguments)),
+            flags => Sight::Without(flags),
+        },
+        _ => opaque_unless(is_plain(name, arguments)),
+    }
+}
+
+/// Tells whether a program with options that run others is used without those.
+fn is_plain(name: &str, arguments: &[Word]) -> bool {
+    match name {
+        "find" => arguments.iter().all(filters::only_finds),
+        "fd" | "fdfind" => {
+            !has_option(arguments, &["--exec*"]) && !has_short(arguments, &['x', 'X'])
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().all(filters::only_prints),
+        "sed" => filters::sed(arguments),
+        "printf" => filters::printf(arguments),
+        "sort" => {
+            !has_option(arguments, &["--compress-program", "--output"])
+                && !has_short(arguments, &['o'])
+        }
+        "tar" => filters::tar(arguments),
+        "split" => !has_option(arguments, &["--filter"]),
+        "zip" => filters::zip(arguments),
+        "sdiff" | "diff3" => !has_option(arguments, &["--diff-program"]),
+        "rg" => !has_option(arguments, &["--pre", "--hostname-bin"]),
+        "man" => {
+            !has_option(arguments, &["--pager", "--html"]) && !has_short(arguments, &['P', 'H'])
+        }
+        "nc" | "ncat" => {
+            !has_option(arguments, &["--exec", "--sh-exec", "--lua-exec"])
+                && !has_short(arguments, &['e', 'c'])
+        }
+        "test" => compare::is_plain(arguments),
+        "[" => match arguments {
+            [inner @ .., last] if is(last, "]") => compare::is_plain(inner),
+            _ => false,
+        },
+        "jobs" => !has_short(arguments, &['x']),
+        "wait" => !has_short(arguments, &['p']),
+        "make" | "gmake" => builders::make(arguments),
+        "npm" | "pnpm" => builders::npm(arguments),
+        "yarn" => builders::yarn(arguments),
+        "npx" | "bunx" | "pnpx" => builders::npx(arguments),
+        "cargo" => builders::cargo(arguments),
+        "cc" | "c++" | "gcc" | "g++" | "clang" | "clang++" => {
+            !arguments.iter().any(builders::runs_beside_compiling)
+        }
+        "cmake" => !arguments.iter().any(builders::runs_beside_configuring),
+        "go" => builders::go(arguments),
+        "deno" => builders::deno(arguments),
+        "bun" => builders::bun(arguments),
+        _ => true,
     }
 }
 
@@ -178,32 +119,20 @@ fn opaque_unless(plain: bool) -> Sight {
     }
 }
 
-fn is(word: &Word, text: &str) -> bool {
-    matches!(word, Word::Fixed(word) if word == text)
-}
-
-/// Tells whether a word is known and no option.
-fn is_operand(word: &Word) -> bool {
-    matches!(word, Word::Fixed(word) if !word.starts_with('-') && !word.is_empty())
-}
-
-/// Tells whether an option is among the words, also shortened or with a value, or may be.
-pub(super) fn has_option(words: &[Word], options: &[&str]) -> bool {
-    words.iter().any(|word| match word {
-        Word::Open(text) => may_be_option(text),
-        Word::Fixed(word) => {
-            let given = word.split('=').next().unwrap_or_default();
-            let fits = |option: &&str| option.starts_with(given) && given.len() > 3;
-            options.iter().any(fits)
-        }
-    })
-}
-
-/// Tells whether an open word may become an option: only names of files that begin like a path
-/// do not.
-fn may_be_option(text: &str) -> bool {
-    let path = |c: char| c.is_ascii_alphanumeric() || "_./".contains(c);
-    !text.starts_with(path) || text.contains(['$', '`', '{', '(', '"', '\''])
+/// Tells whether an interpreter is given a file, and neither code nor its input to run.
+fn is_script(word: &Word) -> bool {
+    let Word::Fixed(path) = word else {
+        return false;
+    };
+    let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    let is_device = |part: &str| part == "dev" || part == "proc";
+    let device = match path.starts_with('/') && !path.contains("..") {
+        true => parts.next().is_some_and(is_device),
+        false => path.contains("..") && parts.any(is_device),
+    };
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let handed = last == "stdin" || last.chars().all(|c| c.is_ascii_digit());
+    is_operand(word) && !path.starts_with('+') && !device && !handed
 }
 
 /// Looks behind a program that runs another; its options are known or it is opaque.
@@ -250,70 +179,4 @@ fn env(arguments: &[Word]) -> Sight {
         Some(operand) if is_operand(operand) => Sight::Through(set + 1),
         Some(_) => Sight::Opaque,
     }
-}
-
-/// Tells whether a word of `find` does nothing but find; an open one might.
-fn only_finds(word: &Word) -> bool {
-    match word {
-        Word::Open(_) => false,
-        Word::Fixed(word) => {
-            let acts = [
-                "-exec", "-ok", "-delete", "-fprint", "-fls", "-x", "-X", "--exec",
-            ];
-            let acts = acts.iter().any(|act| word.starts_with(act));
-            // These only begin like one.
-            !acts || word == "-xdev" || word == "-xtype"
-        }
-    }
-}
-
-/// Tells whether a word of `awk` runs and writes nothing.
-fn only_prints(word: &Word) -> bool {
-    match word {
-        Word::Open(_) => false,
-        Word::Fixed(word) if word.starts_with('-') => {
-            word.starts_with("-F") || word.starts_with("-v")
-        }
-        Word::Fixed(word) => !["system", "|", ">", "getline", "@"]
-            .iter()
-            .any(|code| word.contains(code)),
-    }
-}
-
-/// Tells whether `sed` only prints lines or replaces text: its other commands run and write.
-fn sed(arguments: &[Word]) -> bool {
-    let mut words = arguments
-        .iter()
-        .skip_while(|word| ["-n", "-E", "-r", "-i"].iter().any(|flag| is(word, flag)));
-    let Some(Word::Fixed(script)) = words.next() else {
-        return false;
-    };
-    let prints = script
-        .chars()
-        .all(|c| c.is_ascii_digit() || "$,p;d ".contains(c));
-    let mut chars = script.chars();
-    let replaces = chars.next() == Some('s')
-        && chars.next().is_some_and(|mark| {
-            let parts: Vec<&str> = script[1..].split(mark).collect();
-            let flags = parts.last().copied().unwrap_or_default();
-            let clean = flags
-                .chars()
-                .all(|c| c.is_ascii_digit() || "gpI".contains(c));
-            parts.len() == 4 && clean && !script.contains(['\\', '\n']) && mark != ';'
-        });
-    (prints || replaces) && words.all(is_operand)
-}
-
-fn tar(arguments: &[Word]) -> bool {
-    let runs = [
-        "--to-command",
-        "--checkpoint-action",
-        "--use-compress-program",
-        "--rsh-command",
-        "--info-script",
-        "--new-volume-script",
-        "--rmt-command",
-    ];
-    let short = |word: &Word| matches!(word, Word::Fixed(word) if word.starts_with('-') && !word.starts_with("--") && word.contains(['I', 'F']));
-    !has_option(arguments, &runs) && !arguments.iter().any(short)
 }

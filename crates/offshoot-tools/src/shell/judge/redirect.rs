@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::command::Gap;
-use super::words::Misread;
+use super::words::{Misread, Quotes};
 use super::{Act, Judge, Word, children};
 
 /// What is nobody's file.
@@ -68,6 +68,9 @@ impl Judge<'_> {
     /// Judges one redirection and returns the words behind it, which the grammar takes for a part
     /// of it and bash for arguments.
     pub(super) fn redirection(&mut self, node: Node<'_>) -> Vec<Word> {
+        if self.sets_a_variable(node) {
+            self.opaque(node);
+        }
         let known = match node.kind() {
             "file_redirect" => self.file(node),
             "herestring_redirect" => self.text_given(node),
@@ -111,8 +114,21 @@ impl Judge<'_> {
     /// Checks that a number is one of a file, and not the end of the word before.
     fn stands_apart(&self, node: Node<'_>) -> Result<(), Misread> {
         let before = self.text[..node.start_byte()].chars().next_back();
-        let apart = before.is_none_or(|c| " \t\n;&|(){}".contains(c));
+        let apart = before.is_none_or(|c| " \t\n;&|()".contains(c));
         apart.then_some(()).ok_or(Misread)
+    }
+
+    /// Tells whether a name in braces may stand directly before: `{name}> f` sets that variable,
+    /// and `{a[…]}> f` evaluates an index.
+    fn sets_a_variable(&self, node: Node<'_>) -> bool {
+        let Some(before) = self.text[..node.start_byte()].strip_suffix('}') else {
+            return false;
+        };
+        let is_group = before.ends_with([' ', '\t', '\n', ';', '&']);
+        let is_expansion = before
+            .rsplit_once('{')
+            .is_some_and(|(before, inner)| before.ends_with('$') && !inner.contains('}'));
+        !is_group && !is_expansion
     }
 
     fn opens(&mut self, operator: &str, target: Node<'_>) -> Result<(), Misread> {
@@ -215,10 +231,12 @@ impl Judge<'_> {
     }
 
     fn expanded(&mut self, body: Node<'_>) {
-        for child in children(body) {
-            if child.kind() != "heredoc_content" {
-                self.read_or_opaque(child);
+        self.reading(Quotes::Double, |judge| {
+            for child in children(body) {
+                if child.kind() != "heredoc_content" {
+                    judge.read_or_opaque(child);
+                }
             }
-        }
+        });
     }
 }

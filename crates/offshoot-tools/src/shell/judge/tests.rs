@@ -7,6 +7,9 @@ mod against_bash;
 mod bounds;
 mod evasions;
 mod folders;
+mod misread;
+mod opaque;
+mod options;
 mod plain;
 
 use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule, Standing};
@@ -21,21 +24,23 @@ fn place() -> Place {
     }
 }
 
-fn rules() -> Permissions {
-    let allowed = [
-        "git status",
-        "git diff *",
-        "cargo test *",
-        "ls *",
-        "cat *",
-        "echo *",
-        "grep *",
-    ];
-    let allow = allowed.map(|pattern| Rule::new("shell.run", pattern, Action::Allow));
+/// What is allowed to run, but where a test says otherwise.
+const ALLOWED: &[&str] = &[
+    "git status",
+    "git diff *",
+    "cargo test *",
+    "ls *",
+    "cat *",
+    "echo *",
+    "grep *",
+];
+
+fn rules(allowed: &[&str]) -> Permissions {
+    let allow = |pattern: &&str| Rule::new("shell.run", *pattern, Action::Allow);
     let deny = Rule::new("shell.run", "rm *", Action::Deny);
     let layer = Layer {
         name: "rules".to_owned(),
-        rules: allow.into_iter().chain([deny]).collect(),
+        rules: allowed.iter().map(allow).chain([deny]).collect(),
         standing: Standing::Grants,
         ..Layer::default()
     };
@@ -45,7 +50,10 @@ fn rules() -> Permissions {
 }
 
 fn decide(command: &str) -> Action {
-    let rules = rules();
+    decide_by(&rules(ALLOWED), command)
+}
+
+fn decide_by(rules: &Permissions, command: &str) -> Action {
     let needs = needs(command, &place());
     let said = needs.iter().map(|need| rules.decide("bash", need).action);
     said.min().expect("a command needs something")
@@ -59,6 +67,33 @@ fn check(commands: &[&str], expected: Action) {
         .map(|command| format!("{command:?}: {:?} {:?}", decide(command), shown(command)))
         .collect();
     assert!(wrong.is_empty(), "not {expected:?}:\n{}", wrong.join("\n"));
+}
+
+/// Checks that commands ask or are denied.
+#[track_caller]
+fn check_not_allowed(commands: &[&str]) {
+    let allowed = |command: &&&str| decide(command) == Action::Allow;
+    let wrong: Vec<_> = commands.iter().filter(allowed).collect();
+    assert!(wrong.is_empty(), "allowed: {wrong:#?}");
+}
+
+/// Checks that commands have something that nobody can see through.
+#[track_caller]
+fn check_opaque(commands: &[&str]) {
+    let wrong: Vec<_> = commands.iter().filter(|text| !is_opaque(text)).collect();
+    assert!(wrong.is_empty(), "seen through: {wrong:#?}");
+}
+
+/// Checks that all of some commands can be seen through.
+#[track_caller]
+fn check_seen_through(commands: &[&str]) {
+    let wrong: Vec<_> = commands.iter().filter(|text| is_opaque(text)).collect();
+    assert!(wrong.is_empty(), "opaque: {wrong:#?}");
+}
+
+fn is_opaque(command: &str) -> bool {
+    let opaque = |need: &String| need.starts_with(Need::SHELL_OPAQUE);
+    shown(command).iter().any(opaque)
 }
 
 fn shown(command: &str) -> Vec<String> {

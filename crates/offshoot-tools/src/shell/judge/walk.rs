@@ -5,7 +5,8 @@
 
 use tree_sitter::Node;
 
-use super::{Act, Judge, children};
+use super::words::Quotes;
+use super::{Judge, children};
 
 impl Judge<'_> {
     /// Judges each child of a node.
@@ -86,18 +87,19 @@ impl Judge<'_> {
 
     /// Judges what runs in a shell of its own, whose `cd` ends with it.
     pub(super) fn apart(&mut self, node: Node<'_>) {
-        // Between backquotes a backslash is taken away before the text is read.
-        if self.text_of(node).starts_with('`') && self.text_of(node).contains('\\') {
+        if !backquotes_fit(self.text_of(node)) {
             self.opaque(node);
         }
         let before = self.folders.clone();
-        for child in children(node) {
-            let here = self.folders.clone();
-            self.body(child);
-            if node.kind() == "pipeline" {
-                self.folders = here;
+        self.reading(Quotes::None, |judge| {
+            for child in children(node) {
+                let here = judge.folders.clone();
+                judge.body(child);
+                if node.kind() == "pipeline" {
+                    judge.folders = here;
+                }
             }
-        }
+        });
         self.folders = before;
         self.folders.ran();
     }
@@ -163,41 +165,19 @@ impl Judge<'_> {
             }
         }
     }
+}
 
-    /// Judges `[ … ]` and `[[ … ]]`: what they compare as numbers is evaluated as code.
-    fn test(&mut self, node: Node<'_>) {
-        let text = self.text_of(node);
-        let evaluates = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
-        let words = || text.split(|c: char| c.is_whitespace() || "()".contains(c));
-        if words().any(|word| evaluates.contains(&word)) || text.starts_with("((") {
-            self.opaque(node);
-        }
-        self.inside_test(node);
-        let opener = if text.starts_with("[[") { "[[" } else { "[" };
-        let rest = text[opener.len()..].trim().to_owned();
-        let words = vec![
-            super::Word::Fixed(opener.to_owned()),
-            super::Word::Open(rest),
-        ];
-        self.act(Act::Run(words));
-        self.folders.ran();
-    }
-
-    fn inside_test(&mut self, node: Node<'_>) {
-        self.deeper(node, |judge| {
-            for child in children(node) {
-                match child.kind() {
-                    "unary_expression"
-                    | "binary_expression"
-                    | "parenthesized_expression"
-                    | "negated_expression" => judge.inside_test(child),
-                    "test_operator" | "regex" | "extglob_pattern" => {}
-                    _ if child.is_named() => judge.read_or_opaque(child),
-                    _ => {}
-                }
-            }
-        });
-    }
+/// Tells whether a substitution, if it is one in backquotes, is nothing but words.
+///
+/// Bash looks for the second backquote first, through quotes and comments, and takes backslashes
+/// away before it reads what is between.
+fn backquotes_fit(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('`') else {
+        return true;
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+ $|".contains(c);
+    rest.strip_suffix('`')
+        .is_some_and(|words| words.chars().all(plain))
 }
 
 fn is_statement(kind: &str) -> bool {

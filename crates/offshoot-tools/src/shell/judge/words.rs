@@ -10,6 +10,15 @@ use tree_sitter::Node;
 use super::believe::hides;
 use super::{Judge, children};
 
+/// What a word stands in, as far as that changes how it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quotes {
+    /// Nothing: quotes in it are quotes.
+    None,
+    /// A string or a here-document: single quotes are text, or in some places not.
+    Double,
+}
+
 /// A piece of a word that was not read as bash would.
 #[derive(Debug)]
 pub(super) struct Misread;
@@ -28,19 +37,29 @@ impl Piece {
         }
     }
 
-    fn fixed(text: String) -> Self {
+    pub(super) fn fixed(text: String) -> Self {
         Self { text, open: false }
+    }
+
+    /// Takes another piece that stands directly behind.
+    pub(super) fn extend(&mut self, behind: Self) {
+        self.text.push_str(&behind.text);
+        self.open |= behind.open;
+    }
+
+    /// Makes a word of all that stands together in the text.
+    pub(super) fn word(self, written: &str) -> Word {
+        match self.open {
+            true => Word::Open(written.to_owned()),
+            false => Word::Fixed(self.text),
+        }
     }
 }
 
 impl Judge<'_> {
     /// Reads a word, and judges whatever runs in it.
     pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Misread> {
-        let Piece { text, open } = self.piece(node)?;
-        Ok(match open {
-            true => Word::Open(self.text_of(node).to_owned()),
-            false => Word::Fixed(text),
-        })
+        Ok(self.piece(node)?.word(self.text_of(node)))
     }
 
     /// Reads a word of which only counts what runs in it.
@@ -70,7 +89,10 @@ impl Judge<'_> {
                 let plain = |c: char| c.is_ascii_alphanumeric() || "{}.-".contains(c);
                 text.chars().all(plain).then(Piece::open).ok_or(Misread)
             }
-            "expansion" => self.expansion(node),
+            "expansion" => {
+                self.deeper(node, |judge| judge.expansion(node));
+                Ok(Piece::open())
+            }
             "arithmetic_expansion" => {
                 self.arithmetic(node);
                 Ok(Piece::open())
@@ -91,9 +113,7 @@ impl Judge<'_> {
                 return Err(Misread);
             }
             at = child.end_byte();
-            let piece = self.piece(child)?;
-            whole.text.push_str(&piece.text);
-            whole.open |= piece.open;
+            whole.extend(self.piece(child)?);
         }
         Ok(whole)
     }
@@ -104,25 +124,35 @@ impl Judge<'_> {
         if end < start || !self.text_of(node).starts_with('"') {
             return Err(Misread);
         }
-        let mut whole = Piece::fixed(String::new());
-        let mut at = start;
-        for child in children(node) {
-            if !child.is_named() || child.kind() == "string_content" {
-                continue;
+        self.reading(Quotes::Double, |judge| {
+            let mut whole = Piece::fixed(String::new());
+            let mut at = start;
+            for child in children(node) {
+                if !child.is_named() || child.kind() == "string_content" {
+                    continue;
+                }
+                let literal = judge.text.get(at..child.start_byte()).ok_or(Misread)?;
+                whole.text.push_str(&quoted(literal)?);
+                whole.open |= judge.piece(child)?.open;
+                at = child.end_byte();
             }
-            let literal = self.text.get(at..child.start_byte()).ok_or(Misread)?;
+            let literal = judge.text.get(at..end).ok_or(Misread)?;
             whole.text.push_str(&quoted(literal)?);
-            whole.open |= self.piece(child)?.open;
-            at = child.end_byte();
-        }
-        let literal = self.text.get(at..end).ok_or(Misread)?;
-        whole.text.push_str(&quoted(literal)?);
-        Ok(whole)
+            Ok(whole)
+        })
+    }
+
+    /// Reads something that stands between quotes, or in none.
+    pub(super) fn reading<T>(&mut self, quotes: Quotes, read: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.quotes, quotes);
+        let read = read(self);
+        self.quotes = outer;
+        read
     }
 }
 
 /// Reads text without quotes.
-fn bare(text: &str) -> Result<Piece, Misread> {
+pub(super) fn bare(text: &str) -> Result<Piece, Misread> {
     let mut piece = Piece::fixed(String::new());
     let mut before = None;
     let mut chars = text.chars();
@@ -162,7 +192,6 @@ fn quoted(text: &str) -> Result<String, Misread> {
         match c {
             '"' => return Err(Misread),
             '\\' => match chars.next() {
-                Some('\n') => {}
                 Some(c @ ('$' | '`' | '"' | '\\')) => read.push(c),
                 Some(c) => read.extend(['\\', c]),
                 None => return Err(Misread),

@@ -1,97 +1,9 @@
-//! What is meant to look harmless, and what nobody can see through.
+//! What is meant to look like something that is allowed.
 
 use offshoot_types::permission::Action;
 use proptest::prelude::*;
 
 use super::{check, decide};
-
-/// What runs something that is not seen.
-const OPAQUE: &[&str] = &[
-    "sh -c 'git status'",
-    "bash -c ls",
-    "bash",
-    "echo ls | sh",
-    "zsh -ic ls",
-    "/bin/sh -c ls",
-    "eval ls",
-    "source ./env.sh",
-    ". ./env.sh",
-    "sudo ls",
-    "doas ls",
-    "su -c ls",
-    "ls | xargs cat",
-    "find . -name a -exec cat {} \\;",
-    "find . -delete",
-    "find . -ok cat {} \\;",
-    "python -c 'print(1)'",
-    "python3.12 -c 'print(1)'",
-    "perl -e 1",
-    "node -e 1",
-    "ruby -e 1",
-    "awk 'BEGIN { system(\"ls\") }'",
-    "awk '{ print > \"f\" }' a",
-    "sed 's/a/b/e' a",
-    "sed 1w/etc/x a",
-    "ssh host ls",
-    "trap ls EXIT",
-    "alias git=ls",
-    "alias ls=rm; ls",
-    "ls() { :; }; ls",
-    "function git { :; }; git status",
-    "coproc ls",
-    "select x in a; do ls; done",
-    "git -c alias.status=!ls status",
-    "git -c core.pager=x diff",
-    "git --exec-path=/x status",
-    "git -C /x diff",
-    "git diff --output=f",
-    "git diff --outp=f",
-    "git diff --ext-diff",
-    "git diff $x",
-    "git diff \"$x\"",
-    "x=--output=f; git diff $x",
-    "cargo test --config 'build.rustc-wrapper=\"./x\"'",
-    "env -S 'ls'",
-    "env PATH=/x ls",
-    "env -i ls",
-    "timeout -s KILL 5 ls",
-    "builtin ls",
-    "exec -a x ls",
-    "set -x; ls",
-    "shopt -s expand_aliases; ls",
-    "hash -p /tmp/x ls; ls",
-    "enable -f x ls; ls",
-    "read x; ls",
-    "printf -v PATH /x; ls",
-    "export PATH=/x; ls",
-    "declare x=1; ls",
-    "unset PATH; ls",
-    "let 1; ls",
-    "mapfile a; ls",
-    "PATH=/x ls",
-    "PATH=/x; ls",
-    "LD_PRELOAD=/x ls",
-    "LD_LIBRARY_PATH=/x ls",
-    "BASH_ENV=/x ls",
-    "ENV=/x ls",
-    "IFS=x ls",
-    "IFS=x; ls",
-    "GIT_EXTERNAL_DIFF=/x git diff",
-    "GIT_PAGER=/x git diff",
-    "PAGER=/x git diff",
-    "EDITOR=/x git status",
-    "RUSTC_WRAPPER=/x cargo test",
-    "foo=bar cargo test",
-    "x[0]=1; ls",
-    "x=(a b); ls",
-    "x+=1; ls",
-    "for PATH in /x; do ls; done",
-];
-
-#[test]
-fn what_cannot_be_seen_through_asks() {
-    check(OPAQUE, Action::Ask);
-}
 
 /// What only looks like something that is allowed.
 const ALIKE: &[&str] = &[
@@ -183,6 +95,7 @@ const REDIRECTED: &[&str] = &[
     "git status 2> f",
     "git status <> f",
     "git status {fd}> f",
+    "echo {}2>f",
     "> f",
     "exec > f",
     "{ ls; } > f",

@@ -58,5 +58,6 @@ fn a_cd_to_nobody_knows_where_leaves_paths_unknown() {
     check("cd a; cd b; cd c; b > f", &["?"]);
     check("for i in 1 2; do b > f; cd a; done", &["/w/f", "?"]);
     check("cd a <<EOF && b > f\nEOF", &["/w/f", "?"]);
+    check("[ a && cd /x ]; b > f", &["?"]);
     check("cd a | b > f", &["/w/f"]);
 }

@@ -2,7 +2,7 @@
 
 use offshoot_types::permission::Action;
 
-use super::{check, shown};
+use super::{check, check_seen_through, shown};
 
 /// What every part of is allowed.
 const ALLOWED: &[&str] = &[
@@ -90,6 +90,38 @@ fn what_every_part_of_is_allowed_is_allowed() {
     check(ALLOWED, Action::Allow);
 }
 
+/// What is written every day and says all it does, whether it is allowed or not.
+const SEEN_THROUGH: &[&str] = &[
+    "[ -f x ]",
+    "[ ! -d src ] || ls",
+    "if [ \"$x\" = y ]; then ls; fi",
+    "[ -n \"$(git status --porcelain)\" ] && echo dirty",
+    "[ -z \"$x\" ] || [ -e \"$d/f\" ]",
+    "[ \"$x\" != b ]",
+    "[ \"x$x\" == xy ]",
+    "[ \"$n\" -gt 5 ]",
+    "[ $? -eq 0 ]",
+    "[ $# -gt 1 ]",
+    "[ -d ~/x ]",
+    "[ a \\\n = b ]",
+    "[[ -f a && -n $b ]]",
+    "[[ $x == *.rs ]]",
+    "[[ $x =~ ^[0-9]+$ ]]",
+    "[[ ! -e x || $a != \"$b\" ]]",
+    "echo ${x:-a b} \"${x:-a b}\" ${x/ /_}",
+    "echo ${x%/*} ${x##*/} ${x%.rs} \"${f%.*}.o\"",
+    "echo ${x//[^a-z]/_} ${x^^} ${x,,} ${#x}",
+    "echo ${x:-$y} \"${x:-$(git status)}\" ${x:+\"$y\"} ${x:-'a b'}",
+    "echo `git rev-parse HEAD` \"`date +%s`\"",
+    "ls \\\n  -l \\\n  src # all",
+    "ls | \\\n cat",
+];
+
+#[test]
+fn what_says_all_it_does_is_seen_through() {
+    check_seen_through(SEEN_THROUGH);
+}
+
 /// What holds a command that is denied.
 const DENIED: &[&str] = &[
     "rm x",
@@ -169,8 +201,8 @@ fn commands_are_seen_word_by_word() {
     check("git status", &["shell.run git status"]);
     check("git commit -m 'a  b'", &["shell.run git commit -m 'a  b'"]);
     check(
-        "make \"$x\" && ls>f",
-        &["shell.run make \"$x\"", "fs.write /w/f", "shell.run ls"],
+        "mkdir \"$x\" && ls>f",
+        &["shell.run mkdir \"$x\"", "fs.write /w/f", "shell.run ls"],
     );
     check("timeout 5 make -j2", &["shell.run make -j2"]);
     check(

@@ -1,0 +1,147 @@
+//! Programs that build and test: what they run is the project's.
+//!
+//! Whoever allows `make test` allows what the project does then. Options that take
+//! another project, another shell or a piece of code instead are opaque.
+
+use offshoot_types::permission::argv::Word;
+
+use super::super::assign;
+use super::options::{before_end, has_option, has_short, is, is_operand, listed, may_be_option};
+
+/// Options of `make` that change how much is done or said, and take no value.
+const MAKE: &str = "-B -k -n -s -w --always-make --dry-run --keep-going --no-print-directory \
+                    --quiet --silent --trace --version --help";
+
+/// Tells whether `make` is given nothing but targets, known options and numbers.
+///
+/// Any variable may hold a command, `SHELL` for one.
+pub(super) fn make(arguments: &[Word]) -> bool {
+    let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    arguments.iter().all(|word| match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) => match word.split_once('=') {
+            Some((name, value)) if !word.starts_with('-') => assign::is_name(name) && digits(value),
+            _ if word.starts_with('-') => {
+                let jobs = word
+                    .strip_prefix("-j")
+                    .or_else(|| word.strip_prefix("--jobs="));
+                jobs.is_some_and(digits) || listed(MAKE, word)
+            }
+            _ => true,
+        },
+    })
+}
+
+/// What `npm` does by itself or by the project's scripts.
+const NPM: &str = "add audit bin build ci dedupe doctor explain fund help i info install \
+                   list ll ls outdated pack ping prefix prune publish rebuild remove restart rm \
+                   root run run-script search start stop t test tst un uninstall up update \
+                   version view why whoami";
+
+/// Options of `npm` that change how much is done or said, and take no value.
+const NPM_OPTIONS: &str = "-D -E -S -a -d -f -g -h -s -v -y --all --dry-run --force --global --help --if-present \
+     --ignore-scripts --json --legacy-peer-deps --no-audit --no-fund --no-save --offline \
+     --package-lock-only --prefer-offline --production --frozen-lockfile --save --save-dev \
+     --save-exact --silent --verbose --version --workspaces --yes";
+
+/// Tells whether `npm` does what its first word says: all of its settings, among them the shell
+/// that it uses, can be options, in whatever place before `--`.
+pub(super) fn npm(arguments: &[Word]) -> bool {
+    let own = before_end(arguments);
+    let known = |word: &Word| match word {
+        Word::Open(text) => !may_be_option(text),
+        Word::Fixed(word) if word.starts_with('-') => {
+            let valued = [
+                "--omit=",
+                "--include=",
+                "--workspace=",
+                "--depth=",
+                "--loglevel=",
+            ];
+            listed(NPM_OPTIONS, word) || valued.iter().any(|option| word.starts_with(option))
+        }
+        Word::Fixed(_) => true,
+    };
+    let does = match own.iter().find(|word| is_operand(word)) {
+        Some(Word::Fixed(command)) => listed(NPM, command),
+        Some(Word::Open(_)) => false,
+        None => true,
+    };
+    does && own.iter().all(known)
+}
+
+/// Tells whether `npx` runs the package that it names.
+pub(super) fn npx(arguments: &[Word]) -> bool {
+    let says_yes = |word: &&Word| ["-y", "--yes", "--no"].iter().any(|flag| is(word, flag));
+    let mut words = arguments.iter().skip_while(says_yes);
+    words.next().is_none_or(is_operand)
+}
+
+/// Tells whether `yarn` runs a script of the project or does something of its own.
+pub(super) fn yarn(arguments: &[Word]) -> bool {
+    let options = ["--cwd", "--script-shell", "--use-yarnrc"];
+    let runs = "config dlx exec node plugin set";
+    let first = matches!(arguments.first(), Some(Word::Fixed(first)) if listed(runs, first));
+    !first && !has_option(before_end(arguments), &options)
+}
+
+/// Tells whether `cargo` takes its settings and the project from where it stands.
+pub(super) fn cargo(arguments: &[Word]) -> bool {
+    let own = before_end(arguments);
+    !has_option(own, &["--config", "--manifest-path"]) && !has_short(own, &['C'])
+}
+
+/// Tells whether a compiler may be told by a word to run programs of another place.
+pub(super) fn runs_beside_compiling(word: &Word) -> bool {
+    let options = [
+        "-wrapper", "-fplugin", "-specs", "--specs", "-B", "-Xclang", "@",
+    ];
+    match word {
+        Word::Open(text) => may_be_option(text),
+        Word::Fixed(word) => options.iter().any(|option| word.starts_with(option)),
+    }
+}
+
+/// Tells whether `cmake` may be told by a word to run a command or a script.
+pub(super) fn runs_beside_configuring(word: &Word) -> bool {
+    match word {
+        Word::Open(text) => may_be_option(text),
+        Word::Fixed(word) => word == "-E" || word.starts_with("-P"),
+    }
+}
+
+/// Tells whether `go` runs what it builds, and not another program on it.
+pub(super) fn go(arguments: &[Word]) -> bool {
+    let runs = |word: &Word| match word {
+        Word::Open(text) => may_be_option(text),
+        Word::Fixed(word) => {
+            let name = word.trim_start_matches('-').split('=').next();
+            let name = name.unwrap_or_default();
+            let runs = [
+                "exec", "toolexec", "vettool", "overlay", "modfile", "C", "w",
+            ];
+            word.starts_with('-') && runs.contains(&name)
+        }
+    };
+    !arguments.iter().any(runs)
+}
+
+/// Tells whether `deno` is told to work on files.
+pub(super) fn deno(arguments: &[Word]) -> bool {
+    let works = "bench cache check compile doc fmt info lint run task test types --version --help";
+    match arguments {
+        [Word::Fixed(first), rest @ ..] => {
+            listed(works, first) && !rest.iter().any(|word| is(word, "-"))
+        }
+        _ => false,
+    }
+}
+
+/// Tells whether `bun` is told to work on files.
+pub(super) fn bun(arguments: &[Word]) -> bool {
+    let first = arguments.first();
+    first.is_some_and(|word| is_operand(word) && !is(word, "exec") && !is(word, "repl"))
+        && !arguments.iter().any(|word| is(word, "-"))
+        && !has_option(arguments, &["--eval", "--print", "--cwd", "--shell"])
+        && !has_short(arguments, &['e', 'p'])
+}

@@ -1,0 +1,118 @@
+//! Programs that find, print and pack: forms of them that run and write nothing.
+
+use offshoot_types::permission::argv::Word;
+
+use super::options::{has_option, has_short, is, is_operand};
+
+/// Tells whether a word of `find` does nothing but find; an open one might.
+pub(super) fn only_finds(word: &Word) -> bool {
+    match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) => {
+            let acts = ["-exec", "-ok", "-delete", "-fprint", "-fls"];
+            !acts.iter().any(|act| word.starts_with(act))
+        }
+    }
+}
+
+/// Tells whether a word of `awk` runs and writes nothing.
+pub(super) fn only_prints(word: &Word) -> bool {
+    match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) if word.starts_with('-') => {
+            word.starts_with("-F") || word.starts_with("-v")
+        }
+        Word::Fixed(word) => !["system", "|", ">", "getline", "@"]
+            .iter()
+            .any(|code| word.contains(code)),
+    }
+}
+
+/// Tells whether `sed` only prints lines or replaces text: its other commands run and write, and
+/// `-i` writes to the file.
+pub(super) fn sed(arguments: &[Word]) -> bool {
+    let mut words = arguments.iter().skip_while(|word| {
+        ["-n", "-E", "-r", "-s", "-e"]
+            .iter()
+            .any(|flag| is(word, flag))
+    });
+    let Some(Word::Fixed(script)) = words.next() else {
+        return false;
+    };
+    (sed_prints(script) || sed_replaces(script)) && words.all(is_operand)
+}
+
+/// Takes lines by number or pattern, and prints or drops them.
+fn sed_prints(script: &str) -> bool {
+    let is_command = |text: &str| {
+        text.chars()
+            .all(|c| c.is_ascii_digit() || "$,p;d! ".contains(c))
+    };
+    let count = |text: &str, c: char| text.matches(c).count();
+    // Some take a slash between square brackets for text.
+    let is_pattern = |text: &str| count(text, '[') == count(text, ']');
+    let fits = |(index, part): (usize, &str)| match index % 2 {
+        0 => is_command(part),
+        _ => is_pattern(part),
+    };
+    let slashes = count(script, '/');
+    slashes.is_multiple_of(2)
+        && !script.contains(['\\', '\n'])
+        && script.split('/').enumerate().all(fits)
+}
+
+fn sed_replaces(script: &str) -> bool {
+    let mut chars = script.chars();
+    chars.next() == Some('s')
+        && chars.next().is_some_and(|mark| {
+            let parts: Vec<&str> = script[1..].split(mark).collect();
+            let flags = parts.last().copied().unwrap_or_default();
+            let clean = flags
+                .chars()
+                .all(|c| c.is_ascii_digit() || "gpI".contains(c));
+            parts.len() == 4 && clean && !script.contains(['\\', '\n']) && mark != ';'
+        })
+}
+
+/// Tells whether `printf` only prints: `-v` and `%n` set variables.
+pub(super) fn printf(arguments: &[Word]) -> bool {
+    let format = match arguments {
+        [] => return true,
+        [Word::Fixed(format), ..] => format,
+        [Word::Open(_), ..] => return false,
+    };
+    // Behind each `%` stand a width and the like, then the letter; `%%` is a letter as well.
+    let mut rest = format.as_str();
+    while let Some((_, behind)) = rest.split_once('%') {
+        let behind =
+            behind.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.*'".contains(c));
+        if !behind.starts_with(|c| "%diouxXeEfFgGaAcsbq".contains(c)) {
+            return false;
+        }
+        rest = &behind[1..];
+    }
+    !format.starts_with('-')
+}
+
+pub(super) fn tar(arguments: &[Word]) -> bool {
+    let runs = [
+        "--to-command",
+        "--checkpoint-action",
+        "--use-compress-program",
+        "--rsh-command",
+        "--info-script",
+        "--new-volume-script",
+        "--rmt-command",
+    ];
+    // The first word needs no dash.
+    let bundle = match arguments {
+        [Word::Fixed(first), ..] => first.contains(['I', 'F']) && !first.starts_with('-'),
+        _ => false,
+    };
+    !has_option(arguments, &runs) && !has_short(arguments, &['I', 'F']) && !bundle
+}
+
+pub(super) fn zip(arguments: &[Word]) -> bool {
+    let tests = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("TT"));
+    !has_option(arguments, &["--unzip-command"]) && !arguments.iter().any(tests)
+}

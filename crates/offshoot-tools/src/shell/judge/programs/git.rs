@@ -1,0 +1,92 @@
+//! Git: which of its commands run programs or write where no rule looks.
+//!
+//! What git does not know itself is an alias, which may be any command, or a program.
+//! So commands are listed, with the options that make another thing of each.
+
+use offshoot_types::permission::argv::Word;
+
+use super::options::{has_option, has_short, is, is_operand, listed, quoted};
+
+/// Commands that do what they say, with hooks and settings of the repository.
+const KNOWN: &str = "--help --version add am apply archive blame branch cat-file check-attr check-ignore \
+     check-ref-format checkout cherry cherry-pick clean clone commit commit-tree config \
+     count-objects describe diff diff-files diff-index diff-tree fetch for-each-ref format-patch \
+     fsck gc grep hash-object help init log ls-files ls-remote ls-tree merge merge-base merge-tree \
+     mv name-rev notes pack-refs prune pull push range-diff read-tree rebase reflog remote repack \
+     rerere reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref \
+     sparse-checkout stash status switch symbolic-ref tag update-index update-ref var \
+     verify-commit verify-tag version whatchanged worktree write-tree";
+
+/// Options that run a program or write to a file, of whatever command.
+const OPTIONS: &[&str] = &[
+    "--config*",
+    "--exec*",
+    "--ext-diff",
+    "--extcmd",
+    "--open-files-in-pager",
+    "--output*",
+    "--receive-pack",
+    "--upload-pack",
+];
+
+/// Returns how many options stand before the command that change nothing of what it does.
+pub(super) fn flags(arguments: &[Word]) -> usize {
+    let is_flag = |word: &&Word| is(word, "--no-pager") || is(word, "--no-optional-locks");
+    arguments.iter().take_while(is_flag).count()
+}
+
+/// Tells whether a git command is what its first word says.
+///
+/// Options before that word choose settings, among them aliases and pagers that run anything, or
+/// another repository with settings of its own.
+pub(super) fn is_plain(arguments: &[Word]) -> bool {
+    let [Word::Fixed(command), rest @ ..] = arguments else {
+        return arguments.is_empty();
+    };
+    let rest = &without_message(command, rest);
+    let runs_or_writes = match command.as_str() {
+        "archive" | "format-patch" => has_short(rest, &['o']),
+        "clone" => has_short(rest, &['c', 'u']) || has_option(rest, &["--template"]),
+        "config" => !only_tells(rest),
+        "grep" => has_short(rest, &['O']),
+        "init" => has_option(rest, &["--template"]),
+        "rebase" => has_short(rest, &['x']),
+        _ => false,
+    };
+    // An address whose protocol is a command.
+    let ext = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("ext::"));
+    listed(KNOWN, command) && !runs_or_writes && !has_option(rest, OPTIONS) && !rest.iter().any(ext)
+}
+
+/// Returns the words of a command but for the one behind `-m`, which is no option whatever it says.
+fn without_message(command: &str, words: &[Word]) -> Vec<Word> {
+    let takes = ["commit", "merge", "tag"].contains(&command);
+    let is_message = |index: usize, word: &Word| {
+        let one = match word {
+            Word::Open(text) => quoted(text).is_some(),
+            Word::Fixed(_) => true,
+        };
+        let before = index.checked_sub(1).and_then(|before| words.get(before));
+        let option = before.is_some_and(|word| is(word, "-m") || is(word, "-am"));
+        takes && one && option
+    };
+    let keeps = |(index, word): &(usize, &Word)| !is_message(*index, word);
+    let kept = words.iter().enumerate().filter(keeps);
+    kept.map(|(_, word)| word.clone()).collect()
+}
+
+/// Tells whether `git config` sets nothing: a setting may be a command.
+fn only_tells(arguments: &[Word]) -> bool {
+    let flags = "--global --local --system --worktree --null -z --name-only --show-origin \
+                 --show-scope --bool --int --path";
+    let is_flag = |word: &&Word| matches!(word, Word::Fixed(word) if listed(flags, word));
+    let rest = &arguments[arguments.iter().take_while(is_flag).count()..];
+    let tells = "--get --get-all --get-regexp --list -l get list";
+    match rest {
+        [key] if is_operand(key) => true,
+        [Word::Fixed(first), rest @ ..] => {
+            listed(tells, first) && rest.iter().all(|word| is_operand(word) || is_flag(&word))
+        }
+        _ => false,
+    }
+}
