@@ -201,7 +201,12 @@ fn words(subject: &Subject, said: &Said) -> String {
         Some(rule) => {
             let place = subject.place(&said.layer, rule);
             let place = place.map_or_else(String::new, |place| format!("   {place}"));
-            format!("{}{place}", shown(rule))
+            // Where the layer's word is not the rule's, both are told.
+            let rule = match rule.action == action {
+                true => format!("{} {}", rule.permission, rule.pattern),
+                false => shown(rule),
+            };
+            format!("{rule}{place}")
         }
     };
     let note = match (said.in_doubt, said.standing, action) {

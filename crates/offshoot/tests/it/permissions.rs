@@ -108,9 +108,7 @@ fn r23_explain_says_layer_by_layer_who_decides() {
     assert!(lines[0].starts_with("agent build in /"), "{}", done.stdout);
     assert!(lines[2].starts_with("fs.write /") && lines[2].ends_with("/docs/b.txt"));
     assert!(lines[3].starts_with("  the project's rules") && lines[3].ends_with("  -"));
-    assert!(
-        lines[4].starts_with("> the user's rules") && lines[4].contains("allow  allow fs.write")
-    );
+    assert!(lines[4].starts_with("> the user's rules") && lines[4].contains("allow  fs.write"));
     assert!(lines[4].ends_with("offshoot.toml line 3"), "{}", lines[4]);
     assert!(
         done.stdout.ends_with("  allow, by the user's rules\n"),
