@@ -118,6 +118,12 @@ impl Host {
         Self { asks, ..self }
     }
 
+    /// Adds the hooks of the folder to work in that its user has accepted.
+    pub(crate) fn working_in(mut self, settings: &Settings, workspace: &str) -> Self {
+        self.hooks.extend(hooks::accepted(settings, workspace));
+        self
+    }
+
     /// Says whether somebody answers from elsewhere, and how long that may take.
     pub(crate) fn waiting(mut self, waiting: Waiting) -> Self {
         if let Some(within) = waiting.wait_for_answers {

@@ -58,7 +58,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         barred,
     } = run::open(&ask, settings, host).await?;
     definitions::warn(&agents);
-    hooks::warn(settings);
+    hooks::warn(settings, session.workspace().unwrap_or_default());
     if known {
         greet(&goes_on_with(&session));
     }

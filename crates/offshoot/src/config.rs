@@ -115,10 +115,19 @@ pub(crate) struct Search {
 impl Search {
     /// Reads the rules of the project that a folder belongs to.
     pub(crate) fn project_rules(&self, folder: &Path) -> Result<Vec<Sourced<Permission>>, Stop> {
+        Ok(self.project(folder)?.project_rules)
+    }
+
+    /// Reads the hooks of the project that a folder belongs to.
+    pub(crate) fn project_hooks(&self, folder: &Path) -> Result<Vec<Hook>, Stop> {
+        Ok(self.project(folder)?.hooks)
+    }
+
+    fn project(&self, folder: &Path) -> Result<Layer, Stop> {
         let home = self.home.as_ref().and_then(|home| home.canonicalize().ok());
         let found = find::project(folder, self.user.as_deref(), home.as_deref())?;
         let layer = found.map(|path| file::read(&path, Owner::Project, self.home.as_deref()));
-        Ok(layer.transpose()?.unwrap_or_default().project_rules)
+        Ok(layer.transpose()?.unwrap_or_default())
     }
 
     /// Returns the home folder, as rules have it.
@@ -227,16 +236,10 @@ impl Settings {
         rules
     }
 
-    /// Returns the hooks that are used: the user's own.
+    /// Returns the hooks that are used wherever agents work: the user's own.
     pub(crate) fn hooks(&self) -> Vec<Hook> {
         let own = self.hooks.iter().filter(|hook| hook.owner == Owner::User);
         own.cloned().collect()
-    }
-
-    /// Returns the hooks that a repository brings, and that are not used.
-    pub(crate) fn project_hooks(&self) -> Vec<&Hook> {
-        let theirs = self.hooks.iter();
-        theirs.filter(|hook| hook.owner == Owner::Project).collect()
     }
 
     /// Lists every setting that somebody made: its name, its value and where it comes from.
@@ -307,7 +310,7 @@ impl Settings {
         for hook in &self.hooks {
             let unused = match hook.owner {
                 Owner::User => "",
-                Owner::Project => " (a project's: not used)",
+                Owner::Project => " (a project's: see offshoot trust)",
             };
             let shown = format!("{}{unused}", hook.shown());
             add("hooks", shown, &hook.source);

@@ -17,7 +17,7 @@ use crate::assemble::{self, Models};
 use crate::config::Settings;
 use crate::exit::Stop;
 use crate::trust::{self, Digest, Kind, Standing, Thing, Trust};
-use crate::{output, render};
+use crate::{hooks, output, render};
 use folder::{File, Folder};
 
 /// Where a project keeps its agents, as seen from the folder to work in.
@@ -75,6 +75,8 @@ pub(crate) fn brought(settings: &Settings, workspace: &str) -> Brought {
         problems.extend(reading.manifest.err());
         things.extend(thing);
     }
+    let hooks = hooks::brought(settings, workspace).into_iter();
+    things.extend(hooks.map(|(_, thing)| thing));
     Brought { things, problems }
 }
 

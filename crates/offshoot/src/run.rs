@@ -100,7 +100,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         ..
     } = opened;
     definitions::warn(&agents);
-    hooks::warn(settings);
+    hooks::warn(settings, session.workspace().unwrap_or_default());
     if let (None, Some(swap)) = (&prompt, &swap) {
         return Err(Stop::usage(format!(
             "agent {swap} takes over with a message; give a PROMPT, or - to read it from stdin"
@@ -183,6 +183,7 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
         check_price(cap, (&agent.value, &model), &agents, (&models, &host))?;
     }
     let barred = barred(cap, &model, &agents, (&models, &host));
+    let host = host.working_in(settings, &workspace);
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
     let is_known = known.is_some();
     let session = match known {

@@ -212,7 +212,9 @@ async fn message(
     };
     let agents = definitions::load(settings, session.workspace(), &mut models);
     definitions::warn(&agents);
-    hooks::warn(settings);
+    let workspace = session.workspace().unwrap_or_default();
+    hooks::warn(settings, workspace);
+    let host = host.working_in(settings, workspace);
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
     let errand = Errand {

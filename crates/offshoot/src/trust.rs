@@ -6,7 +6,7 @@
 //! the real path of the folder and a digest of the content; so a link changes
 //! nothing, and what has changed has to be accepted again. `--yes` has no say here,
 //! and what cannot be read is not accepted. What a thing is made of and where it is
-//! found is not known here: whoever finds one hands it in (`definitions.rs`).
+//! found is not known here: whoever finds one hands it in (`definitions.rs`, `hooks.rs`).
 
 mod ask;
 mod command;
@@ -24,6 +24,7 @@ use record::{Accepted, Record};
 pub(crate) use ask::offer;
 pub(crate) use command::trust;
 pub(crate) use may::agent as what_an_agent_may;
+pub(crate) use may::hook as what_a_hook_may;
 
 /// What kinds of things act.
 ///
@@ -33,14 +34,17 @@ pub(crate) use may::agent as what_an_agent_may;
 pub(crate) enum Kind {
     /// An agent file.
     Agent,
+    /// A command that is run when something happens.
+    Hook,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 1] = [Self::Agent];
+    pub(crate) const ALL: [Self; 2] = [Self::Agent, Self::Hook];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Agent => "agent",
+            Self::Hook => "hook",
         }
     }
 }

@@ -122,6 +122,7 @@ pub(crate) async fn send(
     let models = models.map(|models| models?.with_small(settings, &host));
     let mut models = models.and_then(Result::ok).unwrap_or_default();
     let agents = definitions::load(settings, session.workspace(), &mut models);
+    let host = host.working_in(settings, session.workspace().unwrap_or_default());
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let command = Command {
         id: CommandId::new(System.new_id()),

@@ -7,13 +7,30 @@ use offshoot_agents::Origin;
 use offshoot_types::manifest::{Manifest, Mode};
 use offshoot_types::permission::{Action, Rule};
 
+use crate::config::Hook;
 use crate::render;
 
 /// Most names or rules that are named one by one.
 const MOST: usize = 6;
 
+/// Most characters of a command.
+const MOST_OF_COMMAND: usize = 400;
+
 /// Most characters of a name or a pattern.
 const MOST_OF_NAME: usize = 40;
+
+/// Says what a hook does: it is a command, and no rule holds it.
+pub(crate) fn hook(hook: &Hook) -> String {
+    let about = match hook.matcher.as_str() {
+        "" => String::new(),
+        matcher => format!(" of {}", render::first_words(matcher, MOST_OF_NAME)),
+    };
+    let command = render::first_words(&hook.command, MOST_OF_COMMAND);
+    format!(
+        "at {}{about} runs a command as you, which no rule holds: {command}",
+        hook.event
+    )
+}
 
 /// Says what an agent may do, and whose place it takes.
 pub(crate) fn agent(manifest: &Manifest, replaces: Option<&Origin>) -> String {

@@ -143,10 +143,45 @@ command = "touch pwned"
     let done = stage.offshoot(asked("go"));
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(!stage.path().join("pwned").exists());
-    assert!(done.stderr.contains("a hook of this project"), "{done:?}");
+    let why = "will not run until you accept it; see \"offshoot trust\"";
+    assert!(done.stderr.contains(why), "{done:?}");
     let found = stage.offshoot(["doctor"]);
     assert!(
         found.stdout.contains("SessionStart: touch pwned"),
         "{found:?}"
     );
+}
+
+#[test]
+fn hooks_of_a_project_run_once_they_are_accepted_and_not_after_they_have_changed() {
+    let config = r#"
+[[hooks]]
+event = "SessionStart"
+command = "touch accepted"
+"#;
+    let stage = stage("offshoot.toml", config);
+    let listed = stage.offshoot(["trust", "--list", "--json"]).succeeded();
+    let hook = &listed.events()[0];
+    assert_eq!(hook["kind"], "hook");
+    assert_eq!(hook["status"], "new");
+    let may = hook["may"].as_str().unwrap();
+    assert!(may.contains("touch accepted"), "{may}");
+    // A yes to permissions is none to commands of a repository.
+    stage.offshoot(asked("go")).succeeded();
+    assert!(!stage.path().join("accepted").exists());
+    stage.offshoot(["trust", "--all"]).succeeded();
+    stage.offshoot(asked("go")).succeeded();
+    assert!(stage.path().join("accepted").exists());
+
+    std::fs::remove_file(stage.path().join("accepted")).unwrap();
+    stage.write(
+        "offshoot.toml",
+        &config.replace("touch accepted", "touch  accepted"),
+    );
+    let done = stage.offshoot(asked("go")).succeeded();
+    assert!(!stage.path().join("accepted").exists());
+    assert!(done.stderr.contains("will not run"), "{done:?}");
+    let once = [&asked("go")[..], &["--trust-project"]].concat();
+    stage.offshoot(once).succeeded();
+    assert!(stage.path().join("accepted").exists());
 }
