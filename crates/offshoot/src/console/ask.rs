@@ -23,11 +23,10 @@ use crate::render;
 
 /// What can be said to who wants to touch files; "for this session" reaches as far as it says.
 const WORDS_FOR_FILES: &str =
-    "y once; every file of the folder: a for this agent, s for this session; n or n REASON to deny";
+    "y once; all files of the folder: a this agent, s any agent; n or n REASON to deny";
 
 /// What can be said to anything else.
-const WORDS: &str =
-    "y once; just this again: a for this agent, s for this session; n or n REASON to deny";
+const WORDS: &str = "y once; just this again: a this agent, s any agent; n or n REASON to deny";
 
 /// What can be said to a question.
 const WORDS_FOR_QUESTIONS: &str =

@@ -81,7 +81,7 @@ fn sessions_are_counted_and_none_is_touched() {
     stage.run("one").succeeded();
     let before = contents(&stage.data());
     let done = stage.offshoot(DOCTOR).succeeded();
-    assert_eq!(line(&done, "database"), "ok opens, schema 4");
+    assert_eq!(line(&done, "database"), "ok opens, schema 5");
     assert_eq!(line(&done, "sessions"), "ok 1, 0 running, 0 interrupted");
     assert_eq!(contents(&stage.data()), before);
     // While one runs, and after it was killed.

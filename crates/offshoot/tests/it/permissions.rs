@@ -163,6 +163,7 @@ fn explain_follows_a_path_of_agents_that_start_each_other() {
         (".offshoot/agents/narrow.md", narrow),
         (".offshoot/agents/team/scribe.md", scribe),
     ]);
+    stage.offshoot(["trust", "--all"]).succeeded();
     let path = ["--agent", "build/narrow/team/scribe"];
     let ask = |target: &str| explain(&stage, &[&path[..], &["fs.write", target]].concat());
     ask("docs/x").exited(0);

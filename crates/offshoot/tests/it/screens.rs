@@ -135,7 +135,7 @@ fn a_grandchild_asks_in_the_chat_and_is_answered() {
     terminal.until(&["allow?", "writes"]);
     check_window(&terminal, "ask");
     terminal.enter("perhaps");
-    terminal.until(&["y, s or n, please"]);
+    terminal.until(&["y, a, s or n, please"]);
     terminal.enter("y");
     terminal.until(&["completed", "waits for 1 agent"]);
     terminal.press("\x03");

@@ -98,8 +98,8 @@ fn who_asks_and_both_ends_are_seen_however_long_it_is() {
         "[68 lines hidden]",
         "  word-0491 word-0492 word-0493 word-0494 word-0495 word-0496 word-0497",
         "  word-0498 word-0499 word-0500",
-        "y once, s for just this again in this session, n or n REASON to deny, v to see",
-        "  all of it",
+        "y once; just this again: a this agent, s any agent; n or n REASON to deny, v to",
+        "  see all of it",
     ];
     assert_eq!(lines, expected);
 }
@@ -164,5 +164,5 @@ fn what_would_be_written_is_seen_and_how_far_a_yes_reaches() {
     };
     let all = shown(&open.lines(80, 20));
     assert_eq!(all[1..4], ["edit a", "- # Title", "+ # Hacked"]);
-    assert!(all[4].contains("every file of the folder"), "{all:?}");
+    assert!(all[4].contains("all files of the folder"), "{all:?}");
 }
