@@ -6,14 +6,15 @@
 //! the log, whatever happened, unless the log itself failed: then it stops where
 //! it is and recovery does the rest.
 
+mod calls;
+
 use std::sync::Arc;
 
-use offshoot_types::event::{Entry, Event, Purpose, TurnEnd};
-use offshoot_types::hook::Point;
+use offshoot_types::event::{Entry, Event, TurnEnd};
 use offshoot_types::id::RunNo;
-use offshoot_types::message::{AssistantMessage, AssistantPart, Call, StopReason};
+use offshoot_types::message::{AssistantMessage, AssistantPart, StopReason};
 use offshoot_types::model::{Asker, ModelError, ModelErrorKind};
-use offshoot_types::settlement::{CancelledBy, Cap, FailureKind, Settlement};
+use offshoot_types::settlement::{CancelledBy, FailureKind, Settlement};
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
@@ -21,12 +22,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::caps::{self, Admitted, Grant};
 use crate::compact::Room;
-use crate::context::{self, Prefix};
-use crate::hooks::calls::Rulings;
-use crate::log::Batch;
+use crate::context;
 use crate::node::Node;
 use crate::reply::{self, Reply};
-use crate::scheduler::{Plan, resume};
 use crate::settle;
 use crate::slots::Rank;
 use crate::steer::Arrived;
@@ -41,16 +39,6 @@ pub(crate) struct Over {
     hooked: Vec<Event>,
     /// What was reserved for that: booked with it, and not given back before.
     _held: Option<Grant>,
-}
-
-/// The calls of a message, with what was decided of them.
-struct Judgement {
-    plan: Plan,
-    /// What has to be in the log before they run.
-    batch: Batch,
-    rulings: Rulings,
-    /// What was reserved for the message.
-    held: Option<Grant>,
 }
 
 /// Runs the open turn of an agent to its end.
@@ -76,27 +64,10 @@ pub(crate) async fn run(
             return over(transcript, None, failed(error), None);
         }
     };
-    let mut rank = match agent.helps {
-        // Somebody waits for these, and works on when they are done.
-        None | Some(Purpose::Compaction | Purpose::Summary) => Rank::Admitting,
-        Some(Purpose::Title) => Rank::Helping,
-    };
     let mut room = Room::default();
     let mut repaired = false;
-    let begun = match transcript.ready() {
-        Some(_) => {
-            let begun = agent.begin_run(&mut transcript, &cancel).await?;
-            (None, begun)
-        }
-        // Its process died while somebody was asked (R16): whatever waits goes on waiting.
-        None => {
-            rank = Rank::Resuming;
-            let resumed = agent.resume_calls(&prefix, &mut transcript, &cancel);
-            Box::pin(resumed).await?
-        }
-    };
     // The cap that a step ran into: the next one hands back.
-    let (mut reached, end) = begun;
+    let (mut rank, mut reached, end) = agent.take_up(&prefix, &mut transcript, &cancel).await?;
     if let Some(end) = end {
         return over(transcript, None, end, None);
     }
@@ -253,117 +224,6 @@ fn broken(what: &str) -> StoreError {
 }
 
 impl Agent {
-    /// Runs the calls of a message, and has hooks asked before and told after where there are any.
-    /// Returns the cap that was reached and how the turn ends, if it does.
-    async fn carry_out(
-        &self,
-        prefix: &Prefix,
-        message: AssistantMessage,
-        grant: Grant,
-        transcript: &mut Transcript,
-        cancel: &CancellationToken,
-    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
-        let work = cancel.child_token();
-        let mut late = None;
-        let mut rulings = Rulings::default();
-        if self.is_watched(Point::PreToolUse) || self.is_watched(Point::PermissionRequest) {
-            let asked = Box::pin(self.before_calls(prefix, &message, &work));
-            (rulings, late) = self.within(None, &work, asked).await;
-        }
-        let mut batch = Batch::default();
-        let processed = self.processed();
-        let plan = Plan::judge(self, prefix, &message, &processed, &mut rulings, &mut batch);
-        let calls = Judgement {
-            plan,
-            batch,
-            rulings,
-            held: Some(grant),
-        };
-        let (cap, end) = self
-            .run_calls(calls, &message, transcript, (cancel, &work))
-            .await?;
-        Ok((late.or(cap), end))
-    }
-
-    /// Takes up the calls that waited for somebody when their process died.
-    async fn resume_calls(
-        &self,
-        prefix: &Prefix,
-        transcript: &mut Transcript,
-        cancel: &CancellationToken,
-    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
-        let mut batch = Batch::default();
-        let plan = Plan::resume(self, prefix, transcript.open_calls(), &mut batch);
-        let Some(message) = transcript.last_reply().cloned() else {
-            return Err(broken("an open call without a message"));
-        };
-        let calls = Judgement {
-            plan,
-            batch,
-            rulings: Rulings::default(),
-            held: None,
-        };
-        let work = cancel.child_token();
-        self.run_calls(calls, &message, transcript, (cancel, &work))
-            .await
-    }
-
-    /// Writes down what was decided of calls and runs them; what was reserved for their message is
-    /// booked with it.
-    async fn run_calls(
-        &self,
-        calls: Judgement,
-        message: &AssistantMessage,
-        transcript: &mut Transcript,
-        (cancel, work): (&CancellationToken, &CancellationToken),
-    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
-        let Judgement {
-            plan,
-            batch,
-            rulings,
-            held,
-        } = calls;
-        let listening = self.is_watched_after();
-        let mut finished = Vec::new();
-        let entries = self.log.append(batch).await?;
-        if listening {
-            finished.extend(entries.iter().cloned());
-        }
-        follow(transcript, entries)?;
-        drop(held);
-        let ran = Box::pin(plan.run(self, work));
-        let (entries, cap) = self.within(None, work, ran).await;
-        let entries = entries?;
-        if listening {
-            finished.extend(entries.iter().cloned());
-        }
-        follow(transcript, entries)?;
-        let mut end = None;
-        if listening || rulings.has_more() {
-            let told = self.after_calls(rulings, message, &finished, transcript, cancel);
-            end = Box::pin(told).await?;
-        }
-        if cancel.is_cancelled() {
-            end = Some(self.aborted());
-        }
-        Ok((cap, end))
-    }
-
-    /// Answers calls that waited for somebody when their process died, and whose agent is not there
-    /// any more.
-    async fn give_up_calls(&self, transcript: &mut Transcript) -> Result<(), StoreError> {
-        let finished = |call: &Call| Event::CallFinished {
-            call: call.id.clone(),
-            outcome: resume::interrupted(),
-            delivers: Vec::new(),
-        };
-        let events: Vec<Event> = transcript.open_calls().map(finished).collect();
-        if events.is_empty() {
-            return Ok(());
-        }
-        follow(transcript, self.log.append(events).await?)
-    }
-
     pub(crate) fn aborted(&self) -> TurnEnd {
         let state = self.board.state();
         let by = state.node(&self.id).and_then(Node::stopped);

@@ -1,0 +1,169 @@
+//! The calls of a turn: judged, run, and hooks heard before and after.
+//!
+//! What was decided is in the log before anything runs, and what hooks say of a
+//! call is said before that. A turn that was taken up again after its process
+//! died begins with the calls that still wait (R16).
+
+use offshoot_types::event::{Event, Purpose, TurnEnd};
+use offshoot_types::hook::Point;
+use offshoot_types::message::{AssistantMessage, Call};
+use offshoot_types::settlement::Cap;
+use offshoot_types::store::StoreError;
+use offshoot_types::transcript::Transcript;
+use tokio_util::sync::CancellationToken;
+
+use super::{broken, follow};
+use crate::agent::Agent;
+use crate::caps::Grant;
+use crate::context::Prefix;
+use crate::hooks::calls::Rulings;
+use crate::log::Batch;
+use crate::scheduler::{Plan, resume};
+use crate::slots::Rank;
+
+/// The calls of a message, with what was decided of them.
+struct Judgement {
+    plan: Plan,
+    /// What has to be in the log before they run.
+    batch: Batch,
+    rulings: Rulings,
+    /// What was reserved for the message.
+    held: Option<Grant>,
+}
+
+impl Agent {
+    /// Takes a turn up: from its beginning, or from the calls that wait since its process died. Returns
+    /// the rank of its first step, the cap that was reached and how the turn ends, if it does.
+    pub(super) async fn take_up(
+        &self,
+        prefix: &Prefix,
+        transcript: &mut Transcript,
+        cancel: &CancellationToken,
+    ) -> Result<(Rank, Option<Cap>, Option<TurnEnd>), StoreError> {
+        if transcript.ready().is_none() {
+            let resumed = Box::pin(self.resume_calls(prefix, transcript, cancel));
+            let (cap, end) = resumed.await?;
+            return Ok((Rank::Resuming, cap, end));
+        }
+        let rank = match self.helps {
+            // Somebody waits for these, and works on when they are done.
+            None | Some(Purpose::Compaction | Purpose::Summary) => Rank::Admitting,
+            Some(Purpose::Title) => Rank::Helping,
+        };
+        Ok((rank, None, self.begin_run(transcript, cancel).await?))
+    }
+
+    /// Runs the calls of a message, and has hooks asked before and told after where there are any.
+    /// Returns the cap that was reached and how the turn ends, if it does.
+    pub(super) async fn carry_out(
+        &self,
+        prefix: &Prefix,
+        message: AssistantMessage,
+        grant: Grant,
+        transcript: &mut Transcript,
+        cancel: &CancellationToken,
+    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+        let work = cancel.child_token();
+        let mut late = None;
+        let mut rulings = Rulings::default();
+        if self.is_watched(Point::PreToolUse) || self.is_watched(Point::PermissionRequest) {
+            let asked = Box::pin(self.before_calls(prefix, &message, &work));
+            (rulings, late) = self.within(None, &work, asked).await;
+        }
+        let mut batch = Batch::default();
+        let processed = self.processed();
+        let plan = Plan::judge(self, prefix, &message, &processed, &mut rulings, &mut batch);
+        let calls = Judgement {
+            plan,
+            batch,
+            rulings,
+            held: Some(grant),
+        };
+        let (cap, end) = self
+            .run_calls(calls, &message, transcript, (cancel, &work))
+            .await?;
+        Ok((late.or(cap), end))
+    }
+
+    /// Takes up the calls that waited for somebody when their process died.
+    async fn resume_calls(
+        &self,
+        prefix: &Prefix,
+        transcript: &mut Transcript,
+        cancel: &CancellationToken,
+    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+        let mut batch = Batch::default();
+        let plan = Plan::resume(self, prefix, transcript.open_calls(), &mut batch);
+        let Some(message) = transcript.last_reply().cloned() else {
+            return Err(broken("an open call without a message"));
+        };
+        let calls = Judgement {
+            plan,
+            batch,
+            rulings: Rulings::default(),
+            held: None,
+        };
+        let work = cancel.child_token();
+        self.run_calls(calls, &message, transcript, (cancel, &work))
+            .await
+    }
+
+    /// Writes down what was decided of calls and runs them; what was reserved for their message is
+    /// booked with it.
+    async fn run_calls(
+        &self,
+        calls: Judgement,
+        message: &AssistantMessage,
+        transcript: &mut Transcript,
+        (cancel, work): (&CancellationToken, &CancellationToken),
+    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+        let Judgement {
+            plan,
+            batch,
+            rulings,
+            held,
+        } = calls;
+        let listening = self.is_watched_after();
+        let mut finished = Vec::new();
+        let entries = self.log.append(batch).await?;
+        if listening {
+            finished.extend(entries.iter().cloned());
+        }
+        follow(transcript, entries)?;
+        drop(held);
+        let ran = Box::pin(plan.run(self, work));
+        let (entries, cap) = self.within(None, work, ran).await;
+        let entries = entries?;
+        if listening {
+            finished.extend(entries.iter().cloned());
+        }
+        follow(transcript, entries)?;
+        let mut end = None;
+        if listening || rulings.has_more() {
+            let told = self.after_calls(rulings, message, &finished, transcript, cancel);
+            end = Box::pin(told).await?;
+        }
+        if cancel.is_cancelled() {
+            end = Some(self.aborted());
+        }
+        Ok((cap, end))
+    }
+
+    /// Answers calls that waited for somebody when their process died, and whose agent is not there
+    /// any more.
+    pub(super) async fn give_up_calls(
+        &self,
+        transcript: &mut Transcript,
+    ) -> Result<(), StoreError> {
+        let finished = |call: &Call| Event::CallFinished {
+            call: call.id.clone(),
+            outcome: resume::interrupted(),
+            delivers: Vec::new(),
+        };
+        let events: Vec<Event> = transcript.open_calls().map(finished).collect();
+        if events.is_empty() {
+            return Ok(());
+        }
+        follow(transcript, self.log.append(events).await?)
+    }
+}
