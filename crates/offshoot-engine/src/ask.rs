@@ -185,6 +185,9 @@ pub(crate) async fn answer(
     loop {
         let mut heard = std::pin::pin!(agent.board.answered.notified());
         heard.as_mut().enable();
+        if cancel.is_cancelled() {
+            return Answered::Cancelled;
+        }
         if let Some(answered) = look(agent, call, tool, &ask.needs) {
             return answered;
         }

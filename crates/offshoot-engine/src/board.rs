@@ -598,6 +598,10 @@ impl State {
             }
             Event::CallFinished { call, .. } => {
                 self.outputs.remove(&(id.clone(), call.clone()));
+                // Whoever answered what nobody waits for any more is told so.
+                let node = self.nodes.get_mut(id);
+                self.late
+                    .extend(node.and_then(|node| node.answers.remove(call)));
             }
             Event::TurnStarted { .. } => {
                 self.let_sleep(id);

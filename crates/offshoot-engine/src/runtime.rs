@@ -527,6 +527,7 @@ impl Inner {
                 tokio::select! {
                     biased;
                     () = self.departure.now.cancelled() => return,
+                    () = self.departure.when_quiet.cancelled() => return,
                     () = told => {}
                 }
             }

@@ -594,6 +594,7 @@ impl Session {
         let Order::Answer(answer) = &order.command.order else {
             return Ok(());
         };
+        let now = self.parts.env.now();
         let refused = {
             let state = self.board.state();
             let agent = state.tree.agent(&order.command.agent);
@@ -603,6 +604,9 @@ impl Session {
             match asks {
                 None => Some("nobody asks that".to_owned()),
                 Some(_) if said => Some("it has been answered".to_owned()),
+                Some(ask) if ask.deadline.is_some_and(|deadline| deadline < now) => {
+                    Some("it is too late to answer that".to_owned())
+                }
                 Some(ask) => ask::misfit(ask, &answer.verdict),
             }
         };
@@ -625,6 +629,14 @@ impl Session {
 
     /// Keeps an answer for whoever opens the session: nobody is there to whom it could be given.
     async fn keep_answer(&mut self, order: Ordered) -> Result<(), StoreError> {
+        let pending = self.parts.store.pending(&self.board.tree).await?;
+        let answers = |kept: &&Command| kept.answers() == order.command.answers();
+        // The first one counts here as well.
+        if let Some(first) = pending.iter().find(answers)
+            && first.id != order.command.id
+        {
+            return self.note(order, nothing("it has been answered")).await;
+        }
         self.taken.remove(&order.command.id);
         let (store, now) = (&self.parts.store, self.parts.env.now());
         store.submit(order.command.clone(), now).await?;

@@ -47,6 +47,8 @@ pub struct CommandHook {
     pub command: String,
     /// How long it may take.
     pub limit: Duration,
+    /// The only folder in whose sessions it has a say; all of them if there is none.
+    pub folder: Option<String>,
     /// What runs it.
     pub commands: Commands,
 }
@@ -70,6 +72,10 @@ impl Watch for CommandHook {
 
     fn call(&self, occasion: Occasion, cancel: Cancel) -> BoxFuture<'static, Result<Say, Trouble>> {
         let (commands, command) = (self.commands.clone(), self.command.clone());
+        let elsewhere = |folder: &String| *folder != occasion.who.workspace;
+        if self.folder.as_ref().is_some_and(elsewhere) {
+            return Box::pin(std::future::ready(Ok(Say::nothing())));
+        }
         Box::pin(async move {
             let told = payload::of(&occasion);
             if told.len() > MOST_TOLD {

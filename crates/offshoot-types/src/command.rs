@@ -25,6 +25,25 @@ pub struct Command {
     pub order: Order,
 }
 
+impl Command {
+    /// Returns whose call it answers, if it is an answer.
+    pub fn answers(&self) -> Option<(&AgentId, &CallId)> {
+        match &self.order {
+            Order::Answer(answer) => Some((&self.agent, &answer.call)),
+            Order::Open(_)
+            | Order::Prompt(_)
+            | Order::Cancel(_)
+            | Order::Promote
+            | Order::Resume
+            | Order::Rename(_)
+            | Order::Summarise
+            | Order::Compact
+            | Order::Rewind(_)
+            | Order::Fork(_) => None,
+        }
+    }
+}
+
 /// What is wanted of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

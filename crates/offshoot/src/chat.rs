@@ -51,6 +51,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     let Opened {
         runtime,
         session,
+        workspace,
         known,
         helped,
         agents,
@@ -58,7 +59,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         barred,
     } = run::open(&ask, settings, host).await?;
     definitions::warn(&agents);
-    hooks::warn(settings, session.workspace().unwrap_or_default());
+    hooks::warn(settings, &workspace);
     if known {
         greet(&goes_on_with(&session));
     }

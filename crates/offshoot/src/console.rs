@@ -4,7 +4,7 @@
 //! the person types. What it takes is handed on as an `Input`; the console sends
 //! nothing itself. Whatever happens, the terminal is given back as it was found.
 
-mod about;
+pub(crate) mod about;
 mod ask;
 mod commands;
 mod editor;
@@ -441,7 +441,7 @@ impl Console {
             Heard::Answer(agent, call, verdict) => Some(Input::Answer(agent, call, verdict)),
             Heard::More => None,
             Heard::Nothing if is_question => {
-                self.hint("say something, please, or - to leave it unanswered");
+                self.hint("an answer or the number of a choice, please, or - for none");
                 None
             }
             Heard::Nothing => {

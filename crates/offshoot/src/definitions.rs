@@ -75,8 +75,10 @@ pub(crate) fn brought(settings: &Settings, workspace: &str) -> Brought {
         problems.extend(reading.manifest.err());
         things.extend(thing);
     }
-    let hooks = hooks::brought(settings, workspace).into_iter();
-    things.extend(hooks.map(|(_, thing)| thing));
+    match hooks::brought(settings, workspace) {
+        Ok(hooks) => things.extend(hooks.into_iter().map(|(_, thing)| thing)),
+        Err(stop) => problems.push(Diagnostic::error(workspace, None, &stop.to_string())),
+    }
     Brought { things, problems }
 }
 

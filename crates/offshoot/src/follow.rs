@@ -194,7 +194,13 @@ impl<'a> Follower<'a> {
     /// Takes what happened; returns why following is over, if it is.
     fn news(&mut self, update: Update) -> Result<Option<Ended>, Stop> {
         match update {
-            Update::Entry(entry) => self.take(&entry)?,
+            Update::Entry(entry) => {
+                self.take(&entry)?;
+                // What another process runs is never told to be idle: its log says so.
+                if self.interrupted && matches!(entry.event, Event::Settled { .. }) {
+                    self.interrupted = !self.is_idle();
+                }
+            }
             Update::Delta(delta) => self.view.delta(&delta)?,
             Update::Output(output) => self.view.output(&output)?,
             Update::Activity(agent, activity) => {

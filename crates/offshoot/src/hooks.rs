@@ -12,6 +12,7 @@ use offshoot_tools::shell::{Environment, Keeper};
 use offshoot_types::hook::Hooks;
 
 use crate::config::{Hook, Settings};
+use crate::exit::Stop;
 use crate::output;
 use crate::trust::{self, Digest, Kind, Thing, Trust};
 
@@ -30,28 +31,32 @@ pub(crate) fn assemble(hooks: &[Hook], keeper: Keeper, environment: Environment)
             matcher: Matcher::parse(&hook.matcher).unwrap_or_else(|_| Matcher::all()),
             command: hook.command.clone(),
             limit: hook.limit,
+            // A project's has no say about another's sessions, which this process may recover.
+            folder: hook.folder(),
             commands: commands.clone(),
         }));
     }
     assembled
 }
 
-/// Returns the hooks that a folder brings, each with what there is to be accepted of it.
-pub(crate) fn brought(settings: &Settings, workspace: &str) -> Vec<(Hook, Thing)> {
-    // A file that cannot be read brings none; whoever works there is told what is wrong with it.
-    let hooks = settings.search.project_hooks(Path::new(workspace));
-    let hooks = hooks.unwrap_or_default();
+/// Returns the hooks that a folder brings, each with what there is to be accepted of it; fails if its
+/// file cannot be read.
+pub(crate) fn brought(settings: &Settings, workspace: &str) -> Result<Vec<(Hook, Thing)>, Stop> {
+    let mut hooks = settings.search.project_hooks(Path::new(workspace))?;
+    // What is accepted is accepted in this very folder, so a file of one above it has no say.
+    hooks.retain(|hook| hook.folder().as_deref() == Some(workspace));
     if hooks.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let trust = Trust::of(settings, workspace);
     let thing = |(index, hook): (usize, Hook)| {
         let text = format!(
-            "event = {:?}\nmatcher = {:?}\ncommand = {:?}\ntimeout = {}\n",
+            "name = {:?}\nevent = {:?}\nmatcher = {:?}\ncommand = {:?}\ntimeout = {}\n",
+            hook.name,
             hook.event.to_string(),
             hook.matcher,
             hook.command,
-            hook.limit.as_millis()
+            hook.limit.as_secs_f64()
         );
         let digest = Digest::of(text.as_bytes());
         let path = format!("offshoot.toml#hooks.{index}");
@@ -66,19 +71,20 @@ pub(crate) fn brought(settings: &Settings, workspace: &str) -> Vec<(Hook, Thing)
         };
         (hook, thing)
     };
-    hooks.into_iter().enumerate().map(thing).collect()
+    Ok(hooks.into_iter().enumerate().map(thing).collect())
 }
 
 /// Returns the hooks of a folder that its user has accepted.
 pub(crate) fn accepted(settings: &Settings, workspace: &str) -> Vec<Hook> {
-    let brought = brought(settings, workspace).into_iter();
+    // Of a file that cannot be read nothing is used; whoever works there is told what is wrong.
+    let brought = brought(settings, workspace).unwrap_or_default().into_iter();
     let accepted = brought.filter(|(_, thing)| thing.is_accepted());
     accepted.map(|(hook, _)| hook).collect()
 }
 
 /// Says which hooks of a folder are not used.
 pub(crate) fn warn(settings: &Settings, workspace: &str) {
-    let brought = brought(settings, workspace).into_iter();
+    let brought = brought(settings, workspace).unwrap_or_default().into_iter();
     let unused: Vec<Hook> = brought
         .filter(|(_, thing)| !thing.is_accepted())
         .map(|(hook, _)| hook)
@@ -86,12 +92,12 @@ pub(crate) fn warn(settings: &Settings, workspace: &str) {
     let Some(first) = unused.first() else {
         return;
     };
-    let many = match unused.len() {
-        1 => "a hook".to_owned(),
-        many => format!("{many} hooks"),
+    let (many, them) = match unused.len() {
+        1 => ("a hook".to_owned(), "it"),
+        many => (format!("{many} hooks"), "them"),
     };
     output::note(&format!(
-        "{many} of this project, from {}, will not run until you accept it; see \"offshoot trust\"",
+        "{many} of this project, from {}, will not run until you accept {them}; see \"offshoot trust\"",
         first.source
     ));
 }

@@ -24,6 +24,7 @@ mod follow;
 mod hooks;
 mod inbox;
 mod json_events;
+mod kept;
 mod logging;
 mod lookup;
 mod output;

@@ -397,9 +397,12 @@ pub(crate) fn hooked(hooked: &Hooked) -> String {
     };
     let about = call.as_ref().map(|call| format!(" about {call}"));
     let mut text = format!("{hook} at {point}{}: {word}", about.unwrap_or_default());
-    for more in why.into_iter().chain(note).filter(|more| !more.is_empty()) {
-        let more: String = more.chars().take(MOST_OF_HOOK).collect();
-        text.push_str(&format!(": {more}"));
+    let cut = |more: &String| more.chars().take(MOST_OF_HOOK).collect::<String>();
+    if let Some(why) = why.filter(|why| !why.is_empty()) {
+        text.push_str(&format!(": {}", cut(why)));
+    }
+    if let Some(note) = note.as_ref().filter(|note| !note.is_empty()) {
+        text.push_str(&format!("; it says: {}", cut(note)));
     }
     harmless(&text)
 }

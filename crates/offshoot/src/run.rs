@@ -58,6 +58,8 @@ pub(crate) enum Untrusted {
 pub(crate) struct Opened {
     pub(crate) runtime: Runtime,
     pub(crate) session: Session,
+    /// The folder it works in.
+    pub(crate) workspace: String,
     /// Whether it was there before.
     pub(crate) known: bool,
     /// Whether there is a model for chores.
@@ -94,13 +96,14 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     let Opened {
         runtime,
         session,
+        workspace,
         known,
         agents,
         swap,
         ..
     } = opened;
     definitions::warn(&agents);
-    hooks::warn(settings, session.workspace().unwrap_or_default());
+    hooks::warn(settings, &workspace);
     if let (None, Some(swap)) = (&prompt, &swap) {
         return Err(Stop::usage(format!(
             "agent {swap} takes over with a message; give a PROMPT, or - to read it from stdin"
@@ -184,6 +187,7 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
     }
     let barred = barred(cap, &model, &agents, (&models, &host));
     let host = host.working_in(settings, &workspace);
+    let folder = workspace.clone();
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
     let is_known = known.is_some();
     let session = match known {
@@ -207,6 +211,7 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
     Ok(Opened {
         runtime,
         session,
+        workspace: folder,
         known: is_known,
         helped,
         agents,

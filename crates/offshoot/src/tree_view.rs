@@ -274,6 +274,7 @@ fn waits_for(tree: &Tree, id: &AgentId, agent: &Agent, tools: &Tools<'_>) -> Vec
         match &call.child {
             Some(child) => reasons.push(format!("{AGENT}{}", render::short(child))),
             None => reasons.push(match tools.get(&(id, &call.call)) {
+                Some(tool) if call.asks.is_some() => format!("an answer about {tool}"),
                 Some(tool) => format!("tool {tool}"),
                 None => format!("call {}", call.call),
             }),

@@ -432,6 +432,30 @@ fn progress(tree: &Tree, entry: &Entry) {
                 output::note(&format!("{indent}{} {id}: {text}", spawned.definition));
             }
         }
+        // Nobody sits here who could answer; somebody else may.
+        Event::Asked {
+            needs,
+            tool,
+            questions,
+            ..
+        } => {
+            let Some(agent) = tree.agent(&entry.agent) else {
+                return;
+            };
+            let indent = "  ".repeat(agent.spawned.depth as usize);
+            let definition = agent.definition();
+            let what = match (needs.first(), questions.first()) {
+                (_, Some(question)) => render::first_words(&question.question, MOST_OF_PROMPT),
+                (Some(need), None) => {
+                    let target = render::first_words(&need.target, MOST_OF_PROMPT);
+                    format!("{tool} needs {} {target}", need.capability)
+                }
+                (None, None) => tool.clone(),
+            };
+            output::note(&format!(
+                "{indent}{definition} {id} asks: {what}; see \"offshoot inbox list\""
+            ));
+        }
         Event::Spawned(_)
         | Event::Titled { .. }
         | Event::Summarised { .. }
@@ -443,7 +467,6 @@ fn progress(tree: &Tree, entry: &Entry) {
         | Event::Completion { .. }
         | Event::TurnStarted { .. }
         | Event::Replied(_)
-        | Event::Asked { .. }
         | Event::Decided { .. }
         | Event::CallStarted { .. }
         | Event::TurnEnded { .. } => {}

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use offshoot_types::event::{Entry, Event, TurnEnd};
+use offshoot_types::event::{Did, Entry, Event, TurnEnd};
 use offshoot_types::hook::{Point, Use, What, Word};
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
@@ -49,6 +49,25 @@ enum Ruling {
 }
 
 impl Rulings {
+    /// What hooks said of the calls of the last message before the process died, as far as it is still
+    /// to be done: that the agent is to stop.
+    pub(crate) fn remembered(log: &[Entry]) -> Self {
+        let mut rulings = Self::default();
+        for entry in log {
+            match &entry.event {
+                Event::Replied(_) => rulings.stop = None,
+                Event::Hooked(hooked) => {
+                    if let Did::Stopped { reason } = &hooked.did {
+                        let stop = format!("hook {}: {reason}", hooked.hook);
+                        rulings.stop.get_or_insert(stop);
+                    }
+                }
+                _ => {}
+            }
+        }
+        rulings
+    }
+
     /// Tells whether something is left to say or to do when the calls are over.
     pub(crate) fn has_more(&self) -> bool {
         !self.contexts.is_empty() || self.stop.is_some()

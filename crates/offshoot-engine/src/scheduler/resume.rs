@@ -64,9 +64,13 @@ impl Plan {
             (Callable::Tool(tool), Arguments::Json(arguments)) => {
                 let asks = match ask::judge(agent, tool, arguments)? {
                     Judged::Asks(..) => Some(ask),
+                    // What a person has said counts, whatever would be allowed without them by now.
+                    Judged::Decided(decision) if answered && decision.action != Action::Deny => {
+                        Some(ask)
+                    }
                     Judged::Decided(decision) => {
                         let decision = still(&ask, agent, decision);
-                        let here = answered || agent.parts.asks.is_somebody_there();
+                        let here = agent.parts.asks.is_somebody_there();
                         match decision.action == Action::Ask && here {
                             true => Some(ask),
                             false => {

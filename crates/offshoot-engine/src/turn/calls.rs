@@ -97,10 +97,11 @@ impl Agent {
         let Some(message) = transcript.last_reply().cloned() else {
             return Err(broken("an open call without a message"));
         };
+        let log = self.parts.store.agent_log(&self.id).await?;
         let calls = Judgement {
             plan,
             batch,
-            rulings: Rulings::default(),
+            rulings: Rulings::remembered(&log),
             held: None,
         };
         let work = cancel.child_token();

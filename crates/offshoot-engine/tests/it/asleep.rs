@@ -13,7 +13,7 @@ use crate::asks::{answer, asked, no, no_effect, stage, write};
 use crate::stage::{Script, Stage, call, data, kind, say, task};
 
 /// A root that has asked whether it may write, and whose process died.
-async fn asleep(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
+async fn left_asking(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
     let stage = stage(script).await;
     stage.prompt(stage.root(), "go").await;
     let ask = asked(&stage, 1).await;
@@ -32,7 +32,7 @@ async fn resume(stage: &Stage) {
 
 #[tokio::test]
 async fn r16_an_ask_of_a_root_survives_and_the_call_runs_once_somebody_says_yes() {
-    let (stage, ask) = asleep(writes(), Asks::SOMEBODY).await;
+    let (stage, ask) = left_asking(writes(), Asks::SOMEBODY).await;
     resume(&stage).await;
     assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Answered);
     stage.quiet().await;
@@ -47,11 +47,11 @@ async fn r16_an_ask_of_a_root_survives_and_the_call_runs_once_somebody_says_yes(
 #[tokio::test]
 async fn r16_an_answer_to_what_sleeps_is_kept_and_starts_nothing_until_the_session_is_opened() {
     // Whoever opens it has nobody to ask: what was answered counts all the same.
-    let (stage, ask) = asleep(writes(), Asks::NOBODY).await;
+    let (stage, ask) = left_asking(writes(), Asks::NOBODY).await;
     let kept = answer(&stage, ask.clone(), Verdict::Once).await;
     assert_eq!(kept, Receipt::Queued);
     let second = answer(&stage, ask, no("too late")).await;
-    assert_eq!(second, Receipt::Queued);
+    assert_eq!(second, no_effect("it has been answered"));
     assert!(stage.outcomes("lead").await.is_empty());
     let stage = stage.crash().await;
     resume(&stage).await;
@@ -61,7 +61,7 @@ async fn r16_an_answer_to_what_sleeps_is_kept_and_starts_nothing_until_the_sessi
 
 #[tokio::test]
 async fn r16_whoever_opens_it_without_anybody_to_ask_denies_what_nobody_answered() {
-    let (stage, _) = asleep(writes(), Asks::NOBODY).await;
+    let (stage, _) = left_asking(writes(), Asks::NOBODY).await;
     stage.ask("go on").await;
     let outcome = &stage.outcomes("lead").await[0];
     assert_eq!(
@@ -72,7 +72,7 @@ async fn r16_whoever_opens_it_without_anybody_to_ask_denies_what_nobody_answered
 
 #[tokio::test]
 async fn r16_what_sleeps_can_be_cancelled_and_named_and_nothing_else() {
-    let (stage, ask) = asleep(writes(), Asks::SOMEBODY).await;
+    let (stage, ask) = left_asking(writes(), Asks::SOMEBODY).await;
     let name = Rename {
         title: "asleep".to_owned(),
         by: Author::Human,
@@ -98,7 +98,7 @@ async fn r16_a_child_that_asked_is_lost_with_its_process_and_its_ask_withdrawn()
     let script = Script::default()
         .part("lead", [task("worker", "x"), say("done")])
         .part("worker", [write("a"), say("worked")]);
-    let (stage, ask) = asleep(script, Asks::SOMEBODY).await;
+    let (stage, ask) = left_asking(script, Asks::SOMEBODY).await;
     let late = answer(&stage, ask, Verdict::Once).await;
     assert_eq!(late, no_effect("nobody asks that"));
     let worker = stage.born("worker").await;
@@ -152,7 +152,7 @@ async fn r20_a_process_that_leaves_in_good_order_withdraws_what_it_asked() {
 
 #[tokio::test]
 async fn r20_a_process_that_only_looked_in_lets_what_sleeps_sleep_on() {
-    let (stage, ask) = asleep(writes(), Asks::SOMEBODY).await;
+    let (stage, ask) = left_asking(writes(), Asks::SOMEBODY).await;
     answer(&stage, ask, Verdict::Once).await;
     stage
         .runtime
@@ -168,7 +168,7 @@ async fn r20_a_process_that_only_looked_in_lets_what_sleeps_sleep_on() {
 
 #[tokio::test]
 async fn r16_a_host_that_says_yes_by_now_asks_nobody_any_more() {
-    let (stage, _) = asleep(writes(), Asks::YES).await;
+    let (stage, _) = left_asking(writes(), Asks::YES).await;
     resume(&stage).await;
     stage.quiet().await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));

@@ -34,6 +34,7 @@ impl Bench {
                 point: Point::PreToolUse,
                 matcher: Matcher::all(),
                 command: command.to_owned(),
+                folder: None,
                 limit: USUAL_LIMIT,
                 commands: Commands::new(keeper(), environment),
             },

@@ -87,7 +87,10 @@ impl Compiled {
         let mut by_permission: BTreeMap<Box<str>, Vec<Matcher>> = BTreeMap::new();
         for (index, rule) in rules.iter().enumerate() {
             let matchers = by_permission.entry(rule.permission.as_str().into());
-            matchers.or_default().push(Matcher::of(index, rule));
+            let matchers = matchers.or_default();
+            let matcher = Matcher::of(index, rule);
+            matchers.extend(matcher.with_arguments(&rule.pattern));
+            matchers.push(matcher);
         }
         Self(by_permission)
     }
@@ -170,6 +173,21 @@ impl Matcher {
             words: commands.then(|| Words::of(pattern)),
             host: hosts.then(|| HostPattern::of(pattern).ok()).flatten(),
         }
+    }
+
+    /// Returns the same for a command with more words: who forbids `rm` means `rm x` as well. Who allows
+    /// `rm` does not.
+    fn with_arguments(&self, pattern: &str) -> Option<Self> {
+        let is_whole = self.weight.0 == Kind::Exact as u8;
+        let forbids = self.action != Action::Allow;
+        (is_whole && forbids && self.words.is_some()).then(|| Self {
+            index: self.index,
+            action: self.action,
+            weight: (Kind::Begins as u8, self.weight.1),
+            text: self.text.clone(),
+            words: Some(Words::of(&format!("{pattern} *"))),
+            host: None,
+        })
     }
 
     fn denies(&self) -> bool {

@@ -262,3 +262,33 @@ fn what_is_opaque_is_allowed_by_a_rule_that_names_it_and_by_no_other() {
 fn sa_35_a_manifest_mints_no_authority() {
     check("", "fs.write=allow", "fs.write", "/w/a", Action::Ask);
 }
+
+#[test]
+fn who_forbids_a_program_means_it_with_arguments_and_who_allows_one_does_not() {
+    let rules = "shell.run=allow shell.run:rm=deny";
+    for target in ["rm", "rm x", "/bin/rm -rf x"] {
+        check(rules, "", "shell.run", target, Action::Deny);
+    }
+    check(rules, "", "shell.run", "rmdir x", Action::Allow);
+    check("shell.run:ls=allow", "", "shell.run", "ls x", Action::Ask);
+    // What is more specific still has the word, and of two that say the same the stricter.
+    let layer = Layer {
+        standing: Standing::Grants,
+        rules: vec![
+            Rule::new("shell.run", "cargo", Action::Deny),
+            Rule::new("shell.run", "cargo test *", Action::Allow),
+            Rule::new("shell.run", "make", Action::Allow),
+            Rule::new("shell.run", "make", Action::Deny),
+        ],
+        ..layer("")
+    };
+    let chain = Permissions::empty().narrow(layer);
+    let decide = |target: &str| {
+        let need = Need::new("shell.run", target);
+        chain.decide("bash", &need).action
+    };
+    assert_eq!(decide("cargo test -q"), Action::Allow);
+    assert_eq!(decide("cargo publish"), Action::Deny);
+    assert_eq!(decide("make"), Action::Deny);
+    assert_eq!(decide("make x"), Action::Deny);
+}

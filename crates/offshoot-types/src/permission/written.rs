@@ -84,14 +84,16 @@ pub fn contradictions(rules: &[Rule]) -> Vec<(usize, usize)> {
 
 /// Returns rules with folders in the place of variables; relative paths lie in the workspace.
 ///
-/// A rule about a folder that is not there is about nothing, and is left out. One that could not be
-/// read, which `check` would have found, allows nothing and forbids all that it is about.
+/// A rule about a scratch folder where there is none is about nothing, and is left out. One about a home
+/// that nobody knows, or that could not be read, which `check` would have found, allows nothing and
+/// forbids, or asks about, all that its permission is about.
 pub fn expand(rules: &[Rule], variables: &Variables<'_>) -> Vec<Rule> {
     let expanded = rules.iter().filter_map(|rule| {
         let pattern = match fill(&rule.permission, &rule.pattern, variables) {
             Filled::Pattern(pattern) => pattern,
             Filled::Nothing => return None,
             Filled::Unknown if rule.action == Action::Allow => return None,
+            // Nobody knows what it would have forbidden.
             Filled::Unknown => "*".to_owned(),
         };
         Some(Rule::new(rule.permission.clone(), pattern, rule.action))
@@ -323,6 +325,10 @@ fn fill(permission: &str, pattern: &str, variables: &Variables<'_>) -> Filled {
             }
             Piece::Variable("workspace") => Some(variables.workspace),
             Piece::Variable("scratch") => variables.scratch,
+            // There is one, and somebody meant what is in it.
+            Piece::Variable(_) if variables.home.is_none_or(str::is_empty) => {
+                return Filled::Unknown;
+            }
             Piece::Variable(_) => variables.home,
             Piece::Unknown(..) => return Filled::Unknown,
         };

@@ -36,14 +36,14 @@ pub(crate) enum InboxCommand {
     /// for it any more.
     #[command(after_help = "\
 Examples:
-  offshoot inbox answer 9a8b7c6d --once
+  offshoot inbox answer 9a8b7c6d:call_2 --once
+  offshoot inbox answer 9a8b7c6d:call_2 --session     and the like in this session
   offshoot inbox answer 9a8b7c6d --deny \"use the other file\"
-  offshoot inbox answer 9a8b7c6d:call_2 --session     where one agent asks several things
-  offshoot inbox answer 9a8b7c6d --say 2              the second choice
-  offshoot inbox answer 9a8b7c6d --say \"1, 3\" --say \"as before\"    two questions; the first takes several")]
+  offshoot inbox answer 9a8b7c6d:call_2 --say 2       the second choice
+  offshoot inbox answer 9a8b7c6d:call_2 --say \"1, 3\" --say \"as before\"   two questions")]
     Answer {
-        /// What is asked, as `inbox list` names it: an agent's id, which may be cut, and the call
-        /// where it asks several things
+        /// What is asked, as `inbox list` names it: an agent's id, which may be cut, and the call; a no
+        /// needs no call where there is one only
         #[arg(value_name = "AGENT[:CALL]")]
         ask: String,
         #[command(flatten)]

@@ -7,7 +7,8 @@ use clap::Args;
 /// Whether what the repository brings may be used, wherever agents run.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Trusting {
-    /// Uses the agents that the repository brings, for this call only; `offshoot trust` shows them
+    /// Uses the agents and runs the hooks that the repository brings, for this call only; `offshoot
+    /// trust` shows them
     #[arg(long)]
     pub(crate) trust_project: bool,
 }

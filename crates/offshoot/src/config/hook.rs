@@ -41,6 +41,17 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
+    /// Returns the folder of a project's hook; the user's own belongs to none.
+    pub(crate) fn folder(&self) -> Option<String> {
+        match (self.owner, &self.source) {
+            (Owner::Project, Source::File(path, _)) => {
+                let real = path.parent()?.canonicalize().ok()?;
+                real.into_os_string().into_string().ok()
+            }
+            (Owner::User | Owner::Project, _) => None,
+        }
+    }
+
     /// Renders it for people, in one line.
     pub(crate) fn shown(&self) -> String {
         let about = match self.matcher.as_str() {

@@ -29,11 +29,15 @@ const WORDS_FOR_FILES: &str =
 const WORDS: &str = "y once; just this again: a this agent, s any agent; n or n REASON to deny";
 
 /// What can be said to a question.
-const WORDS_FOR_QUESTIONS: &str =
-    "your answer, or the number of a choice; - or - REASON to leave it unanswered";
+const WORDS_FOR_CHOICES: &str =
+    "your answer, or the number of a choice; - or - REASON to answer nothing of it";
+
+/// What can be said to a question that offers no choices.
+const WORDS_FOR_QUESTIONS: &str = "your answer; - or - REASON to answer nothing of it";
 
 /// What can be said to a question that takes several answers.
-const WORDS_FOR_SEVERAL: &str = "your answers, or the numbers of choices, with commas between; - or - REASON to leave it unanswered";
+const WORDS_FOR_SEVERAL: &str =
+    "your answers, or numbers of choices, with commas; - or - REASON to answer nothing of it";
 
 /// What can be said as well to what is too long for the window.
 const MORE_WORDS: &str = ", v to see all of it";
@@ -216,7 +220,7 @@ impl Ask {
         if let Some(verdict) = left_unanswered(text) {
             return Some(Some(verdict));
         }
-        let said = words::read(question, text)?;
+        let said = words::read(question, text).ok()?;
         self.said.push(said);
         self.set = None;
         if self.question().is_some() {
@@ -235,7 +239,8 @@ impl Ask {
     fn words(&self) -> &'static str {
         match self.question() {
             Some(question) if question.multi_select => return WORDS_FOR_SEVERAL,
-            Some(_) => return WORDS_FOR_QUESTIONS,
+            Some(question) if question.options.is_empty() => return WORDS_FOR_QUESTIONS,
+            Some(_) => return WORDS_FOR_CHOICES,
             None => {}
         }
         let is_file = |need: &Need| need.capability.starts_with("fs.");

@@ -188,7 +188,7 @@ impl Follower<'_> {
     }
 
     /// Tells whether nothing runs that could be stopped.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         is_quiet(&self.tree, self.runtime.limits()) && self.chores == 0
     }
 }

@@ -1,14 +1,15 @@
 //! `inbox answer`: one answer to one ask, and what became of it.
 
 use offshoot_types::command::{Answer, Order, Receipt, Verdict};
-use offshoot_types::store::OpenAsk;
+use offshoot_types::store::{OpenAsk, Store};
 use serde_json::json;
 
-use super::words;
+use super::{list, words};
 use crate::cli::Words;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
-use crate::lookup;
+use crate::kept;
+use crate::lookup::{self, Among};
 use crate::output::{self, Stdout};
 use crate::render;
 use crate::sessions::send;
@@ -23,10 +24,19 @@ pub(super) async fn answer(
     words: Words,
     json: bool,
 ) -> Result<Code, Stop> {
+    kept::refuse()?;
     let store = super::store(settings)?;
     let asks = super::open(store.as_ref()).await?;
-    let ask = find(&asks, name)?;
+    let ask = match find(&asks, name) {
+        Ok(ask) => ask,
+        Err(stop) => return too_late(store.as_ref(), name, json, stop).await,
+    };
     let verdict = verdict(ask, words)?;
+    let denies = matches!(verdict, Verdict::Deny { .. });
+    // By the time of a yes the agent may ask for something that nobody has seen.
+    if !denies && !name.contains(':') {
+        return Err(Stop::usage(format!("say which call: {}", list::name(ask))));
+    }
     let order = Order::Answer(Answer {
         call: ask.call.clone(),
         verdict,
@@ -58,6 +68,23 @@ pub(super) async fn answer(
         output::note(&why);
     }
     Ok(code)
+}
+
+/// Tells whoever answers an agent that asks nothing any more that it is too late; whoever names nobody
+/// is told that.
+async fn too_late(store: &dyn Store, name: &str, json: bool, stop: Stop) -> Result<Code, Stop> {
+    let agent = name.split(':').next().unwrap_or(name);
+    if lookup::search(store, agent, Among::Agents).await?.is_none() {
+        return Err(stop);
+    }
+    let mut stdout = Stdout::default();
+    if json {
+        stdout.line(&json!({ "status": "not answered", "receipt": null }).to_string())?;
+        return Ok(Code::Failed);
+    }
+    stdout.line("not answered")?;
+    output::note(&stop.to_string());
+    Ok(Code::Failed)
 }
 
 /// Says who will hear of an answer that nobody has heard yet.
@@ -126,9 +153,8 @@ fn said(ask: &OpenAsk, say: &[String]) -> Result<Verdict, Stop> {
             questions.len()
         )));
     }
-    let answers = questions.iter().zip(say).map(|(question, said)| {
-        words::read(question, said).ok_or_else(|| Stop::usage("an answer needs words"))
-    });
+    let answers = questions.iter().zip(say);
+    let answers = answers.map(|(question, said)| words::read(question, said).map_err(Stop::usage));
     Ok(Verdict::Said {
         answers: answers.collect::<Result<_, _>>()?,
     })

@@ -1,17 +1,37 @@
 //! `inbox list`: who asks, what, why, and until when.
+//!
+//! With what the call would do, because nobody can allow what they have not seen.
 
 use offshoot_types::env::Env;
+use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, Timestamp};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{Arguments, Call};
 use offshoot_types::permission::Decision;
-use offshoot_types::store::OpenAsk;
+use offshoot_types::store::{OpenAsk, Store};
 use serde_json::json;
 
 use super::words;
 use crate::config::Settings;
+use crate::console::about::{About, Changed};
 use crate::env::System;
 use crate::exit::Stop;
 use crate::output::{self, Stdout};
 use crate::{clock, render};
+
+/// Most lines of what a call would do.
+const MOST_LINES: usize = 20;
+
+/// The capability by which a hook has somebody asked; why stands below.
+const HOOK_ASKS: &str = "hook.asks";
+
+/// Something that is asked, with the call that it is about.
+struct Asked {
+    ask: OpenAsk,
+    call: Option<Call>,
+    /// Whether there is an answer that waits for the session to be opened.
+    answered: bool,
+}
 
 /// Lists what waits for an answer.
 pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
@@ -19,11 +39,13 @@ pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
     let asks = super::open(store.as_ref()).await?;
     let mut stdout = Stdout::default();
     for ask in &asks {
+        let name = name(ask);
+        let asked = asked(store.as_ref(), ask.clone()).await?;
         if json {
-            stdout.line(&object(ask).to_string())?;
+            stdout.line(&object(&asked).to_string())?;
             continue;
         }
-        for line in lines(ask, &name(ask, &asks), System.now()) {
+        for line in lines(&asked, &name, System.now()) {
             stdout.line(&render::harmless(&line))?;
         }
     }
@@ -33,17 +55,34 @@ pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns what an ask is called: its agent, and its call where the agent asks several things.
-fn name(ask: &OpenAsk, all: &[OpenAsk]) -> String {
-    let agent = render::short(&ask.agent);
-    let alone = all.iter().filter(|other| other.agent == ask.agent).count() == 1;
-    match alone {
-        true => agent,
-        false => format!("{agent}:{}", ask.call),
-    }
+/// Finds what an ask is about, and whether an answer to it waits.
+async fn asked(store: &dyn Store, ask: OpenAsk) -> Result<Asked, Stop> {
+    let log = store.agent_log(&ask.agent).await?;
+    let call = log.iter().rev().find_map(|entry| match &entry.event {
+        Event::Replied(message) => message.calls().find(|call| call.id == ask.call).cloned(),
+        _ => None,
+    });
+    let pending = store.pending(&ask.tree).await?;
+    let mut answers = pending.iter().filter_map(|command| command.answers());
+    let answered = answers.any(|answer| answer == (&ask.agent, &ask.call));
+    Ok(Asked {
+        ask,
+        call,
+        answered,
+    })
 }
 
-fn lines(ask: &OpenAsk, name: &str, now: Timestamp) -> Vec<String> {
+/// Returns what an ask is called: its agent and its call, for the agent may ask something else soon.
+pub(super) fn name(ask: &OpenAsk) -> String {
+    format!("{}:{}", render::short(&ask.agent), ask.call)
+}
+
+fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
+    let Asked {
+        ask,
+        call,
+        answered,
+    } = asked;
     let path: Vec<&str> = ask.path.iter().map(|(_, name)| name.as_str()).collect();
     let age = clock::age(ask.asked_at, now);
     let mut head = format!("{name}  {} asks, {age} ago", path.join(" > "));
@@ -51,14 +90,19 @@ fn lines(ask: &OpenAsk, name: &str, now: Timestamp) -> Vec<String> {
         let left = deadline.get().saturating_sub(now.get());
         head.push_str(&format!("; too late in {}", clock::span(left)));
     }
+    if *answered {
+        head.push_str("; it is answered");
+    }
     if !ask.owned {
         let session = render::short(ask.tree.root());
+        let waits = if *answered { "" } else { " --wait-for-answers" };
         head.push_str(&format!(
-            "; nobody runs the session: \"offshoot run --session {session}\" goes on with it"
+            "; nobody runs the session: \"offshoot run --session {session}{waits}\" goes on with it"
         ));
     }
     let mut lines = vec![head];
-    for need in &ask.ask.needs {
+    let needs = ask.ask.needs.iter();
+    for need in needs.filter(|need| need.capability != HOOK_ASKS) {
         let tool = &ask.tool;
         let mut target = need.target.lines();
         let first = target.next().unwrap_or_default();
@@ -66,14 +110,28 @@ fn lines(ask: &OpenAsk, name: &str, now: Timestamp) -> Vec<String> {
         lines.extend(target.map(|line| format!("  | {line}")));
     }
     for question in &ask.ask.questions {
-        lines.extend(
-            words::lines(question)
-                .into_iter()
-                .map(|line| format!("  {line}")),
-        );
+        let question = words::lines(question).into_iter();
+        lines.extend(question.map(|line| format!("  {line}")));
     }
     if ask.ask.questions.is_empty() {
+        lines.extend(call.as_ref().map(change).unwrap_or_default());
         lines.push(format!("  because {}", why(&ask.decision)));
+    }
+    lines
+}
+
+/// Returns what a call would put into a file, or says to its tool.
+fn change(call: &Call) -> Vec<String> {
+    let change = About::of(call).change;
+    let hidden = change.len().saturating_sub(MOST_LINES);
+    let line = |changed: &Changed| match changed {
+        Changed::Gone(text) => format!("  - {text}"),
+        Changed::New(text) => format!("  + {text}"),
+        Changed::Said(text) => format!("  | {text}"),
+    };
+    let mut lines: Vec<String> = change.iter().take(MOST_LINES).map(line).collect();
+    if hidden > 0 {
+        lines.push(format!("  [{hidden} lines more; --json has all of it]"));
     }
     lines
 }
@@ -90,7 +148,12 @@ fn why(decision: &Decision) -> String {
     }
 }
 
-fn object(ask: &OpenAsk) -> serde_json::Value {
+fn object(asked: &Asked) -> serde_json::Value {
+    let Asked {
+        ask,
+        call,
+        answered,
+    } = asked;
     let step =
         |(agent, definition): &(AgentId, String)| json!({ "agentId": agent, "agent": definition });
     let path: Vec<serde_json::Value> = ask.path.iter().map(step).collect();
@@ -105,11 +168,20 @@ fn object(ask: &OpenAsk) -> serde_json::Value {
         "kind": kind,
         "path": path,
         "tool": ask.tool,
+        "arguments": call.as_ref().map(arguments),
         "needs": ask.ask.needs,
         "questions": ask.ask.questions,
         "because": ask.decision,
         "askedAt": clock::iso(ask.asked_at),
         "deadline": ask.ask.deadline.map(clock::iso),
         "running": ask.owned,
+        "answered": answered,
     })
+}
+
+fn arguments(call: &Call) -> RawJson {
+    match &call.arguments {
+        Arguments::Json(arguments) => arguments.clone(),
+        Arguments::Malformed(text) => RawJson::of(text),
+    }
 }

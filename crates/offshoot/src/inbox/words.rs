@@ -5,30 +5,38 @@
 
 use offshoot_types::question::Question;
 
-/// Reads an answer; `None` if nothing was said.
-pub(crate) fn read(question: &Question, text: &str) -> Option<Vec<String>> {
+/// Reads an answer, or says why it is none.
+pub(crate) fn read(question: &Question, text: &str) -> Result<Vec<String>, String> {
     let parts: Vec<&str> = match question.multi_select {
         true => text.split(',').collect(),
         false => vec![text],
     };
     let parts = parts.into_iter().map(str::trim);
-    let said: Vec<String> = parts
-        .filter(|part| !part.is_empty())
+    let said = parts.filter(|part| !part.is_empty());
+    let said: Vec<String> = said
         .map(|part| meant(question, part))
-        .collect();
-    (!said.is_empty()).then_some(said)
+        .collect::<Result<_, _>>()?;
+    match said.is_empty() {
+        true => Err("an answer needs words".to_owned()),
+        false => Ok(said),
+    }
 }
 
-fn meant(question: &Question, part: &str) -> String {
+fn meant(question: &Question, part: &str) -> Result<String, String> {
     let labels = || question.options.iter().map(|choice| &choice.label);
     if let Some(label) = labels().find(|label| label.eq_ignore_ascii_case(part)) {
-        return label.clone();
+        return Ok(label.clone());
     }
-    let number: Option<usize> = part.parse().ok();
-    let chosen = number
-        .and_then(|number| number.checked_sub(1))
-        .and_then(|at| labels().nth(at));
-    chosen.cloned().unwrap_or_else(|| part.to_owned())
+    match part.parse::<usize>() {
+        Ok(number) if !question.options.is_empty() => {
+            let chosen = number.checked_sub(1).and_then(|at| labels().nth(at));
+            let many = question.options.len();
+            chosen
+                .cloned()
+                .ok_or_else(|| format!("there is no choice {number}; there are 1 to {many}"))
+        }
+        Ok(_) | Err(_) => Ok(part.to_owned()),
+    }
 }
 
 /// Returns the lines of a question: its words, then its choices by number.
@@ -38,6 +46,9 @@ pub(crate) fn lines(question: &Question) -> Vec<String> {
         None => question.question.clone(),
     };
     let mut lines: Vec<String> = head.lines().map(str::to_owned).collect();
+    if let (Some(last), true) = (lines.last_mut(), question.multi_select) {
+        last.push_str(" (several)");
+    }
     for (number, choice) in (1..).zip(&question.options) {
         let meaning = choice.description.as_deref();
         let meaning = meaning.map(|meaning| format!(" - {meaning}"));
@@ -76,7 +87,8 @@ mod tests {
         check(false, " 1 ", &["red"]);
         check(false, "RED", &["red"]);
         check(false, "7", &["7"]);
-        check(false, "9", &["9"]);
+        assert!(read(&question(false), "9").is_err());
+        assert!(read(&question(false), "0").is_err());
         check(false, "green, I think", &["green, I think"]);
         check(false, "blue, dark", &["blue, dark"]);
         check(true, "1, green,,2", &["red", "green", "7"]);

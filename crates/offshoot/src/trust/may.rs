@@ -14,7 +14,7 @@ use crate::render;
 const MOST: usize = 6;
 
 /// Most characters of a command.
-const MOST_OF_COMMAND: usize = 400;
+const MOST_OF_COMMAND: usize = 1000;
 
 /// Most characters of a name or a pattern.
 const MOST_OF_NAME: usize = 40;
@@ -25,7 +25,12 @@ pub(crate) fn hook(hook: &Hook) -> String {
         "" => String::new(),
         matcher => format!(" of {}", render::first_words(matcher, MOST_OF_NAME)),
     };
-    let command = render::first_words(&hook.command, MOST_OF_COMMAND);
+    let mut command = render::harmless(&hook.command);
+    if let Some((end, _)) = command.char_indices().nth(MOST_OF_COMMAND) {
+        let more = command[end..].chars().count();
+        command.truncate(end);
+        command.push_str(&format!(" [and {more} characters more]"));
+    }
     format!(
         "at {}{about} runs a command as you, which no rule holds: {command}",
         hook.event

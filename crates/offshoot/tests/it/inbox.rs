@@ -47,6 +47,13 @@ fn asked(stage: &Stage) -> Vec<Value> {
         .events()
 }
 
+/// What `inbox list` calls the first thing that is asked.
+fn name(stage: &Stage) -> String {
+    let ask = asked(stage).remove(0);
+    let [agent, call] = ["agentId", "toolCallId"].map(|key| ask[key].as_str().unwrap());
+    format!("{agent}:{call}")
+}
+
 fn last_answer(events: &[Value]) -> String {
     let answers = of_type(events, "assistant.message");
     answers.last().unwrap()["data"]["content"]
@@ -69,6 +76,9 @@ fn an_ask_of_a_child_is_listed_with_its_path_and_answered_from_another_process()
     assert_eq!(ask["path"][0]["agent"], "build");
     assert_eq!(ask["path"][1]["agent"], "general");
     assert_eq!(ask["needs"][0]["target"], "echo ran");
+    assert_eq!(ask["arguments"]["command"], "echo ran");
+    let tree = stage.offshoot(["sessions", "tree", "parent"]).succeeded();
+    assert!(tree.stdout.contains("an answer about bash"), "{tree:?}");
     assert_eq!(ask["deadline"], Value::Null);
     assert_eq!(ask["running"], true);
     let shown = stage.offshoot(["inbox", "list"]).succeeded().stdout;
@@ -77,12 +87,20 @@ fn an_ask_of_a_child_is_listed_with_its_path_and_answered_from_another_process()
     assert!(shown.contains("because no rule allows it"), "{shown}");
 
     let agent = ask["agentId"].as_str().unwrap();
+    let name = name(&stage);
+    // A yes names the call: the agent may ask for something else by then.
+    let vague = stage.offshoot(["inbox", "answer", agent, "--once"]);
+    vague.complained(2, "say which call");
     let said = stage
-        .offshoot(["inbox", "answer", agent, "--once"])
+        .offshoot(["inbox", "answer", &name, "--once"])
         .succeeded();
     assert_eq!(said.stdout, "answered\n");
-    let again = stage.offshoot(["inbox", "answer", agent, "--once"]);
-    again.complained(2, "nobody asks");
+    let again = stage
+        .offshoot(["inbox", "answer", &name, "--once"])
+        .exited(1);
+    assert_eq!(again.stdout, "not answered\n");
+    let nobody = stage.offshoot(["inbox", "answer", "nobody-at-all", "--once"]);
+    nobody.complained(2, "nobody asks");
     let (done, events) = run.wait();
     done.succeeded();
     assert!(last_answer(&events).contains("ran"), "{events:?}");
@@ -123,21 +141,24 @@ fn tls_10_a_question_is_answered_by_the_number_of_a_choice_or_by_words() {
     for line in [
         "  Colour: Which colour?",
         "    2. blue - like the sea",
-        "  What else?",
+        "  What else? (several)",
     ] {
         assert!(
             shown.lines().any(|found| found == line),
             "{line:?} in {shown}"
         );
     }
-    let once = stage.offshoot(["inbox", "answer", "root", "--once"]);
+    let name = name(&stage);
+    let none = stage.offshoot(["inbox", "answer", &name, "--say", "7", "--say", "x"]);
+    none.complained(2, "there is no choice 7");
+    let once = stage.offshoot(["inbox", "answer", &name, "--once"]);
     once.complained(2, "--say");
-    let one = stage.offshoot(["inbox", "answer", "root", "--say", "2"]);
+    let one = stage.offshoot(["inbox", "answer", &name, "--say", "2"]);
     one.complained(2, "2 questions");
     let said = [
         "inbox",
         "answer",
-        "root",
+        &name,
         "--say",
         "2",
         "--say",
@@ -180,13 +201,17 @@ fn r16_an_ask_survives_kill_9_and_is_answered_while_nobody_runs_the_session() {
     let asks = asked(&stage);
     assert_eq!(asks[0]["running"], false, "{asks:?}");
     let kept = stage
-        .offshoot(["inbox", "answer", "root", "--once"])
+        .offshoot(["inbox", "answer", &name(&stage), "--once"])
         .succeeded();
     assert_eq!(kept.stdout, "kept\n");
     assert!(
         kept.stderr.contains("offshoot run --session root"),
         "{kept:?}"
     );
+    assert_eq!(asked(&stage)[0]["answered"], true);
+    let second = ["inbox", "answer", "root", "--deny"];
+    let second = stage.offshoot(second).exited(1);
+    assert_eq!(second.stderr, "it has been answered\n");
     // Nothing runs until somebody opens the session, who needs nobody to ask any more.
     let on = stage.offshoot(["run", "--session", "root"]).succeeded();
     assert!(on.stdout.contains("it said"), "{on:?}");
@@ -207,10 +232,11 @@ fn two_answers_at_once_are_one() {
     let stage = Stage::new(ASKS);
     let mut run = start(&stage, "root", "run", "--wait-for-answers");
     run.until("permission.requested");
+    let name = name(&stage);
     let answers: Vec<_> = ["--once", "--deny"]
         .map(|word| {
             stage
-                .command(["inbox", "answer", "root", word])
+                .command(["inbox", "answer", &name, word])
                 .spawn()
                 .unwrap()
         })
@@ -220,4 +246,72 @@ fn two_answers_at_once_are_one() {
     let taken = answers.iter().filter(|done| done.stdout == "answered\n");
     assert_eq!(taken.count(), 1, "{answers:?}");
     run.wait().0.succeeded();
+}
+
+#[test]
+fn r16_a_no_that_was_kept_holds_although_the_host_says_yes_by_now() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "run", "--wait-for-answers");
+    run.until("permission.requested");
+    run.kill();
+    let deny = ["inbox", "answer", "root", "--deny", "never"];
+    assert_eq!(stage.offshoot(deny).succeeded().stdout, "kept\n");
+    let on = stage
+        .offshoot(["run", "--session", "root", "--yes"])
+        .succeeded();
+    assert!(on.stdout.contains("denied by the user: never"), "{on:?}");
+}
+
+#[test]
+fn r16_a_kept_answer_to_what_ends_otherwise_keeps_nobody() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "run", "--wait-for-answers");
+    run.until("permission.requested");
+    run.kill();
+    let name = name(&stage);
+    stage
+        .offshoot(["inbox", "answer", &name, "--once"])
+        .succeeded();
+    let rule = "permissions = [{permission = 'shell.run', pattern = 'echo', action = 'deny'}]";
+    stage.write(".config/offshoot/offshoot.toml", rule);
+    let on = stage.offshoot(["run", "--session", "root"]).succeeded();
+    assert!(on.stdout.contains("denied by"), "{on:?}");
+    assert!(asked(&stage).is_empty());
+}
+
+#[test]
+fn r16_what_sleeps_with_an_answer_can_be_cancelled() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "run", "--wait-for-answers");
+    run.until("permission.requested");
+    run.kill();
+    let name = name(&stage);
+    stage
+        .offshoot(["inbox", "answer", &name, "--once"])
+        .succeeded();
+    let cancelled = stage.offshoot(["sessions", "cancel", "root"]).succeeded();
+    assert_eq!(cancelled.stdout, "cancelled\n");
+    assert!(asked(&stage).is_empty());
+    let shown = stage.offshoot(["sessions", "show", "root"]).succeeded();
+    assert!(!shown.stdout.contains("allowed by the user"), "{shown:?}");
+}
+
+#[test]
+fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
+    let binary = env!("CARGO_BIN_EXE_offshoot");
+    let commands = [
+        format!("{binary} inbox answer root:x --once"),
+        format!("(setsid {binary} trust --all)"),
+    ];
+    for command in commands {
+        let script = format!(
+            "replies:\n  - {{after_tools: false, call: [{{tool: bash, arguments: {{command: \"{command} 2>&1\"}}}}]}}\n  - {{say: \"it said {{output}}\"}}\n"
+        );
+        let stage = Stage::new(&script);
+        let done = stage
+            .offshoot(["run", "--model", MODEL, "--yes", "go"])
+            .succeeded();
+        let why = "a command of an agent does not speak for you";
+        assert!(done.stdout.contains(why), "{done:?}");
+    }
 }

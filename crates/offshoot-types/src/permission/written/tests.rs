@@ -202,6 +202,18 @@ fn tls_12_an_empty_expansion_is_an_empty_scope_and_an_unknown_one_fails_closed()
 }
 
 #[test]
+fn tls_12_a_deny_about_a_home_that_nobody_knows_forbids_all() {
+    let homeless = Variables {
+        home: None,
+        ..PLACES
+    };
+    for (action, expected) in [(Action::Allow, None), (Action::Deny, Some("*"))] {
+        let rules = expand(&[Rule::new("fs.read", "~/.ssh/**", action)], &homeless);
+        assert_eq!(rules.first().map(|rule| rule.pattern.as_str()), expected);
+    }
+}
+
+#[test]
 fn rules_that_contradict_each_other_are_found() {
     let rules = [
         Rule::new("fs.read", "a", Action::Allow),

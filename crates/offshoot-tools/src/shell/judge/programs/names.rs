@@ -15,7 +15,7 @@ const BUILTINS: &str = ". alias bind builtin compgen complete compopt declare en
 const RUNNERS: &str = "at autossh batch bwrap capsh catchsegv choom chroot chrt chronic cpulimit crontab daemon \
      daemonize dbus-launch dbus-run-session doas dtach eatmydata entr expect faketime fakeroot \
      firejail flock gdb gdbserver hyperfine i386 ifne linux32 linux64 lldb ltrace mosh newgrp \
-     nsenter numactl parallel perf pkexec prlimit proot proxychains proxychains4 qemu-x86_64 rlwrap \
+     nsenter numactl offshoot parallel perf pkexec prlimit proot proxychains proxychains4 qemu-x86_64 rlwrap \
      rr rsh rsync run-parts runuser scp screen script scriptreplay setarch setpriv sftp sg socat ssh \
      ssh-agent sshpass start-stop-daemon strace su sudo systemd-inhibit systemd-nspawn systemd-run \
      taskset tmux torify torsocks trickle tsocks uclampset uname26 unbuffer unshare valgrind \
