@@ -54,15 +54,14 @@ impl Rulings {
     pub(crate) fn remembered(log: &[Entry]) -> Self {
         let mut rulings = Self::default();
         for entry in log {
-            match &entry.event {
-                Event::Replied(_) => rulings.stop = None,
-                Event::Hooked(hooked) => {
-                    if let Did::Stopped { reason } = &hooked.did {
-                        let stop = format!("hook {}: {reason}", hooked.hook);
-                        rulings.stop.get_or_insert(stop);
-                    }
-                }
-                _ => {}
+            if matches!(entry.event, Event::Replied(_)) {
+                rulings.stop = None;
+            }
+            if let Event::Hooked(hooked) = &entry.event
+                && let Did::Stopped { reason } = &hooked.did
+            {
+                let stop = format!("hook {}: {reason}", hooked.hook);
+                rulings.stop.get_or_insert(stop);
             }
         }
         rulings

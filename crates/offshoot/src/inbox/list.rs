@@ -58,9 +58,11 @@ pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
 /// Finds what an ask is about, and whether an answer to it waits.
 async fn asked(store: &dyn Store, ask: OpenAsk) -> Result<Asked, Stop> {
     let log = store.agent_log(&ask.agent).await?;
-    let call = log.iter().rev().find_map(|entry| match &entry.event {
-        Event::Replied(message) => message.calls().find(|call| call.id == ask.call).cloned(),
-        _ => None,
+    let call = log.iter().rev().find_map(|entry| {
+        let Event::Replied(message) = &entry.event else {
+            return None;
+        };
+        message.calls().find(|call| call.id == ask.call).cloned()
     });
     let pending = store.pending(&ask.tree).await?;
     let mut answers = pending.iter().filter_map(|command| command.answers());
