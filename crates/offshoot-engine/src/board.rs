@@ -78,7 +78,8 @@ pub(crate) struct State {
     concerned: Vec<AgentId>,
     /// How many children of whom are planned and not committed yet; they count against descendants.
     planned: BTreeMap<AgentId, usize>,
-    /// Agents that were sent a message to wake them and do not run yet; they count as well.
+    /// Agents that were sent a message which no turn has taken up yet; they count as well while they
+    /// do not run.
     waking: BTreeSet<AgentId>,
     /// What steps under way may still use.
     pub(crate) reserved: Reserved,
@@ -478,7 +479,7 @@ impl State {
     pub(crate) fn planned_below(&self, top: &AgentId) -> usize {
         let is_below = |id: &AgentId| self.tree.path(id).contains(&top);
         let planned = self.planned.iter().filter(|(parent, _)| is_below(parent));
-        let waking = self.waking.iter().filter(|id| *id != top && is_below(id));
+        let waking = self.waking().filter(|id| *id != top && is_below(id));
         planned.map(|(_, many)| many).sum::<usize>() + waking.count()
     }
 
@@ -509,10 +510,19 @@ impl State {
 
     /// Returns how many agents are about to live.
     pub(crate) fn planned(&self) -> usize {
-        self.planned.values().sum::<usize>() + self.waking.len()
+        self.planned.values().sum::<usize>() + self.waking().count()
     }
 
-    /// Counts an agent that rests as one that is about to live.
+    /// Returns the agents that are about to live again: one that still runs is counted as running.
+    fn waking(&self) -> impl Iterator<Item = &AgentId> {
+        let runs = |id: &AgentId| {
+            let agent = self.tree.agent(id);
+            agent.is_some_and(|agent| agent.open_run().is_some())
+        };
+        self.waking.iter().filter(move |id| !runs(id))
+    }
+
+    /// Counts an agent as one that is about to live, from when it rests on.
     pub(crate) fn plan_to_wake(&mut self, id: &AgentId) {
         self.waking.insert(id.clone());
     }
@@ -613,8 +623,8 @@ impl State {
                     node.token.cancel();
                 }
             }
+            Event::Steered { .. } => self.let_sleep(id),
             Event::Prompted(_)
-            | Event::Steered { .. }
             | Event::Completion { .. }
             | Event::Asked { .. }
             | Event::Decided { .. }

@@ -548,13 +548,14 @@ impl Agent {
 impl State {
     /// Tells whether an agent works already, or there is room for one more that does, and takes it.
     fn wake(&mut self, id: &AgentId, limits: &Limits) -> bool {
-        let Some(agent) = self
-            .tree
-            .agent(id)
-            .filter(|agent| agent.open_run().is_none())
-        else {
+        let Some(agent) = self.tree.agent(id) else {
             return true;
         };
+        if agent.open_run().is_some() {
+            // Should it end before the message comes, its place is kept.
+            self.plan_to_wake(id);
+            return true;
+        }
         if self.is_waking(id) {
             return true;
         }
