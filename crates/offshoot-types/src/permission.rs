@@ -95,6 +95,10 @@ impl Need {
     /// Only a rule that names it allows it: for an allow of anything else it is an ask.
     pub const SHELL_OPAQUE: &str = "shell.opaque";
 
+    /// What a hook wants a person to be asked; its target is why. Only an answer to that very question
+    /// grants it, and no rule is about it.
+    pub const HOOK_ASKS: &str = "hook.asks";
+
     /// A need from its two parts.
     pub fn new(capability: impl Into<String>, target: impl Into<String>) -> Self {
         Self {

@@ -28,9 +28,6 @@ use crate::ask::{self, Asks, Judged};
 use crate::context::{Callable, Prefix};
 use crate::log::Batch;
 
-/// The capability that a hook's question is about. Only an answer to that very question grants it.
-pub(crate) const HOOK_ASKS: &str = "hook.asks";
-
 /// What hooks have said of the calls of one message.
 #[derive(Default)]
 pub(crate) struct Rulings {
@@ -128,7 +125,7 @@ impl Rulings {
         let Some(Ruling::Ask { layer, reason }) = self.by_call.get(call) else {
             return judged;
         };
-        let question = Need::new(HOOK_ASKS, format!("{layer}: {reason}"));
+        let question = Need::new(Need::HOOK_ASKS, format!("{layer}: {reason}"));
         match judged {
             Judged::Decided(decision) if decision.action != Action::Allow => {
                 Judged::Decided(decision)

@@ -39,6 +39,15 @@ fn start(stage: &Stage, session: &str, prompt: &str, waiting: &str) -> Live {
     ])
 }
 
+/// A session that asked for permission, and whose process was killed.
+fn killed(session: &str, prompt: &str) -> Stage {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, session, prompt, "--wait-for-answers");
+    run.until("permission.requested");
+    run.kill();
+    stage
+}
+
 /// What `inbox list` has.
 fn asked(stage: &Stage) -> Vec<Value> {
     stage
@@ -194,10 +203,7 @@ fn tls_10_a_question_at_a_terminal_is_answered_there() {
 
 #[test]
 fn r16_an_ask_survives_kill_9_and_is_answered_while_nobody_runs_the_session() {
-    let stage = Stage::new(ASKS);
-    let mut run = start(&stage, "root", "run", "--wait-for-answers");
-    run.until("permission.requested");
-    run.kill();
+    let stage = killed("root", "run");
     let asks = asked(&stage);
     assert_eq!(asks[0]["running"], false, "{asks:?}");
     let kept = stage
@@ -220,10 +226,7 @@ fn r16_an_ask_survives_kill_9_and_is_answered_while_nobody_runs_the_session() {
 
 #[test]
 fn r16_what_a_child_asked_dies_with_its_process_and_is_not_listed() {
-    let stage = Stage::new(ASKS);
-    let mut run = start(&stage, "parent", "delegate", "--wait-for-answers");
-    run.until("permission.requested");
-    run.kill();
+    let stage = killed("parent", "delegate");
     assert!(asked(&stage).is_empty());
 }
 
@@ -250,10 +253,7 @@ fn two_answers_at_once_are_one() {
 
 #[test]
 fn r16_a_no_that_was_kept_holds_although_the_host_says_yes_by_now() {
-    let stage = Stage::new(ASKS);
-    let mut run = start(&stage, "root", "run", "--wait-for-answers");
-    run.until("permission.requested");
-    run.kill();
+    let stage = killed("root", "run");
     let deny = ["inbox", "answer", "root", "--deny", "never"];
     assert_eq!(stage.offshoot(deny).succeeded().stdout, "kept\n");
     let on = stage
@@ -264,10 +264,7 @@ fn r16_a_no_that_was_kept_holds_although_the_host_says_yes_by_now() {
 
 #[test]
 fn r16_a_kept_answer_to_what_ends_otherwise_keeps_nobody() {
-    let stage = Stage::new(ASKS);
-    let mut run = start(&stage, "root", "run", "--wait-for-answers");
-    run.until("permission.requested");
-    run.kill();
+    let stage = killed("root", "run");
     let name = name(&stage);
     stage
         .offshoot(["inbox", "answer", &name, "--once"])
@@ -281,10 +278,7 @@ fn r16_a_kept_answer_to_what_ends_otherwise_keeps_nobody() {
 
 #[test]
 fn r16_what_sleeps_with_an_answer_can_be_cancelled() {
-    let stage = Stage::new(ASKS);
-    let mut run = start(&stage, "root", "run", "--wait-for-answers");
-    run.until("permission.requested");
-    run.kill();
+    let stage = killed("root", "run");
     let name = name(&stage);
     stage
         .offshoot(["inbox", "answer", &name, "--once"])
