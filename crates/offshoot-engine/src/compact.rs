@@ -137,8 +137,7 @@ impl Agent {
         room: &mut Room,
         cancel: &CancellationToken,
     ) -> Result<Option<TurnEnd>, StoreError> {
-        let full = room.refused || self.is_full(prefix);
-        if !full || room.exhausted || !self.may_be_shortened() {
+        if !self.wants_room(prefix, room) {
             room.fresh = false;
             return Ok(None);
         }
@@ -170,6 +169,12 @@ impl Agent {
             Shortened::Hopeless(message) => Ok(Some(too_long(message))),
             Shortened::Cancelled => Ok(Some(self.aborted())),
         }
+    }
+
+    /// Tells whether the next request is to be made shorter.
+    pub(crate) fn wants_room(&self, prefix: &Prefix, room: &Room) -> bool {
+        let full = room.refused || self.is_full(prefix);
+        full && !room.exhausted && self.may_be_shortened()
     }
 
     /// Goes on without more room, and says why; unless the provider has refused what there is.

@@ -34,6 +34,33 @@ pub(crate) struct Batch {
     applied: Vec<(Command, Receipt)>,
 }
 
+/// A batch that was sent, until it is heard of: whoever needs it on disk waits here.
+///
+/// Only for what nobody acts on before: asking a model is not acting, taking what it says is.
+#[derive(Default)]
+pub(crate) enum Sent {
+    #[default]
+    Heard,
+    Underway(BoxFuture<'static, Result<(), StoreError>>),
+    Failed(StoreError),
+}
+
+impl Sent {
+    /// Waits until it is committed. May be given up and called again.
+    pub(crate) async fn committed(&mut self) -> Result<(), StoreError> {
+        if let Self::Underway(commit) = self {
+            *self = match commit.await {
+                Ok(()) => Self::Heard,
+                Err(error) => Self::Failed(error),
+            };
+        }
+        match self {
+            Self::Failed(error) => Err(error.clone()),
+            Self::Heard | Self::Underway(_) => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Place {
     Own,
@@ -49,6 +76,16 @@ impl Batch {
             };
             (message.id == *id).then_some(message)
         })
+    }
+
+    /// Returns what is the agent's own.
+    pub(crate) fn own_events(&self) -> impl Iterator<Item = &Event> {
+        self.entries
+            .iter()
+            .filter_map(|(place, event)| match place {
+                Place::Own => Some(event),
+                Place::Child(..) => None,
+            })
     }
 
     /// Adds an entry to the agent's own log.

@@ -78,7 +78,7 @@ pub(crate) fn survives(agent: &Agent) -> bool {
 }
 
 /// Answers an open call: by the child it waits for, or as interrupted.
-fn close(tree: &Tree, open: &OpenCall) -> Event {
+pub(crate) fn close(tree: &Tree, open: &OpenCall) -> Event {
     let call = open.call.clone();
     let told = open.child.as_ref().and_then(|child| {
         let run = RunId::first(child.clone());

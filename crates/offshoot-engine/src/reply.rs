@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use futures_util::future::join;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_types::cancel::{Cancel, Signal};
 use offshoot_types::id::{CallId, MessageId, Timestamp};
@@ -24,6 +25,7 @@ use crate::agent::Agent;
 use crate::caps::{self, BYTES_PER_TOKEN};
 use crate::context::Prefix;
 use crate::governor::{Admission, Ticket};
+use crate::log::Sent;
 use crate::sabotage::{Bug, planted};
 use crate::slots::{Rank, Slot};
 use crate::update::{Activity, DeltaKind};
@@ -44,13 +46,15 @@ pub(crate) enum Reply {
     Failed(AssistantMessage, ModelError),
 }
 
-/// Asks the model, and again where that may help.
+/// Asks the model, and again where that may help. Nothing it says is taken before what was sent to
+/// the log is there.
 pub(crate) async fn ask(
     agent: &Agent,
     prefix: &Prefix,
     request: Request,
     transcript: &Transcript,
     rank: Rank,
+    sent: &mut Sent,
     cancel: &CancellationToken,
 ) -> Reply {
     let mut attempt = 1;
@@ -66,7 +70,7 @@ pub(crate) async fn ask(
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => Ended::Cancelled,
-            ended = step.stream(request.clone(), transcript, cancel) => ended,
+            ended = step.stream(request.clone(), transcript, sent, cancel) => ended,
         };
         let wait = match &ended {
             Ended::Failed(error) => wait_before(error, attempt),
@@ -253,6 +257,7 @@ impl<'a> Step<'a> {
         &mut self,
         request: Request,
         transcript: &Transcript,
+        sent: &mut Sent,
         cancel: &CancellationToken,
     ) -> Ended {
         self.asked = Some(self.agent.parts.env.now());
@@ -266,7 +271,13 @@ impl<'a> Step<'a> {
             return Ended::Failed(panicked());
         };
         loop {
-            let chunk = match AssertUnwindSafe(chunks.next()).catch_unwind().await {
+            let next = AssertUnwindSafe(chunks.next()).catch_unwind();
+            let (next, written) = join(next, sent.committed()).await;
+            if written.is_err() {
+                // Whoever waits for the log is told.
+                return Ended::Cancelled;
+            }
+            let chunk = match next {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => break,
                 Err(_) => return Ended::Failed(panicked()),

@@ -46,6 +46,8 @@ pub(crate) enum Bug {
     RewindLeavesChildren,
     /// Whoever writes a summary is not given what children came to.
     SummaryWithoutMail,
+    /// A model is sent an outcome that no log could tell again.
+    AskedBeforeWritten,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

@@ -52,6 +52,12 @@ pub(crate) struct Plan {
     questions: Vec<(CallId, Ask)>,
 }
 
+/// What became of calls: what is in the log, and the last of them, which are not yet.
+pub(crate) struct Ran {
+    pub(crate) entries: Vec<Arc<Entry>>,
+    pub(crate) last: Outcomes,
+}
+
 /// A call that is over, with what has to be appended for it.
 pub(crate) struct Finished {
     call: CallId,
@@ -61,6 +67,9 @@ pub(crate) struct Finished {
     delivers: Vec<RunId>,
     /// The order that ended it, with its receipt.
     order: Option<(Ordered, Receipt)>,
+    /// Whether the log can tell it again: a child's settlement is there, and recovery hands it over in
+    /// the same words.
+    is_settled: bool,
 }
 
 impl Finished {
@@ -72,6 +81,7 @@ impl Finished {
             outcome,
             delivers: Vec::new(),
             order: None,
+            is_settled: false,
         }
     }
 
@@ -247,12 +257,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Runs what was let through and appends each outcome; returns the agent's entries.
+    /// Runs what was let through and appends the outcomes, but for those that come last: whoever goes
+    /// on with them decides whether to wait.
     pub(crate) async fn run(
         self,
         agent: &Agent,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+    ) -> Result<Ran, StoreError> {
         let mut open = Open::of(&self);
         let desk = Desk::new(agent, cancel);
         let gates = Gates::of(&self.errands);
@@ -281,7 +292,8 @@ impl Plan {
         let mut stopped = false;
         loop {
             if planted(Bug::DanglingCalls) && cancel.is_cancelled() {
-                return Ok(entries);
+                let last = Outcomes::default();
+                return Ok(Ran { entries, last });
             }
             agent.set_activity(open.activity(agent, &desk));
             tokio::select! {
@@ -295,17 +307,26 @@ impl Plan {
                 () = desk.changed.notified() => {}
                 some = calls.next() => match some {
                     Some(one) => finished.push(one?),
-                    None => return Ok(entries),
+                    None => {
+                        let last = Outcomes::default();
+                        return Ok(Ran { entries, last });
+                    }
                 },
             }
             // Whatever else has ended by now shares the commit.
             while let Some(Some(more)) = calls.next().now_or_never() {
                 finished.push(more?);
             }
-            if !finished.is_empty() {
-                open.close(&finished);
-                entries.extend(append(agent, std::mem::take(&mut finished)).await?);
+            if finished.is_empty() {
+                continue;
             }
+            open.close(&finished);
+            let outcomes = Outcomes::of(std::mem::take(&mut finished));
+            if calls.is_empty() {
+                let last = outcomes;
+                return Ok(Ran { entries, last });
+            }
+            entries.extend(outcomes.send(agent).await?);
         }
     }
 }
@@ -413,41 +434,83 @@ impl Open {
     }
 }
 
-async fn append(agent: &Agent, finished: Vec<Finished>) -> Result<Vec<Arc<Entry>>, StoreError> {
-    let mut batch = Batch::default();
-    let mut orders = Vec::new();
-    let mut calls = Vec::new();
-    for Finished {
-        call,
-        starts,
-        outcome,
-        delivers,
-        order,
-    } in finished
-    {
-        if starts {
-            batch.own(Event::CallStarted {
-                call: call.clone(),
-                child: None,
-            });
-        }
-        calls.push(call.clone());
-        batch.own(Event::CallFinished {
+/// Outcomes of calls, as they are written, and who is told once they are.
+#[derive(Default)]
+pub(crate) struct Outcomes {
+    batch: Batch,
+    orders: Vec<(Ordered, Receipt)>,
+    calls: Vec<CallId>,
+    can_be_told_again: bool,
+}
+
+impl Outcomes {
+    fn of(finished: Vec<Finished>) -> Self {
+        let mut outcomes = Self {
+            can_be_told_again: finished.iter().all(|one| one.is_settled),
+            ..Self::default()
+        };
+        for Finished {
             call,
+            starts,
             outcome,
             delivers,
-        });
-        if let Some((order, receipt)) = order {
-            batch.applied(order.command.clone(), receipt.clone());
-            orders.push((order, receipt));
+            order,
+            is_settled: _,
+        } in finished
+        {
+            if starts {
+                outcomes.batch.own(Event::CallStarted {
+                    call: call.clone(),
+                    child: None,
+                });
+            }
+            outcomes.calls.push(call.clone());
+            outcomes.batch.own(Event::CallFinished {
+                call,
+                outcome,
+                delivers,
+            });
+            if let Some((order, receipt)) = order {
+                let command = order.command.clone();
+                outcomes.batch.applied(command, receipt.clone());
+                outcomes.orders.push((order, receipt));
+            }
         }
+        outcomes
     }
-    let entries = agent.log.append(batch).await?;
-    for (order, receipt) in orders {
-        order.answer(receipt);
+
+    /// Tells whether the log has all of it already, but for the entries that hand it over.
+    pub(crate) fn can_be_told_again(&self) -> bool {
+        self.can_be_told_again || planted(Bug::AskedBeforeWritten)
     }
-    agent.board.refuse_late_orders(&agent.id, &calls);
-    Ok(entries)
+
+    /// Returns what will be written.
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
+        self.batch.own_events()
+    }
+
+    /// Sends them at once; the future tells when they are committed, and then whoever is concerned.
+    pub(crate) fn send(
+        self,
+        agent: &Agent,
+    ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>> {
+        let Self {
+            batch,
+            orders,
+            calls,
+            can_be_told_again: _,
+        } = self;
+        let sent = agent.log.append(batch);
+        let (board, id) = (agent.board.clone(), agent.id.clone());
+        Box::pin(async move {
+            let entries = sent.await?;
+            for (order, receipt) in orders {
+                order.answer(receipt);
+            }
+            board.refuse_late_orders(&id, &calls);
+            Ok(entries)
+        })
+    }
 }
 
 /// Returns the entry that says what a call waits to be told.
@@ -493,6 +556,7 @@ async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Finished
                     } else {
                         vec![run.clone()]
                     },
+                    is_settled: promoted.is_none(),
                     order: promoted.map(|order| (order, nothing("the agent had already ended"))),
                 }),
                 (None, Some(order)) => {

@@ -121,10 +121,10 @@ fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
 #[test]
 fn every_planted_bug_of_the_engine_is_found() {
     use Bug::{
-        AnswerNotHeard, AskLost, CancelStopsShort, DanglingCalls, DeniedAndRun, EntryNotPublished,
-        LostWake, MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed, RecoverParentsFirst,
-        ReplayAfterShown, RewindLeavesChildren, SettleBeforeChildren, SlotLeak, StaleIdle,
-        SummaryWithoutMail, TicketLeak, ToldButNotMarked, WakeWithoutMail,
+        AnswerNotHeard, AskLost, AskedBeforeWritten, CancelStopsShort, DanglingCalls, DeniedAndRun,
+        EntryNotPublished, LostWake, MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed,
+        RecoverParentsFirst, ReplayAfterShown, RewindLeavesChildren, SettleBeforeChildren,
+        SlotLeak, StaleIdle, SummaryWithoutMail, TicketLeak, ToldButNotMarked, WakeWithoutMail,
     };
     let bugs = [
         ToldButNotMarked,
@@ -147,6 +147,7 @@ fn every_planted_bug_of_the_engine_is_found() {
         AskLost,
         RewindLeavesChildren,
         SummaryWithoutMail,
+        AskedBeforeWritten,
     ];
     for bug in bugs {
         let seeds = found(Some(bug), None);

@@ -23,6 +23,7 @@ use crate::agent::Agent;
 use crate::caps::{self, Admitted, Grant};
 use crate::compact::Room;
 use crate::context;
+use crate::log::Sent;
 use crate::node::Node;
 use crate::reply::{self, Reply};
 use crate::settle;
@@ -44,9 +45,24 @@ pub(crate) struct Over {
 /// Runs the open turn of an agent to its end.
 pub(crate) async fn run(
     agent: Arc<Agent>,
+    transcript: Transcript,
+    arrived: Arrived,
+    cancel: CancellationToken,
+) -> Result<Over, StoreError> {
+    let mut sent = Sent::Heard;
+    let over = steps(agent, transcript, arrived, cancel, &mut sent).await?;
+    sent.committed().await?;
+    Ok(over)
+}
+
+/// Runs step after step. What the last calls came to may still be on its way into the log when the
+/// model is asked again: then nothing it says is taken before that is there (R15).
+async fn steps(
+    agent: Arc<Agent>,
     mut transcript: Transcript,
     arrived: Arrived,
     cancel: CancellationToken,
+    sent: &mut Sent,
 ) -> Result<Over, StoreError> {
     let over = |transcript, said, how, held| {
         Ok(Over {
@@ -73,6 +89,9 @@ pub(crate) async fn run(
     }
     loop {
         agent.take_messages(&mut transcript, &arrived).await?;
+        if agent.wants_room(&prefix, &room) {
+            sent.committed().await?;
+        }
         let made = agent.make_room(&prefix, &mut transcript, &mut room, &cancel);
         if let Some(end) = Box::pin(made).await? {
             return over(transcript, None, end, None);
@@ -91,8 +110,9 @@ pub(crate) async fn run(
         let last = grant.last;
 
         let work = cancel.child_token();
-        let asked = reply::ask(&agent, &prefix, request, &transcript, rank, &work);
+        let asked = reply::ask(&agent, &prefix, request, &transcript, rank, sent, &work);
         let (reply, cap) = agent.within(last, &work, Box::pin(asked)).await;
+        sent.committed().await?;
         let (said, how) = match (reply, cap, last) {
             (Reply::Whole(message), _, Some(last)) => (message, TurnEnd::HandedBack(last)),
             (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
@@ -117,11 +137,12 @@ pub(crate) async fn run(
             }
             (Reply::Whole(message), _, None) => {
                 let ran = agent.carry_out(&prefix, message, grant, &mut transcript, &cancel);
-                let (cap, end) = Box::pin(ran).await?;
-                if let Some(end) = end {
+                let carried = Box::pin(ran).await?;
+                *sent = carried.sent;
+                if let Some(end) = carried.end {
                     return over(transcript, None, end, None);
                 }
-                (reached, rank) = (cap, Rank::Resuming);
+                (reached, rank) = (carried.cap, Rank::Resuming);
                 continue;
             }
             (Reply::Cancelled(said), Some(cap), None) if !cancel.is_cancelled() => {
@@ -198,9 +219,17 @@ pub(crate) fn follow(
     transcript: &mut Transcript,
     entries: Vec<Arc<Entry>>,
 ) -> Result<(), StoreError> {
-    for entry in entries {
+    fold(transcript, entries.iter().map(|entry| &entry.event))
+}
+
+/// Folds what is committed, or will be before anything is done about it, into the conversation.
+fn fold<'a>(
+    transcript: &mut Transcript,
+    events: impl Iterator<Item = &'a Event>,
+) -> Result<(), StoreError> {
+    for event in events {
         transcript
-            .apply(&entry.event)
+            .apply(event)
             .map_err(|misfit| broken(&misfit.to_string()))?;
     }
     Ok(())

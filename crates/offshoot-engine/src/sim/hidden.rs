@@ -7,11 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use offshoot_types::event::{Entry, Event, Origin};
-use offshoot_types::id::{AgentId, CallId, MessageId};
+use offshoot_types::id::{AgentId, CallId, MessageId, Pos};
 use offshoot_types::transcript::Transcript;
+use offshoot_types::tree::Tree;
 
 use super::disk::Disk;
 use crate::context;
+use crate::recover;
 
 /// What an agent of a log has taken back, and what went with it.
 #[derive(Default)]
@@ -116,6 +118,20 @@ fn is_cut(event: &Event) -> bool {
     matches!(event, Event::Rewound { .. } | Event::Compacted(_))
 }
 
+/// Adds what children have settled with and nobody was handed yet: a model may be asked while that is
+/// being written, because the log can tell it again (R15).
+fn hand_over(transcript: &mut Transcript, log: &[Entry], disk: &Disk) {
+    let entries = disk.read(|backend| backend.entries(&log[0].tree, Pos::ZERO, usize::MAX));
+    let tree = Tree::fold(&entries).expect("the disk has a log that folds");
+    let agent = tree.agent(&log[0].agent).expect("whoever asks is there");
+    for open in agent.open_calls() {
+        let told = recover::close(&tree, open);
+        if !told.delivers().is_empty() {
+            transcript.apply(&told).expect("an open call is closed");
+        }
+    }
+}
+
 /// How often something of an agent was taken back or summed up so far, and what of its conversation
 /// is left for a model to be sent.
 pub(super) fn so_far(disk: &Disk, agent: &AgentId) -> (usize, Vec<String>) {
@@ -125,7 +141,10 @@ pub(super) fn so_far(disk: &Disk, agent: &AgentId) -> (usize, Vec<String>) {
         return (0, Vec::new());
     }
     let transcript = Transcript::fold(log.iter().map(|entry| &entry.event));
-    let transcript = transcript.expect("a log on the disk is a conversation");
+    let mut transcript = transcript.expect("a log on the disk is a conversation");
+    if transcript.ready().is_none() {
+        hand_over(&mut transcript, &log, disk);
+    }
     let ready = transcript
         .ready()
         .map(|ready| context::messages(ready, None));

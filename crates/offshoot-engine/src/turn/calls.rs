@@ -12,14 +12,24 @@ use offshoot_types::store::StoreError;
 use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
-use super::{broken, follow};
+use super::{broken, fold, follow};
 use crate::agent::Agent;
 use crate::caps::Grant;
 use crate::context::Prefix;
 use crate::hooks::calls::Rulings;
-use crate::log::Batch;
-use crate::scheduler::{Plan, resume};
+use crate::log::{Batch, Sent};
+use crate::scheduler::{Plan, Ran, resume};
 use crate::slots::Rank;
+
+/// How the calls of a message ended.
+pub(super) struct Carried {
+    /// The cap that was reached.
+    pub(super) cap: Option<Cap>,
+    /// How the turn ends, if it does.
+    pub(super) end: Option<TurnEnd>,
+    /// Their last outcomes, on their way into the log.
+    pub(super) sent: Sent,
+}
 
 /// The calls of a message, with what was decided of them.
 struct Judgement {
@@ -42,7 +52,8 @@ impl Agent {
     ) -> Result<(Rank, Option<Cap>, Option<TurnEnd>), StoreError> {
         if transcript.ready().is_none() {
             let resumed = Box::pin(self.resume_calls(prefix, transcript, cancel));
-            let (cap, end) = resumed.await?;
+            let Carried { cap, end, mut sent } = resumed.await?;
+            sent.committed().await?;
             return Ok((Rank::Resuming, cap, end));
         }
         let rank = match self.helps {
@@ -54,7 +65,6 @@ impl Agent {
     }
 
     /// Runs the calls of a message, and has hooks asked before and told after where there are any.
-    /// Returns the cap that was reached and how the turn ends, if it does.
     pub(super) async fn carry_out(
         &self,
         prefix: &Prefix,
@@ -62,7 +72,7 @@ impl Agent {
         grant: Grant,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
-    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+    ) -> Result<Carried, StoreError> {
         let work = cancel.child_token();
         let mut late = None;
         let mut rulings = Rulings::default();
@@ -79,10 +89,11 @@ impl Agent {
             rulings,
             held: Some(grant),
         };
-        let (cap, end) = self
+        let carried = self
             .run_calls(calls, &message, transcript, (cancel, &work))
             .await?;
-        Ok((late.or(cap), end))
+        let cap = late.or(carried.cap);
+        Ok(Carried { cap, ..carried })
     }
 
     /// Takes up the calls that waited for somebody when their process died.
@@ -91,7 +102,7 @@ impl Agent {
         prefix: &Prefix,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
-    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+    ) -> Result<Carried, StoreError> {
         let mut batch = Batch::default();
         let plan = Plan::resume(self, prefix, transcript.open_calls(), &mut batch);
         let Some(message) = transcript.last_reply().cloned() else {
@@ -117,7 +128,7 @@ impl Agent {
         message: &AssistantMessage,
         transcript: &mut Transcript,
         (cancel, work): (&CancellationToken, &CancellationToken),
-    ) -> Result<(Option<Cap>, Option<TurnEnd>), StoreError> {
+    ) -> Result<Carried, StoreError> {
         let Judgement {
             plan,
             batch,
@@ -133,21 +144,32 @@ impl Agent {
         follow(transcript, entries)?;
         drop(held);
         let ran = Box::pin(plan.run(self, work));
-        let (entries, cap) = self.within(None, work, ran).await;
-        let entries = entries?;
+        let (ran, cap) = self.within(None, work, ran).await;
+        let Ran { mut entries, last } = ran?;
+        let hooked = listening || rulings.has_more();
+        let mut sent = Sent::Heard;
+        if last.can_be_told_again() && !hooked && !cancel.is_cancelled() {
+            // The model may be asked meanwhile: should the process die, it is sent the same again.
+            follow(transcript, std::mem::take(&mut entries))?;
+            fold(transcript, last.events())?;
+            let commit = last.send(self);
+            sent = Sent::Underway(Box::pin(async { commit.await.map(drop) }));
+        } else {
+            entries.extend(last.send(self).await?);
+        }
         if listening {
             finished.extend(entries.iter().cloned());
         }
         follow(transcript, entries)?;
         let mut end = None;
-        if listening || rulings.has_more() {
+        if hooked {
             let told = self.after_calls(rulings, message, &finished, transcript, cancel);
             end = Box::pin(told).await?;
         }
         if cancel.is_cancelled() {
             end = Some(self.aborted());
         }
-        Ok((cap, end))
+        Ok(Carried { cap, end, sent })
     }
 
     /// Answers calls that waited for somebody when their process died, and whose agent is not there

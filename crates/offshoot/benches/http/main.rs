@@ -157,10 +157,7 @@ fn main() {
                 .first_request_ms
         })
         .collect();
-    println!(
-        "http\t{FRESH}\tms\t{:.3}\t\t",
-        median(fresh)
-    );
+    println!("http\t{FRESH}\tms\t{:.3}\t\t", median(fresh));
 }
 
 /// Runs both programs turn about, so that a machine that is busy for a while is so for both.
