@@ -41,8 +41,11 @@ use crate::settle;
 use crate::slots::Slots;
 use crate::update::{Activity, SessionState, Update};
 
-/// How many updates a subscriber may lag behind before it has to read the log again.
+/// How often a subscriber may be told something before it has to read the log again.
 const LIVE_BACKLOG: usize = if cfg!(test) { 16 } else { 1024 };
+
+/// Most updates that are told at one time: a subscriber that hangs keeps all it has not read.
+const TOLD_AT_ONCE: usize = 8;
 
 /// The board of one tree.
 pub(crate) struct Board {
@@ -53,7 +56,7 @@ pub(crate) struct Board {
     /// Shared with the other trees of the runtime.
     pub(crate) governors: Arc<Governors>,
     state: Mutex<State>,
-    live: broadcast::Sender<Update>,
+    live: broadcast::Sender<Arc<[Update]>>,
     ground: Ground,
     /// Fires when somebody answered something.
     pub(crate) answered: Notify,
@@ -154,6 +157,7 @@ impl Board {
     /// Takes entries that have just been committed: folds, publishes, and stirs who is concerned.
     pub(crate) fn committed(&self, entries: &[Arc<Entry>]) {
         let mut state = self.state();
+        let mut told = Vec::with_capacity(entries.len());
         for entry in entries {
             if let Err(violation) = state.tree.apply(entry) {
                 // The store let something through that the fold refuses: a bug. The session ends.
@@ -168,20 +172,24 @@ impl Board {
             }
             if matches!(entry.event, Event::Settled { .. }) {
                 self.settled.notify_waiters();
-                self.publish(Update::Activity(entry.agent.clone(), Activity::Resting));
+                told.push(Update::Activity(entry.agent.clone(), Activity::Resting));
             }
             let skip =
                 planted(Bug::EntryNotPublished) && matches!(entry.event, Event::TurnEnded { .. });
             if !skip {
-                self.publish(Update::Entry(entry.clone()));
+                told.push(Update::Entry(entry.clone()));
             }
         }
         state.judge_concerned(&self.limits);
         let idle = state.is_idle();
         if idle && !state.was_idle {
-            self.publish(Update::Idle);
+            told.push(Update::Idle);
         }
         state.was_idle = idle;
+        // Not one by one: each time whoever listens is woken, and this is the writer's thread.
+        for told in told.chunks(TOLD_AT_ONCE) {
+            self.tell(Arc::from(told));
+        }
         drop(state);
         self.stirred.notify_one();
     }
@@ -201,8 +209,12 @@ impl Board {
 
     /// Publishes something that is not stored.
     pub(crate) fn publish(&self, update: Update) {
+        self.tell(Arc::from([update]));
+    }
+
+    fn tell(&self, updates: Arc<[Update]>) {
         // An error says that nobody listens.
-        drop(self.live.send(update));
+        drop(self.live.send(updates));
     }
 
     /// Returns how many subscribers there are.

@@ -44,12 +44,12 @@ enum Source {
     /// This process owns the tree.
     Live {
         board: std::sync::Weak<Board>,
-        updates: broadcast::Receiver<Update>,
+        updates: broadcast::Receiver<Arc<[Update]>>,
     },
     /// Read up to here, then live.
     Behind {
         board: std::sync::Weak<Board>,
-        updates: broadcast::Receiver<Update>,
+        updates: broadcast::Receiver<Arc<[Update]>>,
         upto: Pos,
         then: Vec<Update>,
     },
@@ -106,7 +106,7 @@ impl Subscription {
     async fn fill(&mut self) -> Result<(), StoreError> {
         match &mut self.source {
             Source::Live { board, updates } => match updates.recv().await {
-                Ok(update) => self.ready.push_back(update),
+                Ok(updates) => self.ready.extend(updates.iter().cloned()),
                 // Too slow: read what was missed and join again.
                 Err(broadcast::error::RecvError::Lagged(_)) => {
                     self.source = board.upgrade().as_ref().map_or(Source::Log, join);

@@ -3,6 +3,8 @@
 //! Published at once and never stored (R4). As much of it is kept as whoever joins
 //! later lacks: an open message from its beginning, of a running call the end.
 
+use std::sync::Arc;
+
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -44,7 +46,7 @@ impl Spoken {
 
 impl Board {
     /// Joins the live updates; what they lack up to now is in the snapshot.
-    pub(crate) fn join(&self) -> (Snapshot, broadcast::Receiver<Update>) {
+    pub(crate) fn join(&self) -> (Snapshot, broadcast::Receiver<Arc<[Update]>>) {
         let state = self.state();
         let receiver = self.live.subscribe();
         let busy = state
