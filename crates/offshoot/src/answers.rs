@@ -88,6 +88,20 @@ impl Answers {
         }
     }
 
+    /// Takes what is said before calls, for who shows it at once: then it is no part of the answer.
+    pub(crate) fn take_aside(&mut self, entry: &Entry) -> Option<String> {
+        let Event::Replied(message) = &entry.event else {
+            return None;
+        };
+        if entry.agent != self.agent || self.after.is_some() {
+            return None;
+        }
+        message.calls().next()?;
+        let aside = message.text()?;
+        self.text = None;
+        Some(aside)
+    }
+
     /// Takes an entry that is old news; of a turn that still runs, its text is not.
     pub(crate) fn skip(&mut self, entry: &Entry) {
         drop(self.take(entry));

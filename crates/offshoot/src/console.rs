@@ -173,10 +173,15 @@ impl Console {
     /// Shows an entry; `tree` is as it was before it.
     pub(crate) fn entry(&mut self, tree: &Tree, entry: &Entry) -> io::Result<()> {
         self.fold(tree, entry);
-        if let Some(text) = self.answers.take(entry) {
-            self.say(&text)?;
+        // A conversation is read as it goes; of a single question, what it comes to.
+        let aside = match self.talk {
+            Talk::Chat => self.answers.take_aside(entry),
+            Talk::Once => None,
+        };
+        match aside.or_else(|| self.answers.take(entry)) {
+            Some(text) => self.say(&text),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn fold(&mut self, tree: &Tree, entry: &Entry) {

@@ -48,6 +48,31 @@ fn a_conversation_says_what_it_goes_on_with_and_how_to_come_back() {
 }
 
 #[test]
+fn words_before_a_call_stay_on_the_screen_and_are_said_once() {
+    let stage = Stage::new(
+        r#"
+replies:
+  - {prompt: first, after_tools: false, say: "Let me look.", call: [{tool: glob, arguments: {pattern: "*"}}]}
+  - {prompt: first, say: "There it is."}
+  - {after_tools: false, say: "Looking again.", call: [{tool: glob, arguments: {pattern: "*"}}]}
+  - {say: ""}
+"#,
+    );
+    let model = ["--model", "scripted/script.yaml"];
+    let mut terminal = Terminal::start(&stage, (100, 24), &[&["chat"][..], &model[..]].concat());
+    terminal.until(&["> "]);
+    terminal.enter("first");
+    terminal.until(&["Let me look.\n\nThere it is.\n"]);
+    terminal.enter("second");
+    terminal.until(&["Looking again.\n"]);
+    terminal.press("\x04");
+    assert_eq!(terminal.ended(), Some(0));
+    let screen = terminal.text();
+    assert_eq!(screen.matches("Let me look.").count(), 1, "{screen}");
+    assert_eq!(screen.matches("Looking again.").count(), 1, "{screen}");
+}
+
+#[test]
 fn another_agent_takes_over_with_a_message_and_the_conversation_goes_on() {
     let stage = Stage::new(PAIR);
     stage.offshoot(RUN).succeeded();
