@@ -594,7 +594,8 @@ impl Session {
         let Order::Answer(answer) = &order.command.order else {
             return Ok(());
         };
-        let now = self.parts.env.now();
+        // One that was kept counts as of when it was given, however much later the session is opened.
+        let given = answer.given.unwrap_or(self.parts.env.now());
         let refused = {
             let state = self.board.state();
             let agent = state.tree.agent(&order.command.agent);
@@ -604,7 +605,7 @@ impl Session {
             match asks {
                 None => Some("nobody asks that".to_owned()),
                 Some(_) if said => Some("it has been answered".to_owned()),
-                Some(ask) if ask.deadline.is_some_and(|deadline| deadline < now) => {
+                Some(ask) if ask.deadline.is_some_and(|deadline| deadline < given) => {
                     Some("it is too late to answer that".to_owned())
                 }
                 Some(ask) => ask::misfit(ask, &answer.verdict),

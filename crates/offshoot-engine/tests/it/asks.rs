@@ -56,7 +56,7 @@ pub(crate) async fn asked(stage: &Stage, times: usize) -> (AgentId, CallId) {
 pub(crate) async fn answer(stage: &Stage, to: (AgentId, CallId), verdict: Verdict) -> Receipt {
     let (agent, call) = to;
     stage
-        .order(agent, Order::Answer(Answer { call, verdict }))
+        .order(agent, Order::Answer(Answer::new(call, verdict)))
         .await
 }
 

@@ -1,6 +1,8 @@
 //! What a root has asked outlives its process, and sleeps until somebody opens the session (R16).
 
-use offshoot_engine::Asks;
+use std::time::Duration;
+
+use offshoot_engine::{Asks, Limits, Who};
 use offshoot_types::command::{Order, Receipt, Rename, Rewind, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
@@ -57,6 +59,44 @@ async fn r16_an_answer_to_what_sleeps_is_kept_and_starts_nothing_until_the_sessi
     resume(&stage).await;
     stage.quiet().await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+/// Somebody is there, and has so many seconds to answer.
+fn within(secs: u64) -> Asks {
+    let within = Some(Duration::from_secs(secs));
+    Asks {
+        yes: false,
+        who: Who::Somebody { within },
+    }
+}
+
+#[tokio::test]
+async fn r16_an_answer_that_was_kept_in_time_holds_when_the_deadline_is_over() {
+    let expected = "error: write was denied by the user: never";
+    for (verdict, expected) in [(no("never"), expected), (Verdict::Once, "done")] {
+        let stage = Stage::asking(writes(), Limits::default(), within(6)).await;
+        stage.prompt(stage.root(), "go").await;
+        let ask = asked(&stage, 1).await;
+        let stage = stage.crash_into(within(6)).await;
+        assert_eq!(answer(&stage, ask, verdict).await, Receipt::Queued);
+        stage.jump(Duration::from_secs(7));
+        // A host that says yes to everything does not say it over what a person has said.
+        let stage = stage.crash_into(Asks::YES).await;
+        resume(&stage).await;
+        stage.quiet().await;
+        assert_eq!(stage.outcomes("lead").await[0].for_model(), expected);
+    }
+}
+
+#[tokio::test]
+async fn r16_an_answer_to_what_sleeps_is_refused_after_the_deadline() {
+    let stage = Stage::asking(writes(), Limits::default(), within(6)).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    stage.jump(Duration::from_secs(7));
+    let late = answer(&stage, ask, Verdict::Once).await;
+    assert_eq!(late, no_effect("it is too late to answer that"));
 }
 
 #[tokio::test]
