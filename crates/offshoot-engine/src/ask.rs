@@ -251,20 +251,14 @@ pub(crate) fn decided(
     needs: &[Need],
     verdict: &Verdict,
 ) -> (Event, Option<Outcome>) {
-    let (action, layer, grant, outcome) = match verdict {
-        Verdict::Once => (Action::Allow, ONCE, None, None),
-        Verdict::Session => {
-            let root = agent.board.tree.root().clone();
-            let grant = Grant::like(root, needs, &agent.workspace);
-            (Action::Allow, SESSION, Some(grant), None)
-        }
-        Verdict::Agent => {
-            let grant = Grant::like(agent.id.clone(), needs, &agent.workspace);
-            (Action::Allow, AGENT, Some(grant), None)
-        }
-        Verdict::Deny { reason } => (Action::Deny, ONCE, None, Some(refused(tool, reason))),
+    let grant = granting(agent, needs, verdict);
+    let (action, layer, outcome) = match verdict {
+        Verdict::Session if grant.is_some() => (Action::Allow, SESSION, None),
+        Verdict::Agent if grant.is_some() => (Action::Allow, AGENT, None),
+        Verdict::Once | Verdict::Session | Verdict::Agent => (Action::Allow, ONCE, None),
+        Verdict::Deny { reason } => (Action::Deny, ONCE, Some(refused(tool, reason))),
         // Refused before it comes here: words are no permission.
-        Verdict::Said { .. } => (Action::Deny, ONCE, None, Some(refused(tool, ""))),
+        Verdict::Said { .. } => (Action::Deny, ONCE, Some(refused(tool, ""))),
     };
     let decision = Decision {
         action,
@@ -279,6 +273,20 @@ pub(crate) fn decided(
         reason: verdict.reason(),
     };
     (event, outcome)
+}
+
+/// Returns what an answer allows from then on, if it does.
+///
+/// Not where a hook wanted somebody asked: what it asks is about this call, and what else the call
+/// needs was shown for that question's sake, so a yes is for this call, whatever it was meant for.
+pub(crate) fn granting(agent: &Agent, needs: &[Need], verdict: &Verdict) -> Option<Grant> {
+    let whom = match verdict {
+        Verdict::Session => agent.board.tree.root(),
+        Verdict::Agent => &agent.id,
+        Verdict::Once | Verdict::Deny { .. } | Verdict::Said { .. } => return None,
+    };
+    let by_hook = needs.iter().any(Need::is_of_hook);
+    (!by_hook).then(|| Grant::like(whom.clone(), needs, &agent.workspace))
 }
 
 /// Returns the entry for a call that nobody answered in time, and what it is told.

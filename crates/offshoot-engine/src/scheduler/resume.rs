@@ -7,7 +7,7 @@
 use offshoot_types::event::Event;
 use offshoot_types::message::{Arguments, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Need};
+use offshoot_types::permission::{Action, Decision};
 use offshoot_types::tree::Ask;
 
 use super::{Plan, unknown_tool};
@@ -100,10 +100,7 @@ impl Plan {
 /// What is decided of a call that a hook wanted somebody to be asked for: what the chain allows by
 /// itself has to be asked for still, unless the host says yes to everything.
 fn still(ask: &Ask, agent: &Agent, decision: Decision) -> Decision {
-    let by_hook = ask
-        .needs
-        .iter()
-        .find(|need| need.capability == Need::HOOK_ASKS);
+    let by_hook = ask.needs.iter().find(|need| need.is_of_hook());
     match by_hook {
         Some(need) if decision.action == Action::Allow && !agent.parts.asks.yes => Decision {
             action: Action::Ask,
