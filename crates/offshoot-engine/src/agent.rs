@@ -218,12 +218,17 @@ impl Actor {
                 }
                 self.sent.insert(message.id.clone());
                 // Where nothing is before it, its turn begins in the same commit.
-                let start = self.is_free().then(|| message.id.clone());
+                let begins = !order.waits && self.is_free();
+                let start = begins.then(|| message.id.clone());
                 batch.own(Event::Prompted(message));
                 if let Some(prompt) = start {
                     self.begin(&mut batch, Some(prompt));
                 }
-                self.record(order, batch, Receipt::Prompted);
+                let receipt = match order.waits {
+                    true => Receipt::Queued,
+                    false => Receipt::Prompted,
+                };
+                self.record(order, batch, receipt);
             }
             Order::Rename(rename) => self.rename(order, rename),
             Order::Summarise | Order::Compact => self.chores.push_back(order),

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::desk::panicked;
 use crate::node::Ordered;
+use crate::scheduler::resume::Kept;
 
 /// Who answers what agents ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -336,13 +337,42 @@ fn refused(tool: &str, reason: &str) -> Outcome {
 }
 
 impl Agent {
-    /// Returns what a call waits to be told, and whether somebody has.
-    pub(crate) fn asked(&self, call: &CallId) -> Option<(Ask, bool)> {
+    /// Returns what a call waits to be told.
+    pub(crate) fn asked(&self, call: &CallId) -> Option<Ask> {
         let state = self.board.state();
-        let ask = state.tree.agent(&self.id)?.asks(call)?.clone();
-        let node = state.node(&self.id);
-        let answered = node.is_some_and(|node| node.answers.contains_key(call));
-        Some((ask, answered))
+        state.tree.agent(&self.id)?.asks(call).cloned()
+    }
+
+    /// Returns what was said to its calls, and has not been taken.
+    pub(crate) fn kept(&self) -> Kept {
+        let state = self.board.state();
+        let answers = state.node(&self.id).map(|node| node.answers.values());
+        let verdict = |order: &Ordered| match &order.command.order {
+            Order::Answer(answer) => Some((answer.call.clone(), answer.verdict.clone())),
+            Order::Open(_)
+            | Order::Fork(_)
+            | Order::Prompt(_)
+            | Order::Cancel(_)
+            | Order::Promote
+            | Order::Rewind(_)
+            | Order::Resume
+            | Order::Rename(_)
+            | Order::Summarise
+            | Order::Compact => None,
+        };
+        answers.into_iter().flatten().filter_map(verdict).collect()
+    }
+
+    /// Tells whether a call that asks this may go on waiting: somebody is there, or it is too late,
+    /// which it hears at once.
+    pub(crate) fn may_wait(&self, ask: &Ask) -> bool {
+        self.parts.asks.is_somebody_there() || self.is_over(ask)
+    }
+
+    /// Tells whether it is too late to answer what is asked.
+    fn is_over(&self, ask: &Ask) -> bool {
+        let now = self.parts.env.now();
+        ask.deadline.is_some_and(|deadline| deadline <= now)
     }
 
     /// Returns when it is too late to answer what is asked now.

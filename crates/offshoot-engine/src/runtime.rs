@@ -488,6 +488,7 @@ async fn order(handle: &Handle, command: &Command) -> Option<Receipt> {
         command: command.clone(),
         reply: Some(reply),
         heard: None,
+        waits: false,
     };
     handle.orders.send(order).await.ok()?;
     receipt.await.ok()

@@ -265,6 +265,7 @@ pub enum Receipt {
         /// Why, for people.
         why: String,
     },
-    /// Another process owns the tree and has not answered yet; it will.
+    /// Another process owns the tree and has not answered yet; it will. Of a message or an answer to
+    /// a session that sleeps: it is kept there for whoever opens the session.
     Queued,
 }
