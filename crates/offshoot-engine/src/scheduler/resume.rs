@@ -67,6 +67,22 @@ impl Plan {
         plan
     }
 
+    /// Withdraws what calls ask whose turn was cancelled while it slept.
+    pub(crate) fn withdraw<'a>(
+        calls: impl IntoIterator<Item = &'a Call>,
+        batch: &mut Batch,
+    ) -> Self {
+        for Call { id, tool, .. } in calls {
+            let text = format!("{tool} was cancelled before anybody allowed it");
+            batch.own(Event::CallFinished {
+                call: id.clone(),
+                outcome: Outcome::error(ErrorKind::Cancelled, text),
+                delivers: Vec::new(),
+            });
+        }
+        Self::default()
+    }
+
     fn readmit(&mut self, waiting: Waiting<'_>, batch: &mut Batch) -> Result<(), Outcome> {
         let Waiting { call, tool, fate } = waiting;
         let Some((tool, arguments)) = tool else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_engine::{Asks, Limits, Who};
-use offshoot_types::command::{Order, Receipt, Rename, Rewind, Verdict};
+use offshoot_types::command::{Order, Receipt, Rename, Rewind, Scope, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::hook::{Point, Say, What};
 use offshoot_types::id::{AgentId, CallId};
@@ -249,6 +249,30 @@ async fn r16_a_prompt_that_is_refused_wakes_nobody_and_withdraws_nothing() {
     assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Answered);
     stage.quiet().await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn r16_the_turn_that_sleeps_can_be_cancelled_alone_and_what_is_queued_stays() {
+    let script = Script::default().part("lead", [write("a"), say("more")]);
+    let (stage, ask) = left_asking(script, Asks::NOBODY).await;
+    let more = Order::Prompt(stage.words("more"));
+    assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
+    let cancel = Order::Cancel(Scope::Turn);
+    let cancelled = stage.order(stage.root(), cancel.clone()).await;
+    assert_eq!(cancelled, Receipt::TurnCancelled);
+    stage.settled(&stage.root()).await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::User));
+    assert_eq!(kind(&stage.outcomes("lead").await[0]), ErrorKind::Cancelled);
+    let late = answer(&stage, ask, Verdict::Once).await;
+    assert_eq!(late, no_effect("nobody asks that"));
+    let again = stage.order(stage.root(), cancel).await;
+    assert!(matches!(again, Receipt::Settled(_)), "{again:?}");
+    let stage = stage.crash().await;
+    resume(&stage).await;
+    stage.quiet().await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.output.as_deref(), Some("more"));
 }
 
 #[tokio::test]
