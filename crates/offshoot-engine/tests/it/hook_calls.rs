@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_engine::{Activity, Asks};
-use offshoot_types::command::Verdict;
+use offshoot_types::command::{Order, Receipt, Verdict};
 use offshoot_types::event::{Did, Entry, Event, Hooked};
 use offshoot_types::hook::{Point, Say, Trouble, What, Word};
 use offshoot_types::outcome::{ErrorKind, Outcome};
@@ -374,6 +374,31 @@ async fn a_hook_can_stop_an_agent_altogether() {
         );
         assert_eq!(stage.script.sent("lead").len(), 1);
     }
+}
+
+#[tokio::test]
+async fn r16_what_a_hook_said_of_a_prompt_does_not_stop_the_calls_that_wait() {
+    let guard = Guard::at(&[Point::UserPromptSubmit]).speaking(|_, nth| {
+        Ok(match nth {
+            1 => Say::nothing(),
+            _ => Say::word(Word::Stop {
+                reason: "not now".to_owned(),
+            }),
+        })
+    });
+    let script = lead([write("a"), say("done")]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &Arc::new(guard)).await;
+    stage.prompt(stage.root(), "go").await;
+    let question = asked(&stage, 1).await;
+    let refused = Order::Prompt(stage.words("and this"));
+    let refused = stage.order(stage.root(), refused).await;
+    assert!(matches!(refused, Receipt::NoEffect { .. }), "{refused:?}");
+    let stage = stage.crash().await;
+    stage.order(stage.root(), Order::Resume).await;
+    answer(&stage, question, Verdict::Once).await;
+    stage.quiet().await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Completed);
 }
 
 #[tokio::test]
