@@ -386,6 +386,7 @@ pub(crate) fn hooked(hooked: &Hooked) -> String {
         call,
         did,
         note,
+        context: _,
     } = hooked;
     let (word, why) = match did {
         Did::Passed => ("passed", None),

@@ -47,7 +47,7 @@ enum Ruling {
 
 impl Rulings {
     /// What hooks said of the calls of the last message before the process died, as far as it is still
-    /// to be done: that the agent is to stop.
+    /// to be done: what the agent is to be told, and that it is to stop.
     pub(crate) fn remembered(log: &[Entry]) -> Self {
         let mut rulings = Self::default();
         for entry in log {
@@ -66,6 +66,9 @@ impl Rulings {
     }
 
     fn recall(&mut self, hooked: &Hooked) {
+        let told = hooked.context.iter();
+        self.contexts
+            .extend(told.map(|text| marked(&hooked.hook, hooked.point, text)));
         if let Did::Stopped { reason } = &hooked.did {
             let stop = format!("hook {}: {reason}", hooked.hook);
             self.stop.get_or_insert(stop);

@@ -377,6 +377,25 @@ async fn a_hook_can_stop_an_agent_altogether() {
 }
 
 #[tokio::test]
+async fn r16_what_a_hook_told_before_the_process_died_is_told_when_the_call_is_over() {
+    let guard = Guard::at(&[Point::PreToolUse]).saying(Say::context("mind the dog"));
+    let guard = Arc::new(guard);
+    let stage = Stage::watched(lead([write("a"), say("done")]), Asks::SOMEBODY, &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    let question = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    stage.order(stage.root(), Order::Resume).await;
+    answer(&stage, question, Verdict::Once).await;
+    stage.quiet().await;
+    assert_eq!(guard.seen().len(), 1, "what it said was written down");
+    let texts = user_texts(&stage.script.sent("lead")[1]);
+    assert_eq!(
+        texts[1],
+        "<hook_context hook=\"guard\" event=\"PreToolUse\">\nmind the dog\n</hook_context>"
+    );
+}
+
+#[tokio::test]
 async fn r16_what_a_hook_said_of_a_prompt_does_not_stop_the_calls_that_wait() {
     let guard = Guard::at(&[Point::UserPromptSubmit]).speaking(|_, nth| {
         Ok(match nth {
