@@ -25,6 +25,9 @@ use crate::desk::panicked;
 use crate::node::Ordered;
 use crate::scheduler::resume::Kept;
 
+/// How often whoever waits for an answer looks at the clock.
+const LOOK: Duration = Duration::from_secs(10);
+
 /// Who answers what agents ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asks {
@@ -192,6 +195,10 @@ pub(crate) async fn answer(
         if let Some(answered) = look(agent, call, tool, &ask.needs) {
             return answered;
         }
+        // Time may have gone by while the machine was suspended, and the timer with it.
+        if agent.is_over(ask) {
+            return Answered::TooLate;
+        }
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Answered::Cancelled,
@@ -202,13 +209,18 @@ pub(crate) async fn answer(
 }
 
 /// Resolves when it is too late to answer.
+///
+/// Looks at the clock now and then: a timer stands still while the machine is suspended.
 async fn too_late(agent: &Agent, deadline: Option<Timestamp>) {
-    match deadline {
-        None => std::future::pending().await,
-        Some(deadline) => {
-            let left = deadline.get().saturating_sub(agent.parts.env.now().get());
-            tokio::time::sleep(Duration::from_millis(left)).await;
+    let Some(deadline) = deadline else {
+        return std::future::pending().await;
+    };
+    loop {
+        let left = deadline.get().saturating_sub(agent.parts.env.now().get());
+        if left == 0 {
+            return;
         }
+        tokio::time::sleep(Duration::from_millis(left).min(LOOK)).await;
     }
 }
 

@@ -573,7 +573,13 @@ impl Session {
         };
         let refused = self.objection(&order.command);
         match refused {
-            Some(why) => self.note(order, nothing(&why)).await,
+            Some(why) => {
+                // Whoever waits has to hear of that as well.
+                if why == sleep::TOO_LATE {
+                    self.board.answered.notify_waiters();
+                }
+                self.note(order, nothing(&why)).await
+            }
             None if self.sleeps() => self.keep_answer(order).await,
             None => {
                 let call = answer.call.clone();

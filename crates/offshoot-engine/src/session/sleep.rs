@@ -21,6 +21,9 @@ use crate::turn;
 /// Why nobody here can open a session that sleeps.
 const NOBODY: &str = "it waits for an answer, and nobody here can give one";
 
+/// What an answer is told whose deadline is over.
+pub(super) const TOO_LATE: &str = "it is too late to answer that";
+
 impl Session {
     /// Tells whether all that is left of the tree is a turn that waits for an answer, and nobody has
     /// opened the session.
@@ -167,7 +170,7 @@ impl Session {
             None => Some("nobody asks that".to_owned()),
             Some(_) if said => Some("it has been answered".to_owned()),
             Some(ask) if ask.deadline.is_some_and(|deadline| deadline < given) => {
-                Some("it is too late to answer that".to_owned())
+                Some(TOO_LATE.to_owned())
             }
             Some(ask) => ask::misfit(ask, &answer.verdict),
         }
