@@ -36,6 +36,9 @@ impl Session {
         if self.working {
             return Ok(());
         }
+        if self.sleeps() {
+            self.board.state().end_sleep(self.parts.env.now());
+        }
         self.working = true;
         self.openers.clear();
         self.board.state().stir_all();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_engine::{Asks, Limits, Who};
+use offshoot_types::caps::{Caps, Span};
 use offshoot_types::command::{Order, Receipt, Rename, Rewind, Scope, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::hook::{Point, Say, What};
@@ -273,6 +274,29 @@ async fn r16_the_turn_that_sleeps_can_be_cancelled_alone_and_what_is_queued_stay
     stage.quiet().await;
     let settlement = stage.settlement(&stage.root()).await;
     assert_eq!(settlement.output.as_deref(), Some("more"));
+}
+
+#[tokio::test]
+async fn r26_time_in_which_nobody_had_the_session_is_no_time_of_the_run() {
+    let limits = Limits {
+        root: Caps {
+            time: Some(Span::secs(4)),
+            ..Caps::default()
+        },
+        ..Limits::default()
+    };
+    let stage = Stage::asking(writes(), limits, Asks::SOMEBODY).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+    stage.jump(Duration::from_secs(100));
+    let stage = stage.crash().await;
+    resume(&stage).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Completed);
 }
 
 #[tokio::test]
