@@ -95,6 +95,7 @@ pub(crate) async fn act(
         chore: None,
         named: false,
         rewinds: VecDeque::new(),
+        dropped: false,
         working,
     };
     let result = actor.run().await;
@@ -136,6 +137,8 @@ struct Actor {
     named: bool,
     /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
     rewinds: VecDeque<rewind::Pending>,
+    /// Whether somebody has cancelled the turn that slept: it ends, and nothing goes on with it.
+    dropped: bool,
     /// Whether it may begin a turn that is not the answer to an order. If that changes, whoever
     /// started it starts it again.
     working: bool,
@@ -172,9 +175,15 @@ impl Actor {
                 .next(&self.agent.id, &self.agent.board.limits);
             match next {
                 // A turn that sleeps is taken up by whoever opens the session.
-                Next::Run if !self.working && self.agent.sleeps() => return Ok(()),
+                Next::Run if !self.working && !self.dropped && self.agent.sleeps() => {
+                    return Ok(());
+                }
                 Next::Run => self.turn().await?,
-                Next::Start { .. } if !self.working => return Ok(()),
+                Next::Start { .. } if !self.working => match self.agent.left_open() {
+                    // What is queued is for whoever opens the session; the run is not left to them.
+                    Some(status) if self.dropped => self.settle(status).await?,
+                    Some(_) | None => return Ok(()),
+                },
                 Next::Start { prompt } => self.start(prompt).await?,
                 Next::Tell(mail) => {
                     let mut batch = Batch::default();
@@ -218,12 +227,17 @@ impl Actor {
                 }
                 self.sent.insert(message.id.clone());
                 // Where nothing is before it, its turn begins in the same commit.
-                let start = self.is_free().then(|| message.id.clone());
+                let begins = !order.waits && self.is_free();
+                let start = begins.then(|| message.id.clone());
                 batch.own(Event::Prompted(message));
                 if let Some(prompt) = start {
                     self.begin(&mut batch, Some(prompt));
                 }
-                self.record(order, batch, Receipt::Prompted);
+                let receipt = match order.waits {
+                    true => Receipt::Queued,
+                    false => Receipt::Prompted,
+                };
+                self.record(order, batch, receipt);
             }
             Order::Rename(rename) => self.rename(order, rename),
             Order::Summarise | Order::Compact => self.chores.push_back(order),
@@ -243,13 +257,20 @@ impl Actor {
                     }
                 }
             }
-            Order::Cancel(Scope::Turn) => match self.turn.as_ref().or(self.chore.as_ref()) {
-                Some(turn) => {
-                    turn.cancel();
-                    self.record(order, Batch::default(), Receipt::TurnCancelled);
-                }
-                None => self.record(order, Batch::default(), nothing("no turn is running")),
-            },
+            Order::Cancel(Scope::Turn) => {
+                let receipt = match self.turn.as_ref().or(self.chore.as_ref()) {
+                    Some(turn) => {
+                        turn.cancel();
+                        Receipt::TurnCancelled
+                    }
+                    None if self.agent.sleeps() => {
+                        self.dropped = true;
+                        Receipt::TurnCancelled
+                    }
+                    None => nothing("no turn is running"),
+                };
+                self.record(order, Batch::default(), receipt);
+            }
             Order::Resume => {
                 let mut batch = Batch::default();
                 if let Some(prompt) = self.held_back() {
@@ -371,6 +392,9 @@ impl Actor {
         self.agent = self.agent.as_it_is_now();
         let token = self.agent.token();
         let cancel = token.child_token();
+        if self.dropped && self.agent.sleeps() {
+            cancel.cancel();
+        }
         self.turn = Some(cancel.clone());
         if let Some(batch) = self.agent.plan_title(&self.transcript) {
             self.appends.push(self.agent.log.append(batch));
@@ -542,6 +566,14 @@ impl Agent {
                 .map(|(_, settlement)| settlement.as_ref().clone())
         });
         ended.map_or_else(|| nothing("it has not run yet"), Receipt::Settled)
+    }
+
+    /// Returns how the open run would end now, if one is open.
+    fn left_open(&self) -> Option<Status> {
+        let state = self.board.state();
+        let agent = state.tree.agent(&self.id)?;
+        agent.open_run()?;
+        Some(settle::status(&agent.tally, None))
     }
 
     /// Tells whether its turn waits for an answer since its process died.

@@ -23,6 +23,10 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::desk::panicked;
 use crate::node::Ordered;
+use crate::scheduler::resume::Kept;
+
+/// How often whoever waits for an answer looks at the clock.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// Who answers what agents ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,6 +195,10 @@ pub(crate) async fn answer(
         if let Some(answered) = look(agent, call, tool, &ask.needs) {
             return answered;
         }
+        // Time may have gone by while the machine was suspended, and the timer with it.
+        if agent.is_over(ask) {
+            return Answered::TooLate;
+        }
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Answered::Cancelled,
@@ -201,13 +209,18 @@ pub(crate) async fn answer(
 }
 
 /// Resolves when it is too late to answer.
+///
+/// Looks at the clock now and then: a timer stands still while the machine is suspended.
 async fn too_late(agent: &Agent, deadline: Option<Timestamp>) {
-    match deadline {
-        None => std::future::pending().await,
-        Some(deadline) => {
-            let left = deadline.get().saturating_sub(agent.parts.env.now().get());
-            tokio::time::sleep(Duration::from_millis(left)).await;
+    let Some(deadline) = deadline else {
+        return std::future::pending().await;
+    };
+    loop {
+        let left = deadline.get().saturating_sub(agent.parts.env.now().get());
+        if left == 0 {
+            return;
         }
+        tokio::time::sleep(Duration::from_millis(left).min(LOOK)).await;
     }
 }
 
@@ -251,20 +264,14 @@ pub(crate) fn decided(
     needs: &[Need],
     verdict: &Verdict,
 ) -> (Event, Option<Outcome>) {
-    let (action, layer, grant, outcome) = match verdict {
-        Verdict::Once => (Action::Allow, ONCE, None, None),
-        Verdict::Session => {
-            let root = agent.board.tree.root().clone();
-            let grant = Grant::like(root, needs, &agent.workspace);
-            (Action::Allow, SESSION, Some(grant), None)
-        }
-        Verdict::Agent => {
-            let grant = Grant::like(agent.id.clone(), needs, &agent.workspace);
-            (Action::Allow, AGENT, Some(grant), None)
-        }
-        Verdict::Deny { reason } => (Action::Deny, ONCE, None, Some(refused(tool, reason))),
+    let grant = granting(agent, needs, verdict);
+    let (action, layer, outcome) = match verdict {
+        Verdict::Session if grant.is_some() => (Action::Allow, SESSION, None),
+        Verdict::Agent if grant.is_some() => (Action::Allow, AGENT, None),
+        Verdict::Once | Verdict::Session | Verdict::Agent => (Action::Allow, ONCE, None),
+        Verdict::Deny { reason } => (Action::Deny, ONCE, Some(refused(tool, reason))),
         // Refused before it comes here: words are no permission.
-        Verdict::Said { .. } => (Action::Deny, ONCE, None, Some(refused(tool, ""))),
+        Verdict::Said { .. } => (Action::Deny, ONCE, Some(refused(tool, ""))),
     };
     let decision = Decision {
         action,
@@ -279,6 +286,20 @@ pub(crate) fn decided(
         reason: verdict.reason(),
     };
     (event, outcome)
+}
+
+/// Returns what an answer allows from then on, if it does.
+///
+/// Not where a hook wanted somebody asked: what it asks is about this call, and what else the call
+/// needs was shown for that question's sake, so a yes is for this call, whatever it was meant for.
+pub(crate) fn granting(agent: &Agent, needs: &[Need], verdict: &Verdict) -> Option<Grant> {
+    let whom = match verdict {
+        Verdict::Session => agent.board.tree.root(),
+        Verdict::Agent => &agent.id,
+        Verdict::Once | Verdict::Deny { .. } | Verdict::Said { .. } => return None,
+    };
+    let by_hook = needs.iter().any(Need::is_of_hook);
+    (!by_hook).then(|| Grant::like(whom.clone(), needs, &agent.workspace))
 }
 
 /// Returns the entry for a call that nobody answered in time, and what it is told.
@@ -328,13 +349,42 @@ fn refused(tool: &str, reason: &str) -> Outcome {
 }
 
 impl Agent {
-    /// Returns what a call waits to be told, and whether somebody has.
-    pub(crate) fn asked(&self, call: &CallId) -> Option<(Ask, bool)> {
+    /// Returns what a call waits to be told.
+    pub(crate) fn asked(&self, call: &CallId) -> Option<Ask> {
         let state = self.board.state();
-        let ask = state.tree.agent(&self.id)?.asks(call)?.clone();
-        let node = state.node(&self.id);
-        let answered = node.is_some_and(|node| node.answers.contains_key(call));
-        Some((ask, answered))
+        state.tree.agent(&self.id)?.asks(call).cloned()
+    }
+
+    /// Returns what was said to its calls, and has not been taken.
+    pub(crate) fn kept(&self) -> Kept {
+        let state = self.board.state();
+        let answers = state.node(&self.id).map(|node| node.answers.values());
+        let verdict = |order: &Ordered| match &order.command.order {
+            Order::Answer(answer) => Some((answer.call.clone(), answer.verdict.clone())),
+            Order::Open(_)
+            | Order::Fork(_)
+            | Order::Prompt(_)
+            | Order::Cancel(_)
+            | Order::Promote
+            | Order::Rewind(_)
+            | Order::Resume
+            | Order::Rename(_)
+            | Order::Summarise
+            | Order::Compact => None,
+        };
+        answers.into_iter().flatten().filter_map(verdict).collect()
+    }
+
+    /// Tells whether a call that asks this may go on waiting: somebody is there, or it is too late,
+    /// which it hears at once.
+    pub(crate) fn may_wait(&self, ask: &Ask) -> bool {
+        self.parts.asks.is_somebody_there() || self.is_over(ask)
+    }
+
+    /// Tells whether it is too late to answer what is asked.
+    fn is_over(&self, ask: &Ask) -> bool {
+        let now = self.parts.env.now();
+        ask.deadline.is_some_and(|deadline| deadline <= now)
     }
 
     /// Returns when it is too late to answer what is asked now.

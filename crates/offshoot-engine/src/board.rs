@@ -40,6 +40,7 @@ use crate::scratch::Scratch;
 use crate::settle;
 use crate::slots::Slots;
 use crate::update::{Activity, SessionState, Update};
+use crate::watch::Slept;
 
 /// How often a subscriber may be told something before it has to read the log again.
 const LIVE_BACKLOG: usize = if cfg!(test) { 16 } else { 1024 };
@@ -84,6 +85,7 @@ pub(crate) struct State {
     /// Agents that were sent a message which no turn has taken up yet; they count as well while they
     /// do not run.
     waking: BTreeSet<AgentId>,
+    pub(crate) slept: Option<Slept>,
     /// What steps under way may still use.
     pub(crate) reserved: Reserved,
     /// What siblings see of their parent's conversation.
@@ -335,6 +337,7 @@ impl State {
             concerned: Vec::new(),
             planned: BTreeMap::new(),
             waking: BTreeSet::new(),
+            slept: None,
             reserved: Reserved::default(),
             shared: Shared::default(),
             prefixes: BTreeMap::new(),

@@ -92,7 +92,7 @@ impl Heard {
 
     fn take(&mut self, watch: &dyn Watch, occasion: &Occasion, said: Result<Say, Trouble>) {
         let point = occasion.point();
-        let (did, note, word) = match said {
+        let (did, note, word, told) = match said {
             Err(trouble) => {
                 let why = context::capped(trouble.why().to_owned(), MOST_OF_REASON);
                 // Nobody knows what a guard would have said that broke down: a person has to.
@@ -102,7 +102,7 @@ impl Heard {
                     },
                     Trouble::BrokeDown(_) | Trouble::Failed(_) => Word::Nothing,
                 };
-                (Did::Failed { why }, None, word)
+                (Did::Failed { why }, None, word, None)
             }
             Ok(say) => {
                 let told = say.context.filter(|text| !text.trim().is_empty());
@@ -110,7 +110,7 @@ impl Heard {
                     self.contexts.push(marked(watch.name(), point, text));
                 }
                 let word = bounded(say.word);
-                let did = match (&word, told) {
+                let did = match (&word, &told) {
                     (Word::Nothing, None) => Did::Passed,
                     (Word::Nothing, Some(_)) => Did::Told,
                     (Word::Ask { reason }, _) => Did::Asked {
@@ -124,7 +124,7 @@ impl Heard {
                     },
                 };
                 let note = say.note.map(|note| context::capped(note, MOST_OF_REASON));
-                (did, note, word)
+                (did, note, word, told)
             }
         };
         // That hooks heard of the end of a run is remembered, so that it is told once.
@@ -135,6 +135,9 @@ impl Heard {
                 call: occasion.call().cloned(),
                 did,
                 note,
+                context: told
+                    .filter(|_| point.guards())
+                    .map(|text| context::capped(text, MOST_OF_CONTEXT)),
             });
         }
         // The first of the strictest is named.

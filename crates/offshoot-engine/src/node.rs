@@ -61,6 +61,8 @@ pub(crate) struct Ordered {
     pub(crate) reply: Option<oneshot::Sender<Receipt>>,
     /// What hooks have said to it, where they were asked.
     pub(crate) heard: Option<Reception>,
+    /// Whether it only waits in the queue: the session sleeps, and nobody here can wake it.
+    pub(crate) waits: bool,
 }
 
 impl Ordered {
@@ -70,6 +72,7 @@ impl Ordered {
             command,
             reply: None,
             heard: None,
+            waits: false,
         }
     }
 

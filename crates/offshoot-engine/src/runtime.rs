@@ -225,8 +225,11 @@ impl Runtime {
     /// Durable and idempotent: when it returns, a crash does not undo it, and sending it again
     /// returns the same receipt. `Receipt::Queued` says that another process owns the tree and
     /// will carry it out.
-    pub async fn command(&self, command: Command) -> Result<Receipt, CommandError> {
+    pub async fn command(&self, mut command: Command) -> Result<Receipt, CommandError> {
         door::check(&self.inner.parts, &command)?;
+        if let Order::Answer(answer) = &mut command.order {
+            answer.given = Some(self.inner.parts.env.now());
+        }
         self.inner.known(&command).await?;
         self.recover_others_once();
         let store = &self.inner.parts.store;
@@ -485,6 +488,7 @@ async fn order(handle: &Handle, command: &Command) -> Option<Receipt> {
         command: command.clone(),
         reply: Some(reply),
         heard: None,
+        waits: false,
     };
     handle.orders.send(order).await.ok()?;
     receipt.await.ok()

@@ -6,13 +6,14 @@
 //! else, so dropping the session ends them. It decides nothing about turns.
 
 mod reception;
+mod sleep;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-use offshoot_types::command::{Command, Order, Receipt, Scope};
+use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Entry, Origin, Purpose};
-use offshoot_types::id::{AgentId, CommandId, RunId};
+use offshoot_types::id::{AgentId, CommandId, MessageId, RunId};
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::{Append, Lease, StoreError, StoreErrorKind};
 use offshoot_types::transcript::Transcript;
@@ -22,7 +23,6 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{self, Agent, Ended, nothing};
-use crate::ask;
 use crate::board::Board;
 use crate::desk;
 use crate::hooks::notices;
@@ -65,6 +65,10 @@ pub(crate) struct Session {
     receiving: JoinSet<Ordered>,
     /// Hooks that are being told of what has happened.
     notices: JoinSet<()>,
+    /// Messages that open the session once they are taken: whose, and which.
+    openers: Vec<(AgentId, MessageId)>,
+    /// Whether somebody has wanted to open the session, and it had to go on sleeping.
+    wanted: bool,
     /// Whether somebody has spoken to the root since this process has the tree: hooks hear of the
     /// first time, and then of the end.
     begun: bool,
@@ -154,6 +158,8 @@ impl Session {
             waiting: VecDeque::new(),
             receiving: JoinSet::new(),
             notices: JoinSet::new(),
+            openers: Vec::new(),
+            wanted: false,
             begun: false,
             parked,
         }
@@ -287,6 +293,7 @@ impl Session {
             self.notices
                 .spawn(notices::tell(self.board.clone(), occasion));
         }
+        self.open_if_prompted().await?;
         for id in stirred {
             if !self.mailboxes.contains_key(&id) && self.has_work(&id) {
                 self.start(&id).await?;
@@ -423,7 +430,7 @@ impl Session {
             // Done by a former owner, who may have died of what came after: whoever asked that
             // opens the session all the same.
             if matches!(order.command.order, Order::Prompt(_) | Order::Resume) {
-                self.work().await?;
+                self.reopen(&receipt).await?;
             }
             order.answer(receipt);
             return Ok(());
@@ -453,13 +460,7 @@ impl Session {
             Order::Open(_) | Order::Fork(_) => {
                 self.note(order, nothing("the session is open")).await
             }
-            Order::Resume => {
-                self.work().await?;
-                if self.is_held_back(&order.command.agent) {
-                    return self.hand_to_actor(order).await;
-                }
-                self.note(order, Receipt::Resumed).await
-            }
+            Order::Resume => self.resume(order).await,
             Order::Prompt(_)
             | Order::Compact
             | Order::Summarise
@@ -470,14 +471,7 @@ impl Session {
                 let why = "it works for offshoot itself, and not for people";
                 self.note(order, nothing(why)).await
             }
-            Order::Prompt(prompt) => {
-                let is_human = prompt.from.is_human();
-                self.work().await?;
-                match is_human {
-                    true => self.receive(order).await,
-                    false => self.hand_to_actor(order).await,
-                }
-            }
+            Order::Prompt(_) => self.prompted(order).await,
             Order::Summarise | Order::Compact | Order::Rewind(_) if self.sleeps() => {
                 let why = "it waits for an answer; open the session first";
                 self.note(order, nothing(why)).await
@@ -507,23 +501,6 @@ impl Session {
     fn failed(&self, what: &str, error: &JoinError) -> StoreError {
         let text = format!("session {}: {what} failed: {error}", self.board.tree);
         StoreError::new(StoreErrorKind::Conflict, text)
-    }
-
-    /// Lets agents start turns from here on. What was answered while nobody worked is heard first.
-    async fn work(&mut self) -> Result<(), StoreError> {
-        if self.working {
-            return Ok(());
-        }
-        self.working = true;
-        self.board.state().stir_all();
-        self.board.stirred.notify_one();
-        Box::pin(self.take_pending()).await
-    }
-
-    /// Tells whether all that is left of the tree is a turn that waits for an answer, and nobody has
-    /// opened the session.
-    fn sleeps(&self) -> bool {
-        !self.working && self.board.state().sleeps(self.board.tree.root())
     }
 
     fn is_helper(&self, id: &AgentId) -> bool {
@@ -594,24 +571,15 @@ impl Session {
         let Order::Answer(answer) = &order.command.order else {
             return Ok(());
         };
-        let now = self.parts.env.now();
-        let refused = {
-            let state = self.board.state();
-            let agent = state.tree.agent(&order.command.agent);
-            let asks = agent.and_then(|agent| agent.asks(&answer.call));
-            let node = state.node(&order.command.agent);
-            let said = node.is_some_and(|node| node.answers.contains_key(&answer.call));
-            match asks {
-                None => Some("nobody asks that".to_owned()),
-                Some(_) if said => Some("it has been answered".to_owned()),
-                Some(ask) if ask.deadline.is_some_and(|deadline| deadline < now) => {
-                    Some("it is too late to answer that".to_owned())
-                }
-                Some(ask) => ask::misfit(ask, &answer.verdict),
-            }
-        };
+        let refused = self.objection(&order.command);
         match refused {
-            Some(why) => self.note(order, nothing(&why)).await,
+            Some(why) => {
+                // Whoever waits has to hear of that as well.
+                if why == sleep::TOO_LATE {
+                    self.board.answered.notify_waiters();
+                }
+                self.note(order, nothing(&why)).await
+            }
             None if self.sleeps() => self.keep_answer(order).await,
             None => {
                 let call = answer.call.clone();
@@ -625,23 +593,6 @@ impl Session {
                 Ok(())
             }
         }
-    }
-
-    /// Keeps an answer for whoever opens the session: nobody is there to whom it could be given.
-    async fn keep_answer(&mut self, order: Ordered) -> Result<(), StoreError> {
-        let pending = self.parts.store.pending(&self.board.tree).await?;
-        let answers = |kept: &&Command| kept.answers() == order.command.answers();
-        // The first one counts here as well.
-        if let Some(first) = pending.iter().find(answers)
-            && first.id != order.command.id
-        {
-            return self.note(order, nothing("it has been answered")).await;
-        }
-        self.taken.remove(&order.command.id);
-        let (store, now) = (&self.parts.store, self.parts.env.now());
-        store.submit(order.command.clone(), now).await?;
-        order.answer(Receipt::Queued);
-        Ok(())
     }
 
     fn last_settlement(&self, id: &AgentId) -> Receipt {
@@ -732,12 +683,10 @@ impl Session {
     /// crash would.
     async fn release(&mut self) -> Result<bool, StoreError> {
         let back = self.parts.store.release(self.board.lease.clone()).await?;
-        if back.is_none() || !self.sleeps() {
-            return Ok(back.is_none());
+        match back {
+            None => Ok(true),
+            Some(_) => self.is_all_kept().await,
         }
-        let pending = self.parts.store.pending(&self.board.tree).await?;
-        let kept = |command: &Command| matches!(command.order, Order::Answer(_));
-        Ok(pending.iter().all(kept))
     }
 }
 

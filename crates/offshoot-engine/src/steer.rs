@@ -462,6 +462,7 @@ impl Agent {
             command,
             reply: Some(reply),
             heard: None,
+            waits: false,
         });
         let receipt = tokio::select! {
             biased;

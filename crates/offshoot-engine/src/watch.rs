@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use offshoot_types::caps::Span;
-use offshoot_types::id::{AgentId, Timestamp};
+use offshoot_types::id::{AgentId, RunNo, Timestamp};
 use offshoot_types::settlement::Cap;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,34 @@ pub(crate) struct Deadline {
     pub(crate) hard: Timestamp,
 }
 
+/// The time in which nobody had the session, while a run of its root waited for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slept {
+    run: RunNo,
+    millis: u64,
+}
+
 impl State {
+    /// Notes that the turn of the root is taken up that slept until now. It did nothing since somebody
+    /// last worked: what was said to it meanwhile is no work.
+    pub(crate) fn end_sleep(&mut self, now: Timestamp) {
+        let root = self.tree.root().and_then(|root| self.tree.agent(root));
+        let millis = now.get().saturating_sub(self.tree.worked().get());
+        self.slept = root.and_then(|root| {
+            let run = root.open_run()?;
+            Some(Slept { run, millis })
+        });
+    }
+
+    /// Returns how long the open run of an agent slept, in milliseconds. Nobody could use that time.
+    fn slept(&self, agent: &offshoot_types::tree::Agent) -> u64 {
+        let slept = self.slept.filter(|_| agent.spawned.is_root());
+        match slept {
+            Some(Slept { run, millis }) if agent.open_run() == Some(run) => millis,
+            Some(_) | None => 0,
+        }
+    }
+
     /// Returns when the open run of an agent has to end; `None` when nothing says.
     pub(crate) fn deadline(&self, id: &AgentId, limits: &Limits) -> Option<Deadline> {
         let mut deadline: Option<Deadline> = None;
@@ -44,8 +71,8 @@ impl State {
             }
             let span = self.caps_of(id, limits).time;
             let own = span.map(|span| {
-                let hard = agent.tally.started.get().saturating_add(span.as_millis());
-                (hard, span)
+                let began = agent.tally.started.get() + self.slept(agent);
+                (began.saturating_add(span.as_millis()), span)
             });
             let above = deadline.map(|above| {
                 let hard = above.soft.get();

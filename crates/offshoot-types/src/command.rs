@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::caps::Caps;
-use crate::id::{AgentId, CallId, CommandId, MessageId, TreeId};
+use crate::id::{AgentId, CallId, CommandId, MessageId, Timestamp, TreeId};
 use crate::json::RawJson;
 use crate::message::Author;
 use crate::settlement::Settlement;
@@ -163,6 +163,21 @@ pub struct Answer {
     pub call: CallId,
     /// What was said.
     pub verdict: Verdict,
+    /// When, as the runtime that took it noted: a deadline is held against this, however much later
+    /// somebody comes to read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Timestamp>,
+}
+
+impl Answer {
+    /// An answer that is given now.
+    pub fn new(call: CallId, verdict: Verdict) -> Self {
+        Self {
+            call,
+            verdict,
+            given: None,
+        }
+    }
 }
 
 /// Whether a call may run, or what its agent wants to know.
@@ -250,6 +265,7 @@ pub enum Receipt {
         /// Why, for people.
         why: String,
     },
-    /// Another process owns the tree and has not answered yet; it will.
+    /// Another process owns the tree and has not answered yet; it will. Of a message or an answer to
+    /// a session that sleeps: it is kept there for whoever opens the session.
     Queued,
 }

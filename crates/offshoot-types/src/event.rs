@@ -360,6 +360,30 @@ pub enum TurnEnd {
 }
 
 impl Event {
+    /// Tells whether it is a sign that an agent works: nobody else writes these.
+    pub(crate) fn is_work(&self) -> bool {
+        match self {
+            Self::TurnStarted { .. }
+            | Self::Replied(_)
+            | Self::Asked { .. }
+            | Self::Decided { .. }
+            | Self::CallStarted { .. } => true,
+            Self::Spawned(_)
+            | Self::Prompted(_)
+            | Self::Became(_)
+            | Self::Steered { .. }
+            | Self::Completion { .. }
+            | Self::CallFinished { .. }
+            | Self::TurnEnded { .. }
+            | Self::Settled { .. }
+            | Self::Titled { .. }
+            | Self::Summarised { .. }
+            | Self::Hooked(_)
+            | Self::Rewound { .. }
+            | Self::Compacted(_) => false,
+        }
+    }
+
     /// Returns the child runs that this event tells its agent of, or never to be told, and so marks
     /// as delivered.
     pub fn delivers(&self) -> &[RunId] {

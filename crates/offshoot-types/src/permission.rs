@@ -95,9 +95,14 @@ impl Need {
     /// Only a rule that names it allows it: for an allow of anything else it is an ask.
     pub const SHELL_OPAQUE: &str = "shell.opaque";
 
-    /// What a hook wants a person to be asked; its target is why. Only an answer to that very question
-    /// grants it, and no rule is about it.
+    /// What a hook wants a person to be asked; its target is why. No rule is about it, and no grant:
+    /// an answer is to that question of that call, and to nothing else.
     pub const HOOK_ASKS: &str = "hook.asks";
+
+    /// Tells whether it is what a hook wants a person to be asked.
+    pub fn is_of_hook(&self) -> bool {
+        self.capability == Self::HOOK_ASKS
+    }
 
     /// A need from its two parts.
     pub fn new(capability: impl Into<String>, target: impl Into<String>) -> Self {
@@ -258,6 +263,8 @@ pub struct Grant {
 
 impl Grant {
     /// What "for this session" means for a need: the same command again, any file of the workspace.
+    ///
+    /// Nobody asks this of what a hook wants asked: see [`Need::HOOK_ASKS`].
     pub fn like(agent: AgentId, needs: &[Need], workspace: &str) -> Self {
         let root = workspace.trim_end_matches('/');
         let rule = |need: &Need| {
@@ -277,6 +284,9 @@ impl Grant {
 
     /// Returns the rule that allows a need; the caller looks whether it is for the agent.
     pub fn allows(&self, tool: &str, need: &Need) -> Option<&Rule> {
+        if need.is_of_hook() {
+            return None;
+        }
         self.rules.iter().find(|rule| rule.covers(tool, need))
     }
 }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::event::{Entry, Event, Origin, Spawned};
-use crate::id::{AgentId, CallId, Pos, RunId, RunNo, Seq};
+use crate::id::{AgentId, CallId, Pos, RunId, RunNo, Seq, Timestamp};
 use crate::message::AssistantMessage;
 use crate::permission::{Grant, Need, Rule};
 use crate::settlement::Settlement;
@@ -29,6 +29,7 @@ pub struct Tree {
     /// Helpers, in the order they were spawned. They are nobody's children.
     helpers: Vec<AgentId>,
     grants: Vec<Grant>,
+    worked: Timestamp,
 }
 
 /// An entry that cannot follow what came before.
@@ -85,6 +86,14 @@ impl Tree {
     /// Returns the position of the last entry.
     pub fn pos(&self) -> Pos {
         self.pos
+    }
+
+    /// Returns when an agent last gave a sign of work: what it said, asked, began or was allowed.
+    ///
+    /// What is said to an agent is none, nor is what recovery writes, so this is when work stopped in
+    /// a tree that nobody runs.
+    pub fn worked(&self) -> Timestamp {
+        self.worked
     }
 
     /// Returns the root agent; `None` before its birth.
@@ -330,6 +339,9 @@ impl Tree {
             | Event::Summarised { .. }
             | Event::Hooked(_)
             | Event::Compacted(_) => {}
+        }
+        if entry.event.is_work() {
+            self.worked = entry.at;
         }
         if let Some(agent) = self.agents.get_mut(&entry.agent) {
             agent.take(entry);

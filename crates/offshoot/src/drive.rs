@@ -15,7 +15,7 @@ use offshoot_types::store::{StoreError, StoreErrorKind};
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
-use crate::follow::{Ended, Follower, Goal, News, TERMINATED};
+use crate::follow::{Ended, Follower, Goal, News, TERMINATED, asleep};
 use crate::lookup::Session;
 use crate::signals::{Signal, Signals};
 use crate::view::View;
@@ -81,13 +81,17 @@ pub(crate) async fn drive(
     }
     let ending = match &ended {
         // Somebody may have sent something while we were at the door: it is done first.
-        Ok(Ended::Quiet(_) | Ended::Talked) => Ending::WhenQuiet,
+        Ok(Ended::Quiet(_) | Ended::Talked | Ended::Asleep(_)) => Ending::WhenQuiet,
         Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated) | Err(_) => Ending::Now,
     };
     leave(runtime, ending, signals).await;
     Ok(match ended? {
         Ended::Quiet(code) => code,
         Ended::Talked => Code::Completed,
+        Ended::Asleep(why) => {
+            output::note(&why);
+            Code::Partial
+        }
         Ended::Parked(error) => {
             output::complain(&error.message);
             // Of a file that cannot be used nothing is promised.
@@ -181,7 +185,31 @@ async fn ask(
         // Nobody took it, so there is nothing to follow.
         return Err(Stop::usage(why.clone()));
     }
-    if !is_ours(runtime, &id).await? {
+    let is_ours = is_ours(runtime, &id).await?;
+    let sleeps = match &receipt {
+        Receipt::NoEffect { .. } => true,
+        // It would be another process that has not answered yet, if it were not ours.
+        Receipt::Queued => is_ours,
+        Receipt::Opened
+        | Receipt::Prompted
+        | Receipt::Settled(_)
+        | Receipt::TurnCancelled
+        | Receipt::Promoted
+        | Receipt::Answered
+        | Receipt::Resumed
+        | Receipt::Renamed
+        | Receipt::Summarised { .. }
+        | Receipt::Compacted { .. }
+        | Receipt::Rewound { .. } => false,
+    };
+    if sleeps {
+        let why = asleep(&tree, &id);
+        return Ok(Ended::Asleep(match message {
+            Some(_) => format!("the message is queued: {why}"),
+            None => why,
+        }));
+    }
+    if !is_ours {
         let here = format!("session {id} is run by another process");
         let left = if receipt == Receipt::Queued {
             "the message is queued there"

@@ -74,6 +74,8 @@ pub(crate) enum Ended {
     AtOnce,
     /// SIGTERM: leave in good order.
     Terminated,
+    /// The session waits for an answer that nobody here can give, and was left asleep.
+    Asleep(String),
     /// The person left a conversation that is quiet, and in which something was answered that nobody
     /// has summed up.
     Talked,
@@ -101,6 +103,8 @@ enum Kind {
     Brief,
     /// A summary is written, and no turn begins meanwhile.
     Chore,
+    /// A session that was nobody's is opened.
+    Opening,
 }
 
 /// A tree that is followed.
@@ -170,7 +174,12 @@ impl<'a> Follower<'a> {
                         return Ok(ended);
                     },
                 },
-                Some((kind, receipt)) = self.ordered.next() => self.answered(kind, receipt)?,
+                Some((kind, receipt)) = self.ordered.next() => {
+                    if let (Kind::Opening, Ok(Receipt::NoEffect { .. })) = (kind, &receipt) {
+                        return Ok(Ended::Asleep(asleep(&self.tree, &self.id)));
+                    }
+                    self.answered(kind, receipt)?;
+                }
                 update = self.news.next() => {
                     self.stirred = Instant::now();
                     if let Some(parked) = self.news(update?)? {
@@ -349,8 +358,8 @@ impl<'a> Follower<'a> {
             | Order::Promote
             | Order::Answer(_)
             | Order::Rewind(_)
-            | Order::Resume
             | Order::Rename(_) => Kind::Brief,
+            Order::Resume => Kind::Opening,
         };
         self.chores += usize::from(kind == Kind::Chore);
         logging::sent(&command);
@@ -371,6 +380,23 @@ impl<'a> Follower<'a> {
         let mut sessions = sessions.iter();
         Ok(sessions.any(|session| session.tree == self.id && !session.owned))
     }
+}
+
+/// Says what a session waits for that nobody here can wake, and how that is answered.
+pub(crate) fn asleep(tree: &Tree, id: &TreeId) -> String {
+    let root = tree.agent(id.root());
+    let asks = root.map(|root| root.open_calls()).unwrap_or_default();
+    let mut asks = asks.iter().filter(|open| open.asks.is_some());
+    let root = render::short(id.root());
+    let name = match (asks.next(), asks.next()) {
+        (Some(open), None) => format!("{root}:{}", open.call),
+        (Some(_), Some(_)) | (None, _) => "ASK".to_owned(),
+    };
+    format!(
+        "session {id} waits for an answer and nobody is here to give it; answer with \
+         \"offshoot inbox answer {name}\" (see \"offshoot inbox list\"), or go on with \
+         \"offshoot run --session {root} --wait-for-answers\""
+    )
 }
 
 /// Says what waits in a tree that is quiet: prompts behind a turn that failed stay queued.

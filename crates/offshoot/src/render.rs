@@ -386,12 +386,15 @@ pub(crate) fn hooked(hooked: &Hooked) -> String {
         call,
         did,
         note,
+        context: _,
     } = hooked;
     let (word, why) = match did {
         Did::Passed => ("passed", None),
         Did::Told => ("told the agent something", None),
         Did::Asked { reason } => ("wants a person to be asked", Some(reason)),
         Did::Refused { reason } => ("refused", Some(reason)),
+        // A prompt that is refused reaches no agent, so none is stopped by it.
+        Did::Stopped { reason } if point.is_before_prompt() => ("refused", Some(reason)),
         Did::Stopped { reason } => ("stopped the agent", Some(reason)),
         Did::Failed { why } => ("failed", Some(why)),
     };

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use offshoot_types::event::{Did, Entry, Event, TurnEnd};
+use offshoot_types::event::{Did, Entry, Event, Hooked, TurnEnd};
 use offshoot_types::hook::{Point, Use, What, Word};
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
@@ -47,21 +47,32 @@ enum Ruling {
 
 impl Rulings {
     /// What hooks said of the calls of the last message before the process died, as far as it is still
-    /// to be done: that the agent is to stop.
+    /// to be done: what the agent is to be told, and that it is to stop.
     pub(crate) fn remembered(log: &[Entry]) -> Self {
         let mut rulings = Self::default();
         for entry in log {
             if matches!(entry.event, Event::Replied(_)) {
-                rulings.stop = None;
+                rulings = Self::default();
             }
+            // What was said of a prompt or of an end is not about these calls.
             if let Event::Hooked(hooked) = &entry.event
-                && let Did::Stopped { reason } = &hooked.did
+                && hooked.point.guards()
+                && hooked.call.is_some()
             {
-                let stop = format!("hook {}: {reason}", hooked.hook);
-                rulings.stop.get_or_insert(stop);
+                rulings.recall(hooked);
             }
         }
         rulings
+    }
+
+    fn recall(&mut self, hooked: &Hooked) {
+        let told = hooked.context.iter();
+        self.contexts
+            .extend(told.map(|text| marked(&hooked.hook, hooked.point, text)));
+        if let Did::Stopped { reason } = &hooked.did {
+            let stop = format!("hook {}: {reason}", hooked.hook);
+            self.stop.get_or_insert(stop);
+        }
     }
 
     /// Tells whether something is left to say or to do when the calls are over.

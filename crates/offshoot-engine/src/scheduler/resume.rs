@@ -4,10 +4,17 @@
 //! had begun is run again. They are judged anew, because rules may have changed
 //! meanwhile: a deny holds, whatever was answered.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use offshoot_types::command::Verdict;
 use offshoot_types::event::Event;
+use offshoot_types::id::CallId;
+use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Need};
+use offshoot_types::permission::{Action, Decision, Grant, Need};
+use offshoot_types::tool::Tool;
 use offshoot_types::tree::Ask;
 
 use super::{Plan, unknown_tool};
@@ -18,17 +25,38 @@ use crate::desk::ToolRun;
 use crate::log::Batch;
 use crate::question;
 
+/// What was said to calls while nobody worked.
+pub(crate) type Kept = BTreeMap<CallId, Verdict>;
+
+/// What becomes of a call that waited.
+enum Fate {
+    /// Somebody is to say, or has said, or nobody has in time.
+    Waits(Ask),
+    /// It is decided by now: by rules, or by a host that says yes.
+    Decided(Decision),
+    /// Nobody is here who could say.
+    Unanswerable(Ask, Decision),
+}
+
+/// A call that waited, with its tool where it is one's.
+struct Waiting<'a> {
+    call: &'a Call,
+    tool: Option<(&'a Arc<dyn Tool>, &'a RawJson)>,
+    fate: Fate,
+}
+
 impl Plan {
     /// Takes up calls that wait for an answer.
     pub(crate) fn resume<'a>(
         agent: &Agent,
-        prefix: &Prefix,
+        prefix: &'a Prefix,
         calls: impl IntoIterator<Item = &'a Call>,
         batch: &mut Batch,
     ) -> Self {
         let mut plan = Self::default();
-        for call in calls {
-            if let Err(outcome) = plan.readmit(agent, prefix, call, batch) {
+        for (call, waiting) in fates(agent, prefix, calls, &agent.kept()) {
+            let admitted = waiting.and_then(|waiting| plan.readmit(waiting, batch));
+            if let Err(outcome) = admitted {
                 batch.own(Event::CallFinished {
                     call: call.id.clone(),
                     outcome,
@@ -39,71 +67,166 @@ impl Plan {
         plan
     }
 
-    fn readmit(
-        &mut self,
-        agent: &Agent,
-        prefix: &Prefix,
-        call: &Call,
+    /// Withdraws what calls ask whose turn was cancelled while it slept.
+    pub(crate) fn withdraw<'a>(
+        calls: impl IntoIterator<Item = &'a Call>,
         batch: &mut Batch,
-    ) -> Result<(), Outcome> {
-        let Some((ask, answered)) = agent.asked(&call.id) else {
-            return Err(interrupted());
-        };
-        let Some((_, offer)) = prefix.find(&call.tool) else {
-            return Err(unknown_tool(prefix, &call.tool));
-        };
-        match (&offer.callable, &call.arguments) {
-            (Callable::Engine(EngineCall::Question), _) => {
-                if !answered && !agent.parts.asks.is_somebody_there() {
-                    return Err(Outcome::error(ErrorKind::Denied, question::NOBODY));
-                }
-                self.questions.push((call.id.clone(), ask));
-                Ok(())
-            }
-            (Callable::Tool(tool), Arguments::Json(arguments)) => {
-                let asks = match ask::judge(agent, tool, arguments)? {
-                    Judged::Asks(..) => Some(ask),
-                    // What a person has said counts, whatever would be allowed without them by now.
-                    Judged::Decided(decision) if answered && decision.action != Action::Deny => {
-                        Some(ask)
-                    }
-                    Judged::Decided(decision) => {
-                        let decision = still(&ask, agent, decision);
-                        let here = agent.parts.asks.is_somebody_there();
-                        match decision.action == Action::Ask && here {
-                            true => Some(ask),
-                            false => {
-                                Self::note_decision(call, tool, decision, batch)?;
-                                None
-                            }
-                        }
-                    }
-                };
-                self.tools.push(ToolRun {
-                    call: call.id.clone(),
-                    tool: tool.clone(),
-                    arguments: arguments.clone(),
-                    asks,
-                });
-                Ok(())
-            }
-            // These ask nobody.
-            (
-                Callable::Engine(EngineCall::Task | EngineCall::Todo | EngineCall::Steer(_))
-                | Callable::Tool(_),
-                _,
-            ) => Err(interrupted()),
+    ) -> Self {
+        for Call { id, tool, .. } in calls {
+            let text = format!("{tool} was cancelled before anybody allowed it");
+            batch.own(Event::CallFinished {
+                call: id.clone(),
+                outcome: Outcome::error(ErrorKind::Cancelled, text),
+                delivers: Vec::new(),
+            });
         }
+        Self::default()
+    }
+
+    fn readmit(&mut self, waiting: Waiting<'_>, batch: &mut Batch) -> Result<(), Outcome> {
+        let Waiting { call, tool, fate } = waiting;
+        let Some((tool, arguments)) = tool else {
+            return match fate {
+                Fate::Waits(ask) => {
+                    self.questions.push((call.id.clone(), ask));
+                    Ok(())
+                }
+                Fate::Decided(_) | Fate::Unanswerable(..) => {
+                    Err(Outcome::error(ErrorKind::Denied, question::NOBODY))
+                }
+            };
+        };
+        let asks = match fate {
+            Fate::Waits(ask) => Some(ask),
+            Fate::Decided(decision) | Fate::Unanswerable(_, decision) => {
+                Self::note_decision(call, tool, decision, batch)?;
+                None
+            }
+        };
+        self.tools.push(ToolRun {
+            call: call.id.clone(),
+            tool: tool.clone(),
+            arguments: arguments.clone(),
+            asks,
+        });
+        Ok(())
+    }
+}
+
+/// Tells whether one of the calls waits for an answer that nobody is here to give, and that none of
+/// those covers which were kept.
+pub(crate) fn is_anything_unanswerable<'a>(
+    agent: &Agent,
+    prefix: &'a Prefix,
+    calls: impl IntoIterator<Item = &'a Call>,
+    kept: &Kept,
+) -> bool {
+    let mut fates = fates(agent, prefix, calls, kept).into_iter();
+    fates.any(|(_, waiting)| {
+        waiting.is_ok_and(|waiting| matches!(waiting.fate, Fate::Unanswerable(..)))
+    })
+}
+
+/// Says what becomes of calls that wait; of one that cannot go on, what it is told.
+fn fates<'a>(
+    agent: &Agent,
+    prefix: &'a Prefix,
+    calls: impl IntoIterator<Item = &'a Call>,
+    kept: &Kept,
+) -> Vec<(&'a Call, Result<Waiting<'a>, Outcome>)> {
+    let calls = calls.into_iter();
+    let mut fates: Vec<_> = calls
+        .map(|call| (call, take_up(agent, prefix, call, kept)))
+        .collect();
+    let granting = |(call, waiting): &(&Call, Result<Waiting<'_>, Outcome>)| match waiting {
+        Ok(Waiting {
+            fate: Fate::Waits(ask),
+            ..
+        }) => ask::granting(agent, &ask.needs, kept.get(&call.id)?),
+        Ok(_) | Err(_) => None,
+    };
+    let grants: Vec<Grant> = fates.iter().filter_map(granting).collect();
+    for (call, waiting) in &mut fates {
+        let Ok(waiting) = waiting else {
+            continue;
+        };
+        let ask = match &waiting.fate {
+            Fate::Waits(ask) if !kept.contains_key(&call.id) => ask,
+            Fate::Unanswerable(ask, _) => ask,
+            Fate::Waits(_) | Fate::Decided(_) => continue,
+        };
+        if is_covered(&ask.needs, &grants) {
+            // The answer to another call of the message is as good as there, and was given in time.
+            waiting.fate = Fate::Waits(Ask {
+                deadline: None,
+                ..ask.clone()
+            });
+        }
+    }
+    fates
+}
+
+/// Tells whether answers allow all that is needed. No need is covered by nothing: a question has none.
+fn is_covered(needs: &[Need], grants: &[Grant]) -> bool {
+    let allowed = |need: &Need| grants.iter().any(|grant| grant.allows("", need).is_some());
+    !needs.is_empty() && needs.iter().all(allowed)
+}
+
+/// Says what becomes of one call, by what was said to it alone.
+fn take_up<'a>(
+    agent: &Agent,
+    prefix: &'a Prefix,
+    call: &'a Call,
+    kept: &Kept,
+) -> Result<Waiting<'a>, Outcome> {
+    let Some(ask) = agent.asked(&call.id) else {
+        return Err(interrupted());
+    };
+    let Some((_, offer)) = prefix.find(&call.tool) else {
+        return Err(unknown_tool(prefix, &call.tool));
+    };
+    let answered = kept.contains_key(&call.id);
+    match (&offer.callable, &call.arguments) {
+        (Callable::Engine(EngineCall::Question), _) => {
+            let fate = match answered || agent.may_wait(&ask) {
+                true => Fate::Waits(ask),
+                false => Fate::Unanswerable(ask, question::decision()),
+            };
+            let tool = None;
+            Ok(Waiting { call, tool, fate })
+        }
+        (Callable::Tool(tool), Arguments::Json(arguments)) => {
+            let fate = match ask::judge(agent, tool, arguments)? {
+                Judged::Asks(..) => Fate::Waits(ask),
+                // What a person has said counts, whatever would be allowed without them by now.
+                Judged::Decided(decision) if answered && decision.action != Action::Deny => {
+                    Fate::Waits(ask)
+                }
+                Judged::Decided(decision) => {
+                    let decision = still(&ask, agent, decision);
+                    match decision.action == Action::Ask {
+                        true if agent.may_wait(&ask) => Fate::Waits(ask),
+                        true => Fate::Unanswerable(ask, decision),
+                        false => Fate::Decided(decision),
+                    }
+                }
+            };
+            let tool = Some((tool, arguments));
+            Ok(Waiting { call, tool, fate })
+        }
+        // These ask nobody.
+        (
+            Callable::Engine(EngineCall::Task | EngineCall::Todo | EngineCall::Steer(_))
+            | Callable::Tool(_),
+            _,
+        ) => Err(interrupted()),
     }
 }
 
 /// What is decided of a call that a hook wanted somebody to be asked for: what the chain allows by
 /// itself has to be asked for still, unless the host says yes to everything.
 fn still(ask: &Ask, agent: &Agent, decision: Decision) -> Decision {
-    let by_hook = ask
-        .needs
-        .iter()
-        .find(|need| need.capability == Need::HOOK_ASKS);
+    let by_hook = ask.needs.iter().find(|need| need.is_of_hook());
     match by_hook {
         Some(need) if decision.action == Action::Allow && !agent.parts.asks.yes => Decision {
             action: Action::Ask,

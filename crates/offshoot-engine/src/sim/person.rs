@@ -150,7 +150,7 @@ impl World {
             },
             _ => Verdict::Once,
         };
-        (agent, Order::Answer(Answer { call, verdict }))
+        (agent, Order::Answer(Answer::new(call, verdict)))
     }
 
     /// Answers everything that is asked.
@@ -160,7 +160,7 @@ impl World {
                 0 => Verdict::Once,
                 many => said(many),
             };
-            (agent, Order::Answer(Answer { call, verdict }))
+            (agent, Order::Answer(Answer::new(call, verdict)))
         };
         let answers: Vec<_> = asked(tree).into_iter().map(answer).collect();
         if answers.is_empty() {

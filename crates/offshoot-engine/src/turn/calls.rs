@@ -104,7 +104,11 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Carried, StoreError> {
         let mut batch = Batch::default();
-        let plan = Plan::resume(self, prefix, transcript.open_calls(), &mut batch);
+        let waiting = transcript.open_calls();
+        let plan = match cancel.is_cancelled() {
+            true => Plan::withdraw(waiting, &mut batch),
+            false => Plan::resume(self, prefix, waiting, &mut batch),
+        };
         let Some(message) = transcript.last_reply().cloned() else {
             return Err(broken("an open call without a message"));
         };

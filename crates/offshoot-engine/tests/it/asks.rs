@@ -1,9 +1,10 @@
 //! Asking a person, and what becomes of the answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
-use offshoot_engine::{Activity, Answer as Reply, Asks, Limits, Query, SessionState};
+use offshoot_engine::{Activity, Answer as Reply, Asks, Limits, Query, SessionState, Who};
 use offshoot_types::command::{Answer, Order, Receipt, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
@@ -56,7 +57,7 @@ pub(crate) async fn asked(stage: &Stage, times: usize) -> (AgentId, CallId) {
 pub(crate) async fn answer(stage: &Stage, to: (AgentId, CallId), verdict: Verdict) -> Receipt {
     let (agent, call) = to;
     stage
-        .order(agent, Order::Answer(Answer { call, verdict }))
+        .order(agent, Order::Answer(Answer::new(call, verdict)))
         .await
 }
 
@@ -245,6 +246,26 @@ async fn r22_a_grant_never_beats_a_deny() {
     answer(&stage, asked(&stage, 1).await, Verdict::Session).await;
     stage.quiet().await;
     assert_eq!(kind(&stage.outcomes("reader").await[0]), ErrorKind::Denied);
+}
+
+#[tokio::test]
+async fn tls_17_a_deadline_that_went_by_while_the_machine_was_suspended_is_over() {
+    let script = Script::default().part("lead", [write("a"), say("then not")]);
+    let hour = Duration::from_secs(3600);
+    let asks = Asks {
+        yes: false,
+        who: Who::Somebody { within: Some(hour) },
+    };
+    let stage = Stage::asking(script, Limits::default(), asks).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    stage.jump(hour * 2);
+    let late = answer(&stage, ask, Verdict::Once).await;
+    assert_eq!(late, no_effect("it is too late to answer that"));
+    // Whoever waits hears of it as well, and not in an hour.
+    stage.quiet().await;
+    let told = "error: write needs permission and nobody answered in time";
+    assert_eq!(stage.outcomes("lead").await[0].for_model(), told);
 }
 
 #[tokio::test]

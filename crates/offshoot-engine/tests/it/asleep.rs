@@ -1,16 +1,22 @@
 //! What a root has asked outlives its process, and sleeps until somebody opens the session (R16).
 
-use offshoot_engine::Asks;
-use offshoot_types::command::{Order, Receipt, Rename, Rewind, Verdict};
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_engine::{Asks, Limits, Who};
+use offshoot_types::caps::{Caps, Span};
+use offshoot_types::command::{Order, Receipt, Rename, Rewind, Scope, Verdict};
 use offshoot_types::event::Event;
+use offshoot_types::hook::{Point, Say, What};
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::message::Author;
 use offshoot_types::outcome::ErrorKind;
+use offshoot_types::permission::{Action, Layer, Rule, Standing};
 use offshoot_types::settlement::{CancelledBy, Status};
 use serde_json::json;
 
 use crate::asks::{answer, asked, no, no_effect, stage, write};
-use crate::stage::{Script, Stage, call, data, kind, say, task};
+use crate::stage::{Guard, Script, Stage, call, data, deny, kind, say, task};
 
 /// A root that has asked whether it may write, and whose process died.
 async fn left_asking(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
@@ -59,15 +65,238 @@ async fn r16_an_answer_to_what_sleeps_is_kept_and_starts_nothing_until_the_sessi
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
 }
 
+/// Somebody is there, and has so many seconds to answer.
+fn within(secs: u64) -> Asks {
+    let within = Some(Duration::from_secs(secs));
+    Asks {
+        yes: false,
+        who: Who::Somebody { within },
+    }
+}
+
 #[tokio::test]
-async fn r16_whoever_opens_it_without_anybody_to_ask_denies_what_nobody_answered() {
-    let (stage, _) = left_asking(writes(), Asks::NOBODY).await;
-    stage.ask("go on").await;
-    let outcome = &stage.outcomes("lead").await[0];
-    assert_eq!(
-        outcome.for_model(),
-        "error: write needs permission and nobody is here to give it"
-    );
+async fn r16_an_answer_that_was_kept_in_time_holds_when_the_deadline_is_over() {
+    let expected = "error: write was denied by the user: never";
+    for (verdict, expected) in [(no("never"), expected), (Verdict::Once, "done")] {
+        let stage = Stage::asking(writes(), Limits::default(), within(6)).await;
+        stage.prompt(stage.root(), "go").await;
+        let ask = asked(&stage, 1).await;
+        let stage = stage.crash_into(within(6)).await;
+        assert_eq!(answer(&stage, ask, verdict).await, Receipt::Queued);
+        stage.jump(Duration::from_secs(7));
+        // A host that says yes to everything does not say it over what a person has said.
+        let stage = stage.crash_into(Asks::YES).await;
+        resume(&stage).await;
+        stage.quiet().await;
+        assert_eq!(stage.outcomes("lead").await[0].for_model(), expected);
+    }
+}
+
+#[tokio::test]
+async fn r16_an_answer_to_what_sleeps_is_refused_after_the_deadline() {
+    let stage = Stage::asking(writes(), Limits::default(), within(6)).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    stage.jump(Duration::from_secs(7));
+    let late = answer(&stage, ask, Verdict::Once).await;
+    assert_eq!(late, no_effect("it is too late to answer that"));
+}
+
+/// Tells whether something was decided, or a call has ended.
+async fn is_decided(stage: &Stage) -> bool {
+    let is = |event: &Event| matches!(event, Event::Decided { .. } | Event::CallFinished { .. });
+    stage.log().await.iter().any(|entry| is(&entry.event))
+}
+
+const NOBODY: &str = "it waits for an answer, and nobody here can give one";
+
+#[tokio::test]
+async fn r16_whoever_opens_it_without_anybody_to_ask_lets_it_sleep_and_is_queued() {
+    let script = Script::default().part("lead", [write("a"), say("written"), say("more")]);
+    let (stage, ask) = left_asking(script, Asks::NOBODY).await;
+    let opened = stage.order(stage.root(), Order::Resume).await;
+    assert_eq!(opened, no_effect(NOBODY));
+    let more = Order::Prompt(stage.words("more"));
+    let queued = stage.order(stage.root(), more).await;
+    assert_eq!(queued, Receipt::Queued);
+    stage
+        .runtime
+        .shutdown(offshoot_engine::Ending::WhenQuiet)
+        .await;
+    assert!(!is_decided(&stage).await, "it is still asked");
+    let stage = stage.crash_into(Asks::SOMEBODY).await;
+    resume(&stage).await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Answered);
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.output.as_deref(), Some("more"));
+}
+
+#[tokio::test]
+async fn r16_an_answer_opens_it_for_who_came_before_and_could_not() {
+    let script = Script::default().part("lead", [write("a"), say("written"), say("more")]);
+    let (stage, ask) = left_asking(script, Asks::NOBODY).await;
+    let more = Order::Prompt(stage.words("more"));
+    assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+    stage.quiet().await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.output.as_deref(), Some("more"));
+}
+
+#[tokio::test]
+async fn r16_a_host_that_says_yes_answers_no_question_that_sleeps() {
+    let which = json!({ "questions": [{ "question": "which?" }] });
+    let script = Script::default().part("lead", [call(&[("question", which)]), say("that")]);
+    let (stage, _) = left_asking(script, Asks::YES).await;
+    let opened = stage.order(stage.root(), Order::Resume).await;
+    assert_eq!(opened, no_effect(NOBODY));
+    assert!(!is_decided(&stage).await);
+}
+
+#[tokio::test]
+async fn r16_what_rules_allow_by_now_needs_nobody_any_more() {
+    let stage = stage(writes()).await;
+    stage.prompt(stage.root(), "go").await;
+    asked(&stage, 1).await;
+    stage.says(vec![Layer {
+        name: "the user's rules".to_owned(),
+        rules: vec![Rule::new("fs.write", "*", Action::Allow)],
+        standing: Standing::Grants,
+        ..Layer::default()
+    }]);
+    let stage = stage.crash_into(Asks::NOBODY).await;
+    resume(&stage).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn r16_what_nobody_answered_in_time_needs_nobody_either() {
+    let stage = Stage::asking(writes(), Limits::default(), within(6)).await;
+    stage.prompt(stage.root(), "go").await;
+    asked(&stage, 1).await;
+    let stage = stage.crash_into(Asks::NOBODY).await;
+    stage.jump(Duration::from_secs(7));
+    resume(&stage).await;
+    stage.quiet().await;
+    let told = "error: write needs permission and nobody answered in time";
+    assert_eq!(stage.outcomes("lead").await[0].for_model(), told);
+}
+
+#[tokio::test]
+async fn r22_a_kept_answer_for_the_session_covers_the_like_of_the_same_message() {
+    for verdict in [Verdict::Session, Verdict::Agent] {
+        let ls = || ("run", json!({ "path": "ls" }));
+        let script = Script::default().part("lead", [call(&[ls(), ls()]), say("listed")]);
+        let stage = Stage::asking(script, Limits::default(), within(6)).await;
+        stage.prompt(stage.root(), "go").await;
+        asked(&stage, 2).await;
+        let first = asked(&stage, 1).await;
+        let stage = stage.crash_into(Asks::NOBODY).await;
+        assert_eq!(answer(&stage, first, verdict).await, Receipt::Queued);
+        // The other one's time is over; the answer that covers it was given before.
+        stage.jump(Duration::from_secs(7));
+        let stage = stage.crash().await;
+        resume(&stage).await;
+        stage.quiet().await;
+        let outcomes = stage.outcomes("lead").await;
+        let done: Vec<_> = outcomes.iter().map(data).collect();
+        assert_eq!(done, [json!("done"), json!("done")]);
+    }
+}
+
+#[tokio::test]
+async fn r22_a_kept_answer_for_once_covers_nothing_else_which_sleeps_on() {
+    let ls = || ("run", json!({ "path": "ls" }));
+    let script = Script::default().part("lead", [call(&[ls(), ls()]), say("listed")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    asked(&stage, 2).await;
+    let first = asked(&stage, 1).await;
+    let stage = stage.crash_into(Asks::NOBODY).await;
+    answer(&stage, first, Verdict::Once).await;
+    let opened = stage.order(stage.root(), Order::Resume).await;
+    assert_eq!(opened, no_effect(NOBODY));
+    assert!(!is_decided(&stage).await);
+}
+
+#[tokio::test]
+async fn r16_a_prompt_that_is_refused_wakes_nobody_and_withdraws_nothing() {
+    let guard = Guard::at(&[Point::UserPromptSubmit]).speaking(|it, _| {
+        Ok(match &it.what {
+            What::UserPromptSubmit { prompt } if prompt.contains("bad") => deny("mind your words"),
+            _ => Say::nothing(),
+        })
+    });
+    let stage = Stage::watched(writes(), Asks::SOMEBODY, &Arc::new(guard)).await;
+    let first = stage.words("go");
+    stage
+        .order(stage.root(), Order::Prompt(first.clone()))
+        .await;
+    let ask = asked(&stage, 1).await;
+    let mut stage = stage.crash().await;
+    for refused in [stage.words("bad words"), first] {
+        let receipt = stage.order(stage.root(), Order::Prompt(refused)).await;
+        assert!(matches!(receipt, Receipt::NoEffect { .. }), "{receipt:?}");
+        // As a face does whose errand came to nothing.
+        stage.runtime.shutdown(offshoot_engine::Ending::Now).await;
+        assert!(!is_decided(&stage).await, "it is still asked");
+        stage = stage.crash().await;
+    }
+    resume(&stage).await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Answered);
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn r16_the_turn_that_sleeps_can_be_cancelled_alone_and_what_is_queued_stays() {
+    let script = Script::default().part("lead", [write("a"), say("more")]);
+    let (stage, ask) = left_asking(script, Asks::NOBODY).await;
+    let more = Order::Prompt(stage.words("more"));
+    assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
+    let cancel = Order::Cancel(Scope::Turn);
+    let cancelled = stage.order(stage.root(), cancel.clone()).await;
+    assert_eq!(cancelled, Receipt::TurnCancelled);
+    stage.settled(&stage.root()).await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::User));
+    assert_eq!(kind(&stage.outcomes("lead").await[0]), ErrorKind::Cancelled);
+    let late = answer(&stage, ask, Verdict::Once).await;
+    assert_eq!(late, no_effect("nobody asks that"));
+    let again = stage.order(stage.root(), cancel).await;
+    assert!(matches!(again, Receipt::Settled(_)), "{again:?}");
+    let stage = stage.crash().await;
+    resume(&stage).await;
+    stage.quiet().await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.output.as_deref(), Some("more"));
+}
+
+#[tokio::test]
+async fn r26_time_in_which_nobody_had_the_session_is_no_time_of_the_run() {
+    let limits = Limits {
+        root: Caps {
+            time: Some(Span::secs(4)),
+            ..Caps::default()
+        },
+        ..Limits::default()
+    };
+    let stage = Stage::asking(writes(), limits, Asks::SOMEBODY).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+    stage.jump(Duration::from_secs(100));
+    let stage = stage.crash().await;
+    resume(&stage).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Completed);
 }
 
 #[tokio::test]

@@ -333,10 +333,7 @@ async fn ses_09_what_was_allowed_for_a_session_is_not_allowed_in_its_copy() {
         .await;
     let asked = stage.tree().await;
     let asked = asked.agent(&root).unwrap().open_calls()[0].call.clone();
-    let answer = offshoot_types::command::Answer {
-        call: asked,
-        verdict: Verdict::Session,
-    };
+    let answer = offshoot_types::command::Answer::new(asked, Verdict::Session);
     stage.order(root.clone(), Order::Answer(answer)).await;
     stage.quiet().await;
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_engine::{Activity, Asks};
-use offshoot_types::command::Verdict;
+use offshoot_types::command::{Order, Receipt, Verdict};
 use offshoot_types::event::{Did, Entry, Event, Hooked};
 use offshoot_types::hook::{Point, Say, Trouble, What, Word};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision};
+use offshoot_types::permission::{Action, Decision, Layer, Rule, Standing};
 use offshoot_types::settlement::Status;
 use serde_json::json;
 
-use crate::asks::{answer, asked};
+use crate::asks::{answer, asked, no};
 use crate::stage::{
     Gate, Guard, Line, Script, Stage, call, data, deny, kind, say, task, user_texts,
 };
@@ -180,13 +180,45 @@ async fn r22_an_answer_given_before_does_not_answer_a_hook() {
     stage.prompt(stage.root(), "go").await;
     let first = asked(&stage, 1).await;
     answer(&stage, first, Verdict::Session).await;
-    // The grant covers writing, and not what the hook asks; an answer to that does, from then on.
+    // The grant covers writing, and not what the hook asks; nor does an answer to that, next time.
     let second = asked(&stage, 2).await;
     answer(&stage, second, Verdict::Session).await;
+    let third = asked(&stage, 3).await;
+    answer(&stage, third, no("")).await;
     stage.quiet().await;
     let outcomes = stage.outcomes("lead").await;
-    assert_eq!(outcomes.len(), 3);
-    assert!(outcomes.iter().all(|outcome| !outcome.is_error()));
+    let denied: Vec<bool> = outcomes.iter().map(|outcome| outcome.is_error()).collect();
+    assert_eq!(denied, [false, false, true]);
+}
+
+#[tokio::test]
+async fn r22_an_answer_to_a_hook_gives_its_call_and_nothing_else() {
+    for verdict in [Verdict::Session, Verdict::Agent] {
+        let guard = Guard::at(&[Point::PreToolUse]).speaking(|_, nth| {
+            Ok(match nth {
+                1 => ask("the handbook?"),
+                _ => Say::nothing(),
+            })
+        });
+        let script = lead([write("docs/a.md"), write("src/b.rs"), say("done")]);
+        let stage = Stage::watched(script, Asks::SOMEBODY, &Arc::new(guard)).await;
+        stage.says(vec![Layer {
+            name: "the user's rules".to_owned(),
+            rules: vec![Rule::new("fs.write", "/w/docs/*", Action::Allow)],
+            standing: Standing::Grants,
+            ..Layer::default()
+        }]);
+        let stage = stage.crash().await;
+        stage.prompt(stage.root(), "go").await;
+        answer(&stage, asked(&stage, 1).await, verdict).await;
+        // Nobody has a rule for this one, and nobody was asked about it.
+        answer(&stage, asked(&stage, 2).await, no("")).await;
+        stage.quiet().await;
+        let given = |entry: &Entry| matches!(entry.event, Event::Decided { grant: Some(_), .. });
+        let log = stage.log().await;
+        assert!(!log.iter().any(given), "nothing is given beyond the call");
+        assert_eq!(decisions(&log)[0].0.layer, "the user");
+    }
 }
 
 #[tokio::test]
@@ -342,6 +374,50 @@ async fn a_hook_can_stop_an_agent_altogether() {
         );
         assert_eq!(stage.script.sent("lead").len(), 1);
     }
+}
+
+#[tokio::test]
+async fn r16_what_a_hook_told_before_the_process_died_is_told_when_the_call_is_over() {
+    let guard = Guard::at(&[Point::PreToolUse]).saying(Say::context("mind the dog"));
+    let guard = Arc::new(guard);
+    let stage = Stage::watched(lead([write("a"), say("done")]), Asks::SOMEBODY, &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    let question = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    stage.order(stage.root(), Order::Resume).await;
+    answer(&stage, question, Verdict::Once).await;
+    stage.quiet().await;
+    assert_eq!(guard.seen().len(), 1, "what it said was written down");
+    let texts = user_texts(&stage.script.sent("lead")[1]);
+    assert_eq!(
+        texts[1],
+        "<hook_context hook=\"guard\" event=\"PreToolUse\">\nmind the dog\n</hook_context>"
+    );
+}
+
+#[tokio::test]
+async fn r16_what_a_hook_said_of_a_prompt_does_not_stop_the_calls_that_wait() {
+    let guard = Guard::at(&[Point::UserPromptSubmit]).speaking(|_, nth| {
+        Ok(match nth {
+            1 => Say::nothing(),
+            _ => Say::word(Word::Stop {
+                reason: "not now".to_owned(),
+            }),
+        })
+    });
+    let script = lead([write("a"), say("done")]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &Arc::new(guard)).await;
+    stage.prompt(stage.root(), "go").await;
+    let question = asked(&stage, 1).await;
+    let refused = Order::Prompt(stage.words("and this"));
+    let refused = stage.order(stage.root(), refused).await;
+    assert!(matches!(refused, Receipt::NoEffect { .. }), "{refused:?}");
+    let stage = stage.crash().await;
+    stage.order(stage.root(), Order::Resume).await;
+    answer(&stage, question, Verdict::Once).await;
+    stage.quiet().await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Completed);
 }
 
 #[tokio::test]

@@ -45,6 +45,8 @@ pub(crate) use self::script::{
 pub(crate) struct Counter {
     ids: AtomicU64,
     began: Option<tokio::time::Instant>,
+    /// What the clock on the wall is ahead, in milliseconds: a machine that was suspended.
+    ahead: AtomicU64,
     /// Keeps the paused clock from running ahead while the store's thread is at work: it goes on
     /// only when the test says so.
     _held: Option<std::sync::mpsc::Sender<()>>,
@@ -53,7 +55,7 @@ pub(crate) struct Counter {
 impl Env for Counter {
     fn now(&self) -> Timestamp {
         let passed = self.began.map_or(0, |began| began.elapsed().as_millis());
-        Timestamp::new(1_000 + passed as u64)
+        Timestamp::new(1_000 + passed as u64 + self.ahead.load(Ordering::Relaxed))
     }
 
     fn new_id(&self) -> String {
@@ -271,6 +273,12 @@ impl Stage {
             .order(stage.root(), Order::open(opening("lead")))
             .await;
         stage
+    }
+
+    /// Lets time go by on the wall, and nobody notices.
+    pub(crate) fn jump(&self, by: std::time::Duration) {
+        let by = by.as_millis() as u64;
+        self.env.ahead.fetch_add(by, Ordering::Relaxed);
     }
 
     /// As `crash`; whoever starts again answers differently.

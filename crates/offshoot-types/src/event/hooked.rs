@@ -20,6 +20,10 @@ pub struct Hooked {
     /// What it had to tell people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What it tells the agent once the call is over: whoever takes the call up after a crash does. Of
+    /// other points it stands in the message that told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
 }
 
 /// What came of a hook.

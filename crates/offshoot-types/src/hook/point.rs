@@ -88,6 +88,11 @@ impl Point {
         }
     }
 
+    /// Tells whether it is about what a person says, before any agent hears it.
+    pub fn is_before_prompt(self) -> bool {
+        matches!(self, Self::UserPromptSubmit | Self::SessionStart)
+    }
+
     /// Tells whether it is about the end of a run.
     pub fn is_end_of_run(self) -> bool {
         matches!(self, Self::Stop | Self::SubagentStop)

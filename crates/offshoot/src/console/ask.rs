@@ -28,6 +28,9 @@ const WORDS_FOR_FILES: &str =
 /// What can be said to anything else.
 const WORDS: &str = "y once; just this again: a this agent, s any agent; n or n REASON to deny";
 
+/// What can be said to a hook's question: no answer to one call is one to the next.
+const WORDS_FOR_HOOKS: &str = "a hook asks, of this call only: y once; n or n REASON to deny";
+
 /// What can be said to a question.
 const WORDS_FOR_CHOICES: &str =
     "your answer, or the number of a choice; - or - REASON to answer nothing of it";
@@ -242,6 +245,9 @@ impl Ask {
             Some(question) if question.options.is_empty() => return WORDS_FOR_QUESTIONS,
             Some(_) => return WORDS_FOR_CHOICES,
             None => {}
+        }
+        if self.needs.iter().any(Need::is_of_hook) {
+            return WORDS_FOR_HOOKS;
         }
         let is_file = |need: &Need| need.capability.starts_with("fs.");
         if self.needs.iter().all(is_file) {

@@ -148,7 +148,7 @@ impl Agent {
     /// Answers what a call of it asks, where the runtime was built with `Asks::SOMEBODY`.
     pub async fn answer(&self, call: &CallId, verdict: Verdict) -> Result<(), Error> {
         let call = call.clone();
-        let answered = self.order(Order::Answer(Answer { call, verdict }));
+        let answered = self.order(Order::Answer(Answer::new(call, verdict)));
         taken(answered.await?)
     }
 

@@ -38,7 +38,7 @@ impl Follower<'_> {
                 self.order(self.agent.clone(), Order::Prompt(prompt));
             }
             Input::Answer(agent, call, verdict) => {
-                self.order(agent, Order::Answer(Answer { call, verdict }));
+                self.order(agent, Order::Answer(Answer::new(call, verdict)));
             }
             Input::Title(title) => {
                 let by = Author::Human;

@@ -37,10 +37,7 @@ pub(super) async fn answer(
     if !denies && !name.contains(':') {
         return Err(Stop::usage(format!("say which call: {}", list::name(ask))));
     }
-    let order = Order::Answer(Answer {
-        call: ask.call.clone(),
-        verdict,
-    });
+    let order = Order::Answer(Answer::new(ask.call.clone(), verdict));
     let found = lookup::find(store.as_ref(), ask.agent.as_str()).await?;
     let receipt = send(settings, store, found, order).await?;
     let (word, why, code) = match &receipt {

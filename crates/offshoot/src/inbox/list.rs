@@ -7,7 +7,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
-use offshoot_types::permission::{Decision, Need};
+use offshoot_types::permission::Decision;
 use offshoot_types::store::{OpenAsk, Store};
 use serde_json::json;
 
@@ -102,7 +102,7 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     let mut lines = vec![head];
     // Why a hook has somebody asked stands below.
     let needs = ask.ask.needs.iter();
-    for need in needs.filter(|need| need.capability != Need::HOOK_ASKS) {
+    for need in needs.filter(|need| !need.is_of_hook()) {
         let tool = &ask.tool;
         let mut target = need.target.lines();
         let first = target.next().unwrap_or_default();

@@ -14,6 +14,7 @@ pub(super) fn bodies(id: &str, hooked: &Hooked) -> Vec<Body> {
         call,
         did,
         note,
+        context: _,
     } = hooked;
     let (hook_invocation_id, hook_type) = (id.to_owned(), hook_type(*point));
     let start = Start {

@@ -2,6 +2,7 @@
 
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::event::{Parent, Profile};
+use offshoot_types::hook::Point;
 use offshoot_types::id::{CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Context, Effort};
@@ -80,6 +81,26 @@ fn finished(outcome: Outcome) -> Event {
         outcome,
         delivers: Vec::new(),
     }
+}
+
+#[test]
+fn a_hook_that_refuses_a_prompt_stops_no_agent() {
+    let stopped = |point| {
+        hooked(&Hooked {
+            hook: "guard".to_owned(),
+            point,
+            call: None,
+            did: Did::Stopped {
+                reason: "not now".to_owned(),
+            },
+            note: None,
+            context: None,
+        })
+    };
+    let refused = "guard at UserPromptSubmit: refused: not now";
+    assert_eq!(stopped(Point::UserPromptSubmit), refused);
+    let stopped = stopped(Point::PostToolUse);
+    assert_eq!(stopped, "guard at PostToolUse: stopped the agent: not now");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn start(stage: &Stage, session: &str, prompt: &str, waiting: &str) -> Live {
 }
 
 /// A session that asked for permission, and whose process was killed.
-fn killed(session: &str, prompt: &str) -> Stage {
+pub(crate) fn killed(session: &str, prompt: &str) -> Stage {
     let stage = Stage::new(ASKS);
     let mut run = start(&stage, session, prompt, "--wait-for-answers");
     run.until("permission.requested");
@@ -49,7 +49,7 @@ fn killed(session: &str, prompt: &str) -> Stage {
 }
 
 /// What `inbox list` has.
-fn asked(stage: &Stage) -> Vec<Value> {
+pub(crate) fn asked(stage: &Stage) -> Vec<Value> {
     stage
         .offshoot(["inbox", "list", "--json"])
         .succeeded()
@@ -57,7 +57,7 @@ fn asked(stage: &Stage) -> Vec<Value> {
 }
 
 /// What `inbox list` calls the first thing that is asked.
-fn name(stage: &Stage) -> String {
+pub(crate) fn name(stage: &Stage) -> String {
     let ask = asked(stage).remove(0);
     let [agent, call] = ["agentId", "toolCallId"].map(|key| ask[key].as_str().unwrap());
     format!("{agent}:{call}")

@@ -11,6 +11,7 @@
 
 mod agents;
 mod asking;
+mod asleep;
 mod attach;
 mod caps;
 mod chatting;

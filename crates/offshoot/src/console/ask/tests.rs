@@ -119,6 +119,15 @@ fn nothing_is_hidden_where_all_fits_or_is_wanted() {
 }
 
 #[test]
+fn r22_what_a_hook_asks_is_offered_for_this_call_only() {
+    let mut open = asked("echo hello");
+    let hooks = Need::new(Need::HOOK_ASKS, "hook guard: sure?");
+    open.asks[0].needs.push(hooks);
+    let lines = shown(&open.lines(80, 20));
+    assert_eq!(lines.last().unwrap(), WORDS_FOR_HOOKS);
+}
+
+#[test]
 fn what_is_needed_is_told_unless_the_call_says_just_that() {
     let mut open = asked("rm -rf /");
     open.asks[0].about.brief = "bash echo hello # rm -rf /".to_owned();

@@ -1,0 +1,209 @@
+//! A session that sleeps: its root has asked somebody something, and its process is gone (R16).
+//!
+//! Whoever opens it wakes it, if what it asked can be answered: by somebody who
+//! is here, by an answer that was kept meanwhile, or by rules that have changed.
+//! Otherwise it sleeps on, for a deny that nobody said would take the question
+//! from the person it was for. What is said to it then waits in its queue.
+
+use std::collections::BTreeMap;
+
+use offshoot_types::command::{Command, Order, Receipt};
+use offshoot_types::store::StoreError;
+use offshoot_types::transcript::Transcript;
+
+use super::Session;
+use crate::agent::nothing;
+use crate::ask;
+use crate::node::Ordered;
+use crate::scheduler::resume::{self, Kept};
+use crate::turn;
+
+/// Why nobody here can open a session that sleeps.
+const NOBODY: &str = "it waits for an answer, and nobody here can give one";
+
+/// What an answer is told whose deadline is over.
+pub(super) const TOO_LATE: &str = "it is too late to answer that";
+
+impl Session {
+    /// Tells whether all that is left of the tree is a turn that waits for an answer, and nobody has
+    /// opened the session.
+    pub(super) fn sleeps(&self) -> bool {
+        !self.working && self.board.state().sleeps(self.board.tree.root())
+    }
+
+    /// Lets agents start turns from here on. What was answered while nobody worked is heard first.
+    pub(super) async fn work(&mut self) -> Result<(), StoreError> {
+        if self.working {
+            return Ok(());
+        }
+        if self.sleeps() {
+            self.board.state().end_sleep(self.parts.env.now());
+        }
+        self.working = true;
+        self.openers.clear();
+        self.board.state().stir_all();
+        self.board.stirred.notify_one();
+        Box::pin(self.take_pending()).await
+    }
+
+    /// Opens the session for who asks for no more than that.
+    pub(super) async fn resume(&mut self, order: Ordered) -> Result<(), StoreError> {
+        if self.must_sleep().await? {
+            self.wanted = true;
+            if order.reply.is_none() {
+                // Whoever left it may have somebody to ask: it is theirs once this process is gone.
+                self.taken.remove(&order.command.id);
+                return Ok(());
+            }
+            return self.note(order, nothing(NOBODY)).await;
+        }
+        self.work().await?;
+        if self.is_held_back(&order.command.agent) {
+            return self.hand_to_actor(order).await;
+        }
+        self.note(order, Receipt::Resumed).await
+    }
+
+    /// Takes what somebody says to an agent. It opens the session once it is the agent's: what is
+    /// refused wakes nobody.
+    pub(super) async fn prompted(&mut self, mut order: Ordered) -> Result<(), StoreError> {
+        let Order::Prompt(prompt) = &order.command.order else {
+            return Ok(());
+        };
+        let (id, message) = (order.command.agent.clone(), prompt.message.clone());
+        let is_human = prompt.from.is_human();
+        if !self.working {
+            order.waits = self.must_sleep().await?;
+            self.wanted |= order.waits;
+            let is_new = {
+                let state = self.board.state();
+                let agent = state.tree.agent(&id);
+                agent.is_some_and(|agent| !agent.knows_prompt(&message))
+            };
+            if is_new && !order.waits {
+                self.openers.push((id, message));
+            }
+        }
+        match is_human {
+            true => self.receive(order).await,
+            false => self.hand_to_actor(order).await,
+        }
+    }
+
+    /// Opens the session if something that was said to do so has been taken.
+    pub(super) async fn open_if_prompted(&mut self) -> Result<(), StoreError> {
+        let taken = {
+            let state = self.board.state();
+            let mut openers = self.openers.iter();
+            openers.any(|(id, message)| {
+                let agent = state.tree.agent(id);
+                agent.is_some_and(|agent| agent.knows_prompt(message))
+            })
+        };
+        match taken {
+            true => self.work().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Opens the session again for who has done so before.
+    pub(super) async fn reopen(&mut self, receipt: &Receipt) -> Result<(), StoreError> {
+        let refused = matches!(receipt, Receipt::NoEffect { .. });
+        match refused || self.must_sleep().await? {
+            true => Ok(()),
+            false => self.work().await,
+        }
+    }
+
+    /// Tells whether the session sleeps and has to go on sleeping: something is asked that nobody is
+    /// here to answer, and nobody has answered meanwhile.
+    async fn must_sleep(&self) -> Result<bool, StoreError> {
+        if !self.sleeps() || self.parts.asks.is_somebody_there() {
+            return Ok(false);
+        }
+        let root = self.board.tree.root().clone();
+        let log = self.parts.store.agent_log(&root).await?;
+        let entries: Vec<_> = log.into_iter().map(std::sync::Arc::new).collect();
+        let Some(agent) = self.agent(&root, &entries, None) else {
+            return Ok(true);
+        };
+        let agent = std::sync::Arc::new(agent).as_it_is_now();
+        let Ok(prefix) = agent.prefix() else {
+            // It could not go on at all.
+            return Ok(true);
+        };
+        let mut transcript = Transcript::default();
+        turn::follow(&mut transcript, entries)?;
+        let kept = self.kept().await?;
+        let calls = transcript.open_calls();
+        Ok(resume::is_anything_unanswerable(
+            &agent, &prefix, calls, &kept,
+        ))
+    }
+
+    /// Returns what was answered while nobody worked.
+    async fn kept(&self) -> Result<Kept, StoreError> {
+        let mut kept = BTreeMap::new();
+        for command in self.parts.store.pending(&self.board.tree).await? {
+            if let Order::Answer(answer) = &command.order
+                && command.agent == *self.board.tree.root()
+                && self.objection(&command).is_none()
+            {
+                // The first one counts.
+                kept.entry(answer.call.clone())
+                    .or_insert_with(|| answer.verdict.clone());
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Says why an answer is none, if so.
+    pub(super) fn objection(&self, command: &Command) -> Option<String> {
+        let Order::Answer(answer) = &command.order else {
+            return None;
+        };
+        // One that was kept counts as of when it was given, however much later the session is opened.
+        let given = answer.given.unwrap_or(self.parts.env.now());
+        let state = self.board.state();
+        let agent = state.tree.agent(&command.agent);
+        let asks = agent.and_then(|agent| agent.asks(&answer.call));
+        let node = state.node(&command.agent);
+        let said = node.is_some_and(|node| node.answers.contains_key(&answer.call));
+        match asks {
+            None => Some("nobody asks that".to_owned()),
+            Some(_) if said => Some("it has been answered".to_owned()),
+            Some(ask) if ask.deadline.is_some_and(|deadline| deadline < given) => {
+                Some(TOO_LATE.to_owned())
+            }
+            Some(ask) => ask::misfit(ask, &answer.verdict),
+        }
+    }
+
+    /// Keeps an answer for whoever opens the session: nobody is there to whom it could be given.
+    pub(super) async fn keep_answer(&mut self, order: Ordered) -> Result<(), StoreError> {
+        let pending = self.parts.store.pending(&self.board.tree).await?;
+        let answers = |kept: &&Command| kept.answers() == order.command.answers();
+        // The first one counts here as well.
+        if let Some(first) = pending.iter().find(answers)
+            && first.id != order.command.id
+        {
+            return self.note(order, nothing("it has been answered")).await;
+        }
+        self.taken.remove(&order.command.id);
+        let (store, now) = (&self.parts.store, self.parts.env.now());
+        store.submit(order.command.clone(), now).await?;
+        order.answer(Receipt::Queued);
+        // Somebody has come to open it before, and had to wait for just this.
+        if self.wanted && !self.must_sleep().await? {
+            return Box::pin(self.work()).await;
+        }
+        Ok(())
+    }
+
+    /// Tells whether all that is pending is for whoever opens the session.
+    pub(super) async fn is_all_kept(&self) -> Result<bool, StoreError> {
+        let pending = self.parts.store.pending(&self.board.tree).await?;
+        let kept = |command: &Command| matches!(command.order, Order::Answer(_) | Order::Resume);
+        Ok(self.sleeps() && pending.iter().all(kept))
+    }
+}
