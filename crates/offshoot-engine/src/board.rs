@@ -629,11 +629,17 @@ impl State {
             | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
-            | Event::TurnEnded { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::Hooked(_)
             | Event::Compacted(_) => {}
+            Event::TurnEnded { .. } => {
+                // What is queued behind a failure wakes nobody: whoever speaks next takes a place anew.
+                let agent = self.tree.agent(id);
+                if agent.is_some_and(|agent| agent.paused && !agent.queue.is_empty()) {
+                    self.let_sleep(id);
+                }
+            }
             Event::Rewound { .. } => {
                 self.let_sleep(id);
                 self.change_role(id);
