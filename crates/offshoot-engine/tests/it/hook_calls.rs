@@ -377,3 +377,18 @@ async fn a_hook_can_refuse_what_a_person_would_be_asked_and_hears_when_one_is() 
     };
     assert_eq!(message, "lead needs your permission: fs.write /w/c");
 }
+
+#[tokio::test]
+async fn a_hook_is_told_the_words_of_a_question_that_waits() {
+    let guard = Arc::new(Guard::at(&[Point::Notification]));
+    let questions =
+        json!({ "questions": [{ "question": "Which one?" }, { "question": "And why?" }] });
+    let script = lead([call(&[("question", questions)]), say("done")]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    guard.called(1).await;
+    let What::Notification { message } = guard.seen().pop().unwrap().what else {
+        panic!("not a notification")
+    };
+    assert_eq!(message, "lead asks you: Which one? And why?");
+}
