@@ -171,7 +171,7 @@ impl Plan {
                 Ok(())
             }
             Callable::Engine(EngineCall::Question) => {
-                let ask = question::parse(agent, arguments)?;
+                let ask = question::parse(agent, &call.id, arguments, batch)?;
                 batch.own(asked(call, &ask, question::decision()));
                 self.questions.push((call.id.clone(), ask));
                 Ok(())
@@ -265,7 +265,7 @@ impl Plan {
             calls.push(Box::pin(desk.run(run)));
         }
         for (call, ask) in self.questions {
-            calls.push(Box::pin(question::wait(agent, call, ask, cancel).map(Ok)));
+            calls.push(Box::pin(question::wait(agent, call, ask, cancel)));
         }
         for (at, (call, errand)) in self.errands.into_iter().enumerate() {
             let gates = &gates;

@@ -55,7 +55,7 @@ impl Plan {
         match (&offer.callable, &call.arguments) {
             (Callable::Engine(EngineCall::Question), _) => {
                 if !answered && !agent.parts.asks.is_somebody_there() {
-                    return Err(Outcome::error(ErrorKind::Denied, question::NOBODY));
+                    return Err(question::nobody(&call.id, batch));
                 }
                 self.questions.push((call.id.clone(), ask));
                 Ok(())

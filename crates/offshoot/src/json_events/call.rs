@@ -146,6 +146,10 @@ impl Agent {
         let Some(open) = self.open.get_mut(call) else {
             return Vec::new();
         };
+        if open.tool == question::TOOL {
+            // That nobody answers it is told with its end: it is no permission.
+            return Vec::new();
+        }
         let verdict = match open.asked.take() {
             Some(needs) => {
                 let verdict =
