@@ -10,6 +10,7 @@ use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::tree::Ask;
 
+use super::own::OwnCall;
 use super::{Plan, unknown_tool};
 use crate::agent::Agent;
 use crate::ask::{self, Judged};
@@ -87,19 +88,27 @@ impl Plan {
                 });
                 Ok(())
             }
-            // These ask nobody.
-            (
-                Callable::Engine(EngineCall::Task | EngineCall::Todo | EngineCall::Steer(_))
-                | Callable::Tool(_),
-                _,
-            ) => Err(interrupted()),
+            (Callable::Engine(kind), Arguments::Json(arguments)) => {
+                let own = OwnCall {
+                    agent,
+                    prefix,
+                    call,
+                    kind: *kind,
+                    arguments,
+                };
+                self.readmit_own(&own, ask, answered, batch)
+            }
+            // Nobody was asked about these.
+            (Callable::Engine(_) | Callable::Tool(_), Arguments::Malformed(_)) => {
+                Err(interrupted())
+            }
         }
     }
 }
 
 /// What is decided of a call that a hook wanted somebody to be asked for: what the chain allows by
 /// itself has to be asked for still, unless the host says yes to everything.
-fn still(ask: &Ask, agent: &Agent, decision: Decision) -> Decision {
+pub(super) fn still(ask: &Ask, agent: &Agent, decision: Decision) -> Decision {
     let by_hook = ask
         .needs
         .iter()

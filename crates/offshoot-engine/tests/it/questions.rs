@@ -300,6 +300,16 @@ async fn r22_for_this_agent_is_for_it_and_below_and_for_nobody_beside_it() {
     assert_eq!(of_helper.0, helper);
     answer(&stage, of_helper, no("")).await;
     stage.quiet().await;
+    // Both entries name how far it reaches: the answer's own, and that of the call that it covers.
+    let log = stage.log().await;
+    let of_worker = log.iter().filter(|entry| entry.agent == worker);
+    let layers: Vec<&str> = of_worker
+        .filter_map(|entry| match &entry.event {
+            Event::Decided { decision, .. } => Some(decision.layer.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(layers, ["the user, for this agent"; 2]);
     assert!(
         stage
             .outcomes("worker")
