@@ -633,13 +633,7 @@ impl State {
             | Event::Summarised { .. }
             | Event::Hooked(_)
             | Event::Compacted(_) => {}
-            Event::TurnEnded { .. } => {
-                // What is queued behind a failure wakes nobody: whoever speaks next takes a place anew.
-                let agent = self.tree.agent(id);
-                if agent.is_some_and(|agent| agent.paused && !agent.queue.is_empty()) {
-                    self.let_sleep(id);
-                }
-            }
+            Event::TurnEnded { .. } => self.let_sleep_if_paused(id),
             Event::Rewound { .. } => {
                 self.let_sleep(id);
                 self.change_role(id);

@@ -303,11 +303,8 @@ async fn a_turn_that_is_stopped_takes_the_child_of_an_allowed_task_with_it() {
     answer(&stage, asked(&stage, 1).await, Verdict::Once).await;
     let worker = stage.born("worker").await;
     stage.asked("worker", 1).await;
-    stage
-        .until_activity(
-            |activity| matches!(activity, Activity::Children(them) if them == &[worker.clone()]),
-        )
-        .await;
+    let waits = Activity::Children(vec![worker.clone()]);
+    stage.until_activity(|activity| *activity == waits).await;
     stage.order(stage.root(), Order::Cancel(Scope::Turn)).await;
     stage.quiet().await;
     let ended = stage.settlement(&worker).await.status;
