@@ -14,7 +14,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{CallId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Grant, Need, Rule};
+use offshoot_types::permission::{Action, Decision, Grant, Need};
 use offshoot_types::question;
 use offshoot_types::tool::{Effect, Tool};
 use offshoot_types::tree::Ask;
@@ -129,30 +129,35 @@ pub(crate) fn judge(
         return Ok(Judged::Decided(strictest));
     }
     if let Some(whole) = whole {
-        if let Some(rule) = agent.granted(id, &whole) {
-            return Ok(Judged::Decided(by_grant(rule)));
+        if let Some(granted) = agent.granted(id, &whole) {
+            return Ok(Judged::Decided(granted));
         }
         open = vec![whole];
     }
+    Ok(put(agent, open, strictest))
+}
+
+/// Puts what nobody has decided before the host, or before whoever is there.
+pub(crate) fn put(agent: &Agent, needs: Vec<Need>, decision: Decision) -> Judged {
     let Asks { yes, who } = agent.parts.asks;
     if yes {
-        return Ok(Judged::Decided(Decision {
+        return Judged::Decided(Decision {
             action: Action::Allow,
             layer: "the host, which says yes to everything".to_owned(),
             rule: None,
-        }));
+        });
     }
-    Ok(match who {
-        Who::Nobody => Judged::Decided(strictest),
+    match who {
+        Who::Nobody => Judged::Decided(decision),
         Who::Somebody { .. } => {
             let ask = Ask {
-                needs: open,
+                needs,
                 questions: Vec::new(),
                 deadline: agent.ask_deadline(),
             };
-            Judged::Asks(ask, strictest)
+            Judged::Asks(ask, decision)
         }
-    })
+    }
 }
 
 /// Returns what a call is told that may not run; `None` when it may.
@@ -170,7 +175,7 @@ pub(crate) enum Answered {
     /// Somebody answered.
     By(Ordered, Verdict),
     /// An answer to something else covers it.
-    Granted(Rule),
+    Granted(Decision),
     /// Nobody answered in time.
     TooLate,
     /// The turn was stopped.
@@ -251,8 +256,8 @@ fn look(agent: &Agent, call: &CallId, tool: &str, needs: &[Need]) -> Option<Answ
     }
     let granted = |need| state.tree.granted(&agent.id, tool, need);
     // No need is covered by nothing: a question has none.
-    let rules: Option<Vec<&Rule>> = needs.iter().map(granted).collect();
-    let first = rules?.first().map(|rule| (*rule).clone())?;
+    let granted: Option<Vec<Decision>> = needs.iter().map(granted).collect();
+    let first = granted?.into_iter().next()?;
     Some(Answered::Granted(first))
 }
 
@@ -266,8 +271,8 @@ pub(crate) fn decided(
 ) -> (Event, Option<Outcome>) {
     let grant = granting(agent, needs, verdict);
     let (action, layer, outcome) = match verdict {
-        Verdict::Session if grant.is_some() => (Action::Allow, SESSION, None),
-        Verdict::Agent if grant.is_some() => (Action::Allow, AGENT, None),
+        Verdict::Session if grant.is_some() => (Action::Allow, Grant::SESSION, None),
+        Verdict::Agent if grant.is_some() => (Action::Allow, Grant::AGENT, None),
         Verdict::Once | Verdict::Session | Verdict::Agent => (Action::Allow, ONCE, None),
         Verdict::Deny { reason } => (Action::Deny, ONCE, Some(refused(tool, reason))),
         // Refused before it comes here: words are no permission.
@@ -319,26 +324,16 @@ pub(crate) fn unanswered(call: &CallId, tool: &str) -> (Event, Outcome) {
 }
 
 /// Returns the entry for a call that an earlier answer covers.
-pub(crate) fn covered(call: &CallId, rule: Rule) -> Event {
+pub(crate) fn covered(call: &CallId, decision: Decision) -> Event {
     Event::Decided {
         call: call.clone(),
-        decision: by_grant(rule),
+        decision,
         grant: None,
         reason: None,
     }
 }
 
 const ONCE: &str = "the user";
-const SESSION: &str = "the user, for this session";
-const AGENT: &str = "the user, for this agent";
-
-fn by_grant(rule: Rule) -> Decision {
-    Decision {
-        action: Action::Allow,
-        layer: SESSION.to_owned(),
-        rule: Some(rule),
-    }
-}
 
 fn refused(tool: &str, reason: &str) -> Outcome {
     let text = match reason.trim() {
@@ -400,13 +395,17 @@ impl Agent {
 
     /// Decides one need: the chain, and where it says ask, what was granted before.
     fn decide(&self, tool: &str, need: &Need) -> Decision {
-        let decision = self.permissions.decide(tool, need);
-        decision.or_granted(|| self.granted(tool, need), SESSION)
+        self.or_granted(self.permissions.decide(tool, need), tool, need)
     }
 
-    /// Returns the rule of an earlier answer that allows a need.
-    fn granted(&self, tool: &str, need: &Need) -> Option<Rule> {
+    /// Returns what holds of a need after what was granted before.
+    pub(crate) fn or_granted(&self, decision: Decision, tool: &str, need: &Need) -> Decision {
+        decision.or_granted(|| self.granted(tool, need))
+    }
+
+    /// Returns what an earlier answer decides of a need.
+    fn granted(&self, tool: &str, need: &Need) -> Option<Decision> {
         let state = self.board.state();
-        state.tree.granted(&self.id, tool, need).cloned()
+        state.tree.granted(&self.id, tool, need)
     }
 }

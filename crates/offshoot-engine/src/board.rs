@@ -644,11 +644,11 @@ impl State {
             | Event::Asked { .. }
             | Event::Decided { .. }
             | Event::CallStarted { .. }
-            | Event::TurnEnded { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::Hooked(_)
             | Event::Compacted(_) => {}
+            Event::TurnEnded { .. } => self.let_sleep_if_paused(id),
             Event::Rewound { .. } => {
                 self.let_sleep(id);
                 self.change_role(id);

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures_util::future::FutureExt;
 use offshoot_types::cancel::Cancel;
-use offshoot_types::command::Receipt;
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
@@ -22,13 +21,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::ask::{self, Answered};
-use crate::log::Batch;
 use crate::reply::Token;
 use crate::role::PLAN_EXIT;
 use crate::runtime::Parts;
-use crate::sabotage::{Bug, planted};
-use crate::scheduler::Finished;
+use crate::scheduler::{Finished, own};
 use crate::slots::{Rank, Slot};
 
 /// A tool call that is to run.
@@ -105,39 +101,18 @@ impl<'a> Desk<'a> {
         tool: &Arc<dyn Tool>,
         asks: &Ask,
     ) -> Result<Option<Outcome>, StoreError> {
-        let id = &tool.spec().id;
-        let mut batch = Batch::default();
-        let (order, refused) = match ask::answer(self.agent, call, id, asks, self.cancel).await {
-            Answered::Cancelled => {
-                let text = format!("{id} was cancelled before anybody allowed it");
-                return Ok(Some(Outcome::error(ErrorKind::Cancelled, text)));
+        let spec = tool.spec();
+        let asks = (call, spec.id.as_str(), asks);
+        let permitted = own::permit(self.agent, asks, self.cancel, |batch| {
+            if spec.effect == Effect::Write {
+                let call = call.clone();
+                batch.own(Event::CallStarted { call, child: None });
             }
-            Answered::Granted(rule) => {
-                batch.own(ask::covered(call, rule));
-                (None, None)
-            }
-            Answered::TooLate => {
-                let (event, outcome) = ask::unanswered(call, id);
-                batch.own(event);
-                (None, Some(outcome))
-            }
-            Answered::By(order, verdict) => {
-                let (event, refused) = ask::decided(self.agent, call, id, &asks.needs, &verdict);
-                batch.own(event);
-                batch.applied(order.command.clone(), Receipt::Answered);
-                (Some(order), refused)
-            }
-        };
-        if refused.is_none() && tool.spec().effect == Effect::Write {
-            let call = call.clone();
-            batch.own(Event::CallStarted { call, child: None });
-        }
-        self.agent.log.append(batch).await?;
-        if let Some(order) = order {
-            order.answer(Receipt::Answered);
-        }
+            Ok(())
+        });
+        let permitted = permitted.await?;
         self.changed.notify_one();
-        Ok(refused.filter(|_| !planted(Bug::DeniedAndRun)))
+        Ok(permitted.err())
     }
 
     /// Returns the slot that the tools share; none once the turn is cancelled, for then nothing runs.

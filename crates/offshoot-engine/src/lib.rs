@@ -62,7 +62,7 @@ pub use limits::Limits;
 pub use next::is_quiet;
 pub use runtime::{Answer, CommandError, Ending, Parts, Query, Runtime};
 pub use schema::check_json_schema;
-pub use scope::own_tools;
+pub use scope::{is_about_an_agent, own_calls, own_tools};
 pub use subscribe::Subscription;
 pub use toolbox::{Attachment, Toolbox};
 pub use update::{Activity, Delta, DeltaKind, Output, SessionState, Update};

@@ -6,11 +6,13 @@
 //! permissions is none.
 
 use offshoot_types::command::{Receipt, Verdict};
+use offshoot_types::event::Event;
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision};
 use offshoot_types::question::{self, MOST_CHOICES, MOST_QUESTIONS, Question};
+use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, ToolSpec};
 use offshoot_types::tree::Ask;
 use serde::Deserialize;
@@ -19,13 +21,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::ask::{self, Answered};
+use crate::log::Batch;
 use crate::scheduler::Finished;
 
 /// The tool's id. Locked.
 pub(crate) const QUESTION: &str = "question";
 
 /// What a call is told where nobody could answer it.
-pub(crate) const NOBODY: &str = "nobody is here to answer; go on with what you know, and say in \
+const NOBODY: &str = "nobody is here to answer; go on with what you know, and say in \
      your answer what you took for granted";
 
 #[derive(Deserialize)]
@@ -84,7 +87,12 @@ pub(crate) fn spec() -> ToolSpec {
 }
 
 /// Reads what is asked, or says what is wrong with it, or that nobody is there.
-pub(crate) fn parse(agent: &Agent, arguments: &RawJson) -> Result<Ask, Outcome> {
+pub(crate) fn parse(
+    agent: &Agent,
+    call: &CallId,
+    arguments: &RawJson,
+    batch: &mut Batch,
+) -> Result<Ask, Outcome> {
     let wrong = |text: String| Outcome::error(ErrorKind::InvalidInput, text);
     let Arguments { questions } = arguments.read().map_err(|error| {
         wrong(format!(
@@ -93,13 +101,25 @@ pub(crate) fn parse(agent: &Agent, arguments: &RawJson) -> Result<Ask, Outcome> 
     })?;
     question::check(&questions).map_err(wrong)?;
     if !agent.parts.asks.is_somebody_there() {
-        return Err(Outcome::error(ErrorKind::Denied, NOBODY));
+        return Err(nobody(call, batch));
     }
     Ok(Ask {
         needs: Vec::new(),
         questions,
         deadline: agent.ask_deadline(),
     })
+}
+
+/// Writes down that nobody was there to answer, so that the parent hears of it (X-11); returns what the
+/// call is told.
+pub(crate) fn nobody(call: &CallId, batch: &mut Batch) -> Outcome {
+    batch.own(Event::Decided {
+        call: call.clone(),
+        decision: decision(),
+        grant: None,
+        reason: None,
+    });
+    Outcome::error(ErrorKind::Denied, NOBODY)
 }
 
 /// Returns why somebody is asked: no chain says so.
@@ -117,29 +137,30 @@ pub(crate) async fn wait(
     call: CallId,
     ask: Ask,
     cancel: &CancellationToken,
-) -> Finished {
+) -> Result<Finished, StoreError> {
     let error = |kind, text: &str| Outcome::error(kind, text);
-    match ask::answer(agent, &call, QUESTION, &ask, cancel).await {
-        Answered::By(order, verdict) => {
-            let outcome = outcome(verdict);
-            Finished::answered(call, outcome, (order, Receipt::Answered))
-        }
-        Answered::TooLate => Finished::of(
-            call,
-            error(
-                ErrorKind::Denied,
-                "nobody answered in time; go on with what you know",
+    Ok(
+        match ask::answer(agent, &call, QUESTION, &ask, cancel).await {
+            Answered::By(order, verdict) => {
+                let outcome = outcome(verdict);
+                Finished::answered(call, outcome, (order, Receipt::Answered))
+            }
+            Answered::TooLate => {
+                let (unanswered, _) = ask::unanswered(&call, QUESTION);
+                agent.log.append(vec![unanswered]).await?;
+                let text = "nobody answered in time; go on with what you know";
+                Finished::of(call, error(ErrorKind::Denied, text))
+            }
+            // What was granted is about permissions.
+            Answered::Granted(_) | Answered::Cancelled => Finished::of(
+                call,
+                error(
+                    ErrorKind::Cancelled,
+                    "question was cancelled before anybody answered",
+                ),
             ),
-        ),
-        // What was granted is about permissions.
-        Answered::Granted(_) | Answered::Cancelled => Finished::of(
-            call,
-            error(
-                ErrorKind::Cancelled,
-                "question was cancelled before anybody answered",
-            ),
-        ),
-    }
+        },
+    )
 }
 
 fn outcome(verdict: Verdict) -> Outcome {

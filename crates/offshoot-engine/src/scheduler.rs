@@ -6,6 +6,7 @@
 //! tool may run is said in `ask`, and it runs at the desk; waiting for a child
 //! or an answer holds no slot (R27).
 
+pub(crate) mod own;
 pub(crate) mod resume;
 
 use std::collections::BTreeMap;
@@ -30,17 +31,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, nothing};
 use crate::ask::{self, Judged};
-use crate::context::{Callable, EngineCall, Prefix};
+use crate::context::{Callable, Prefix};
 use crate::desk::{Desk, ToolRun};
 use crate::hooks::calls::Rulings;
 use crate::log::Batch;
 use crate::node::Ordered;
 use crate::question::{self, QUESTION};
 use crate::sabotage::{Bug, planted};
+use crate::scheduler::own::{Held, OwnCall};
 use crate::settle;
 use crate::steer::Errand;
-use crate::task;
-use crate::todo;
 use crate::update::Activity;
 
 /// Calls that have been let through and are to run.
@@ -50,6 +50,10 @@ pub(crate) struct Plan {
     children: Vec<(CallId, AgentId)>,
     errands: Vec<(CallId, Errand)>,
     questions: Vec<(CallId, Ask)>,
+    /// Calls of the engine's own that somebody has to allow first.
+    held: Vec<Held>,
+    /// Errands among these, by their calls: the tool, and what it asks.
+    held_errands: BTreeMap<CallId, (String, Ask)>,
 }
 
 /// What became of calls: what is in the log, and the last of them, which are not yet.
@@ -167,33 +171,17 @@ impl Plan {
             return Err(Outcome::error(ErrorKind::Denied, text));
         }
         rulings.check(call, batch)?;
-        if matches!(offer.callable, Callable::Engine(_)) {
-            rulings.check_unaskable(call, agent.parts.asks, batch)?;
-        }
         match &offer.callable {
             // Those of the engine read their arguments strictly themselves.
-            Callable::Engine(EngineCall::Todo) => Err(todo::take(arguments)),
-            Callable::Engine(EngineCall::Task) => {
-                let child = task::plan(agent, prefix, call, arguments, processed, batch)?;
-                if !child.background {
-                    self.children.push((call.id.clone(), child.id));
-                }
-                Ok(())
-            }
-            Callable::Engine(EngineCall::Question) => {
-                let ask = question::parse(agent, arguments)?;
-                batch.own(asked(call, &ask, question::decision()));
-                self.questions.push((call.id.clone(), ask));
-                Ok(())
-            }
-            Callable::Engine(EngineCall::Steer(steering)) => {
-                let errand = steering.parse(agent, arguments)?;
-                if errand.has_effect() {
-                    let call = call.id.clone();
-                    batch.own(Event::CallStarted { call, child: None });
-                }
-                self.errands.push((call.id.clone(), errand));
-                Ok(())
+            Callable::Engine(kind) => {
+                let own = OwnCall {
+                    agent,
+                    prefix,
+                    call,
+                    kind: *kind,
+                    arguments,
+                };
+                self.admit_own(&own, processed, rulings, batch)
             }
             Callable::Tool(tool) => {
                 offer.schema.check(spec, arguments)?;
@@ -265,6 +253,7 @@ impl Plan {
         cancel: &CancellationToken,
     ) -> Result<Ran, StoreError> {
         let mut open = Open::of(&self);
+        let mut held_errands = self.held_errands;
         let desk = Desk::new(agent, cancel);
         let gates = Gates::of(&self.errands);
         let mut calls: FuturesUnordered<BoxFuture<'_, Result<Finished, StoreError>>> =
@@ -276,16 +265,27 @@ impl Plan {
             calls.push(Box::pin(desk.run(run)));
         }
         for (call, ask) in self.questions {
-            calls.push(Box::pin(question::wait(agent, call, ask, cancel).map(Ok)));
+            calls.push(Box::pin(question::wait(agent, call, ask, cancel)));
         }
         for (at, (call, errand)) in self.errands.into_iter().enumerate() {
-            let gates = &gates;
+            let (gates, changed) = (&gates, &desk.changed);
+            let asks = held_errands.remove(&call);
             calls.push(Box::pin(async move {
-                gates.wait(at).await;
-                let finished = errand.run(agent, call, cancel).await;
+                let may = own::permit_errand(agent, &call, &errand, asks, cancel).await?;
+                changed.notify_one();
+                let finished = match may {
+                    Ok(()) => {
+                        gates.wait(at).await;
+                        errand.run(agent, call, cancel).await
+                    }
+                    Err(refused) => Finished::of(call, refused),
+                };
                 gates.open(at);
                 Ok(finished)
             }));
+        }
+        for held in self.held {
+            calls.push(Box::pin(held.run(agent, cancel, &desk.changed)));
         }
         let mut entries = Vec::new();
         let mut finished: Vec<Finished> = Vec::new();
@@ -300,7 +300,7 @@ impl Plan {
                 biased;
                 () = cancel.cancelled(), if !stopped => {
                     stopped = true;
-                    for child in open.children.values() {
+                    for child in open.children.values().chain(&open.allowed_children(agent)) {
                         agent.board.cancel(child, CancelledBy::Ancestor);
                     }
                 }
@@ -377,6 +377,8 @@ struct Open {
     children: BTreeMap<CallId, AgentId>,
     /// Whom errands wait for.
     awaited: BTreeMap<CallId, Vec<AgentId>>,
+    /// The engine's own that ask, or did.
+    held: BTreeMap<CallId, String>,
 }
 
 impl Open {
@@ -392,7 +394,28 @@ impl Open {
                 .iter()
                 .map(|(call, errand)| (call.clone(), errand.targets().to_vec()))
                 .collect(),
+            held: {
+                let held = plan.held.iter().map(|held| &held.call);
+                let held = held.map(|call| (call.id.clone(), call.tool.clone()));
+                let errands = plan.held_errands.iter();
+                let errands = errands.map(|(call, (tool, _))| (call.clone(), tool.clone()));
+                held.chain(errands).collect()
+            },
         }
+    }
+
+    /// Returns the children of calls that have been allowed since.
+    fn allowed_children(&self, agent: &Agent) -> Vec<AgentId> {
+        if self.held.is_empty() {
+            return Vec::new();
+        }
+        let state = agent.board.state();
+        let own = state.tree.agent(&agent.id);
+        let open = own.map(|own| own.open_calls()).unwrap_or_default();
+        let held = open
+            .into_iter()
+            .filter(|open| self.held.contains_key(&open.call));
+        held.filter_map(|open| open.child.clone()).collect()
     }
 
     fn close(&mut self, finished: &[Finished]) {
@@ -400,6 +423,7 @@ impl Open {
             self.tools.remove(call);
             self.children.remove(call);
             self.awaited.remove(call);
+            self.held.remove(call);
         }
     }
 
@@ -410,7 +434,8 @@ impl Open {
             let state = agent.board.state();
             let own = state.tree.agent(&agent.id);
             let asks = |call: &CallId| own.is_some_and(|own| own.asks(call).is_some());
-            let asking = self.tools.iter().filter(|(call, _)| asks(call));
+            let asking = self.tools.iter().chain(&self.held);
+            let asking = asking.filter(|(call, _)| asks(call));
             let asking = asking.map(|(_, tool)| tool.clone());
             asking.partition(|tool| tool == QUESTION)
         };
@@ -421,9 +446,11 @@ impl Open {
             return Activity::Question;
         }
         if self.tools.is_empty() {
+            let allowed = self.allowed_children(agent);
             let awaited = self
                 .children
                 .values()
+                .chain(&allowed)
                 .chain(self.awaited.values().flatten());
             return Activity::Children(awaited.take(Activity::SHOWN).cloned().collect());
         }

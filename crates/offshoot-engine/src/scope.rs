@@ -227,10 +227,19 @@ fn terms(
 
 /// Returns the ids of the engine's own tools, which are there whatever the host brings.
 pub fn own_tools() -> impl Iterator<Item = &'static str> {
+    own_calls().chain([PLAN_EXIT])
+}
+
+/// Returns the ids of those among them that need nothing, because the engine carries them out itself.
+pub fn own_calls() -> impl Iterator<Item = &'static str> {
     let steering = Steering::ALL.iter().map(|call| call.id());
-    [TODO, TASK, QUESTION, PLAN_EXIT]
-        .into_iter()
-        .chain(steering)
+    [TODO, TASK, QUESTION].into_iter().chain(steering)
+}
+
+/// Tells whether calls of one of these are about an agent, whose name patterns of rules are held against.
+pub fn is_about_an_agent(call: &str) -> bool {
+    let about = [TASK, Steering::Message.id(), Steering::Cancel.id()];
+    about.contains(&call)
 }
 
 /// Tells whether an id is the engine's own.

@@ -77,15 +77,19 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
     let definition = &agent.spawned.definition;
     let mut outcome = match (&settlement.status, settlement.status.reason()) {
         (Status::Completed, _) => {
-            let value = value(settlement);
-            let text = value.unwrap_or_else(|| Value::String(shown(settlement)));
-            marked(output(child, agent, text), settlement)
+            let data = match (value(settlement), unanswered(settlement)) {
+                (None, _) => json!({ "output": shown(settlement) }),
+                (Some(value), None) => json!({ "output": value }),
+                // There is no place for words in a value.
+                (Some(value), Some(words)) => json!({ "output": value, "unanswered": words }),
+            };
+            marked(output(child, agent, data), settlement)
         }
         (Status::Partial(_), reason) => {
             let head = format!("[partial: {}]", reason.unwrap_or_default());
             let text = format!("{head} {}", shown(settlement));
-            let text = text.trim_end();
-            marked(output(child, agent, text.into()), settlement)
+            let data = json!({ "output": text.trim_end() });
+            marked(output(child, agent, data), settlement)
         }
         (Status::Cancelled(CancelledBy::Ancestor | CancelledBy::Shutdown), _) => Outcome::error(
             ErrorKind::AbortedByParent,
@@ -145,8 +149,11 @@ pub(crate) fn capsule(run: &RunId, tree: &Tree, settlement: &Settlement) -> Valu
     }
     match value(settlement) {
         Some(value) => capsule["output"] = value,
-        None if settlement.output.is_some() => capsule["output"] = shown(settlement).into(),
+        None if settlement.output.is_some() => capsule["output"] = said(settlement).into(),
         None => {}
+    }
+    if let Some(unanswered) = unanswered(settlement) {
+        capsule["unanswered"] = unanswered.into();
     }
     if let Some(path) = &settlement.transcript_path {
         capsule["transcript_path"] = path.clone().into();
@@ -165,12 +172,10 @@ pub(crate) fn handle(child: &AgentId) -> Outcome {
     Outcome::output(RawJson::of(&json!({ "session_id": child })))
 }
 
-fn output(child: &AgentId, agent: &Agent, text: Value) -> Outcome {
-    let data = if agent.spawned.inspectable {
-        json!({ "output": text, "session_id": child })
-    } else {
-        json!({ "output": text })
-    };
+fn output(child: &AgentId, agent: &Agent, mut data: Value) -> Outcome {
+    if agent.spawned.inspectable {
+        data["session_id"] = json!(child);
+    }
     Outcome::output(RawJson::of(&data))
 }
 
@@ -187,19 +192,27 @@ pub(crate) fn is_long(settlement: &Settlement) -> bool {
     output.is_some_and(|text| text.len() > MAX_ANSWER_BYTES)
 }
 
-/// Returns what a parent is shown of a run: what it said, and what it could not do because nobody was
-/// there to allow it.
+/// Returns what a parent is shown of a run in words: what it said, and what it could not do because
+/// nobody answered.
 fn shown(settlement: &Settlement) -> String {
     let said = said(settlement);
-    match settlement.unanswered {
-        0 => said,
-        1 => {
-            format!("{said}\n[one of its calls needed permission, and nobody was there to give it]")
-        }
-        many => format!(
-            "{said}\n[{many} of its calls needed permission, and nobody was there to give it]"
-        ),
+    match unanswered(settlement) {
+        None => said,
+        Some(unanswered) if said.is_empty() => format!("[{unanswered}]"),
+        Some(unanswered) => format!("{said}\n[{unanswered}]"),
     }
+}
+
+/// Says what a run could not do because nobody was there to allow or to answer it.
+fn unanswered(settlement: &Settlement) -> Option<String> {
+    let calls = match settlement.unanswered {
+        0 => return None,
+        1 => "one of its calls".to_owned(),
+        many => format!("{many} of its calls"),
+    };
+    Some(format!(
+        "{calls} needed permission or an answer, and nobody was there to give it"
+    ))
 }
 
 /// Returns what a parent is shown of what a run said: all, or the head and where the whole lies.
@@ -237,7 +250,10 @@ fn failure(
     let mut text = format!("agent {definition} ({child}) ended {word}: {reason}");
     if settlement.output.is_some() {
         text.push_str("; its last text was: ");
-        text.push_str(&shown(settlement));
+        text.push_str(&said(settlement));
+    }
+    if let Some(unanswered) = unanswered(settlement) {
+        text.push_str(&format!("\n[{unanswered}]"));
     }
     text.push_str(&handle_of_failure(settlement));
     text

@@ -15,6 +15,7 @@ mod hidden;
 mod hooks;
 mod oracle;
 mod person;
+mod rules;
 mod world;
 
 use offshoot_store::{Backend, Memory, Sqlite};

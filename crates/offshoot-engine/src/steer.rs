@@ -569,6 +569,15 @@ impl State {
         may
     }
 
+    /// Gives back the place of an agent that has failed: what is queued behind that wakes nobody, and whoever
+    /// speaks next takes a place anew.
+    pub(crate) fn let_sleep_if_paused(&mut self, id: &AgentId) {
+        let agent = self.tree.agent(id);
+        if agent.is_some_and(|agent| agent.paused && !agent.queue.is_empty()) {
+            self.let_sleep(id);
+        }
+    }
+
     /// Tells whether an agent is above another.
     fn is_above(&self, agent: &AgentId, target: &AgentId) -> bool {
         let mut above = self.tree.path(target).into_iter().skip(1);

@@ -19,7 +19,6 @@ use crate::agent::Agent;
 use crate::answer;
 use crate::context::{self, Prefix};
 use crate::log::Batch;
-use crate::settle;
 use crate::spawn::Birth;
 
 /// The tool's id. Locked.
@@ -88,7 +87,19 @@ pub(crate) fn spec<'a>(agents: impl Iterator<Item = &'a std::sync::Arc<Manifest>
     }
 }
 
-/// Plans a child: adds its birth to the batch, or says why there can be none.
+/// Returns the name of the agent that a call wants to start, or says why it cannot.
+pub(crate) fn named(
+    agent: &Agent,
+    prefix: &Prefix,
+    arguments: &RawJson,
+) -> Result<String, Outcome> {
+    let wanted = parse(arguments)?;
+    let manifest = resolve(agent, prefix, &wanted.subagent_type)?;
+    Ok(manifest.name.clone())
+}
+
+/// Plans a child: adds its birth to the batch, or says why there can be none. A call that does not wait
+/// for it is the caller's to end.
 pub(crate) fn plan(
     agent: &Agent,
     prefix: &Prefix,
@@ -125,13 +136,6 @@ pub(crate) fn plan(
         child: Some(child.id.clone()),
     });
     batch.child(&child.id, born);
-    if child.background {
-        batch.own(Event::CallFinished {
-            call: call.id.clone(),
-            outcome: settle::handle(&child.id),
-            delivers: Vec::new(),
-        });
-    }
     Ok(child)
 }
 

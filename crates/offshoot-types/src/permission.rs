@@ -233,20 +233,13 @@ pub struct Decision {
 
 impl Decision {
     /// Returns what holds after answers that were given before, which count only where the chain said
-    /// ask (R22); `by` is whose they are.
+    /// ask (R22).
     #[must_use]
-    pub fn or_granted(self, granted: impl FnOnce() -> Option<Rule>, by: &str) -> Self {
+    pub fn or_granted(self, granted: impl FnOnce() -> Option<Self>) -> Self {
         if self.action != Action::Ask {
             return self;
         }
-        match granted() {
-            Some(rule) => Self {
-                action: Action::Allow,
-                layer: by.to_owned(),
-                rule: Some(rule),
-            },
-            None => self,
-        }
+        granted().unwrap_or(self)
     }
 }
 
@@ -262,6 +255,15 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// Who decided, where an answer was for the session.
+    pub const SESSION: &str = "the user, for this session";
+
+    /// Who decided, where an answer was for the agent that asked and those below it.
+    pub const AGENT: &str = "the user, for this agent";
+
+    /// Who decided, where an answer was for an agent above, whose name follows.
+    pub const ABOVE: &str = "the user, for agent";
+
     /// What "for this session" means for a need: the same command again, any file of the workspace.
     ///
     /// Nobody asks this of what a hook wants asked: see [`Need::HOOK_ASKS`].

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::event::{Entry, Event, Origin, Spawned};
 use crate::id::{AgentId, CallId, Pos, RunId, RunNo, Seq, Timestamp};
 use crate::message::AssistantMessage;
-use crate::permission::{Grant, Need, Rule};
+use crate::permission::{Action, Decision, Grant, Need};
 use crate::settlement::Settlement;
 
 pub use self::agent::{Agent, Ask, Mail, OpenCall, Run, RunningTurn, Spent, Tally};
@@ -177,11 +177,24 @@ impl Tree {
         (open.child.as_ref() == Some(&run.agent)).then_some(&open.call)
     }
 
-    /// Returns the rule of an answer that allows an agent what it needs (R22).
-    pub fn granted(&self, agent: &AgentId, tool: &str, need: &Need) -> Option<&Rule> {
+    /// Returns what an answer that was given before decides of what an agent needs (R22), with the
+    /// scope of that answer.
+    pub fn granted(&self, agent: &AgentId, tool: &str, need: &Need) -> Option<Decision> {
         let of_agent = |grant: &&Grant| self.is_below(agent, &grant.agent);
         let mut grants = self.grants.iter().filter(of_agent);
-        grants.find_map(|grant| grant.allows(tool, need))
+        let (grant, rule) = grants.find_map(|grant| Some((grant, grant.allows(tool, need)?)))?;
+        let layer = match self.agents.get(&grant.agent) {
+            _ if self.root.as_ref() == Some(&grant.agent) => Grant::SESSION.to_owned(),
+            Some(above) if grant.agent != *agent => {
+                format!("{} {} above it", Grant::ABOVE, above.definition())
+            }
+            Some(_) | None => Grant::AGENT.to_owned(),
+        };
+        Some(Decision {
+            action: Action::Allow,
+            layer,
+            rule: Some(rule.clone()),
+        })
     }
 
     /// Tells whether an agent is another or descends from it.

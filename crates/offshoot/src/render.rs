@@ -277,7 +277,8 @@ fn compacted(compaction: &Compaction, length: Length) -> String {
 /// Renders what a call needs: `fs.write /w/a`.
 fn need(need: &Need) -> String {
     let Need { capability, target } = need;
-    format!("{capability} {}", Length::Cut.cut(target, MOST_OF_CALL))
+    let needed = format!("{capability} {}", Length::Cut.cut(target, MOST_OF_CALL));
+    needed.trim_end().to_owned()
 }
 
 fn birth(spawned: &Spawned) -> String {

@@ -448,7 +448,12 @@ fn progress(tree: &Tree, entry: &Entry) {
                 (_, Some(question)) => render::first_words(&question.question, MOST_OF_PROMPT),
                 (Some(need), None) => {
                     let target = render::first_words(&need.target, MOST_OF_PROMPT);
-                    format!("{tool} needs {} {target}", need.capability)
+                    // What needs nothing else is asked about itself.
+                    let needs = match need.capability == *tool {
+                        true => tool.clone(),
+                        false => format!("{tool} needs {}", need.capability),
+                    };
+                    format!("{needs} {target}").trim_end().to_owned()
                 }
                 (None, None) => tool.clone(),
             };

@@ -24,9 +24,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Heard, marked, notices};
 use crate::agent::Agent;
-use crate::ask::{self, Asks, Judged};
+use crate::ask::{self, Judged};
 use crate::context::{Callable, Prefix};
 use crate::log::Batch;
+use crate::question::QUESTION;
+use crate::scheduler::own::OwnCall;
 
 /// What hooks have said of the calls of one message.
 #[derive(Default)]
@@ -104,24 +106,36 @@ impl Rulings {
         ))
     }
 
-    /// Refuses a call of the engine's own that a hook wants a person to be asked for: nobody can be
-    /// asked about those, so only a host that says yes to everything lets it through.
-    pub(crate) fn check_unaskable(
+    /// Makes what was said of a call of the engine's own stricter where a hook wants a person to be
+    /// asked. It needs nothing, so that is all that is asked.
+    pub(crate) fn narrow_own(
         &self,
-        call: &Call,
-        asks: Asks,
-        batch: &mut Batch,
-    ) -> Result<(), Outcome> {
-        let Some(Ruling::Ask { layer, reason }) = self.by_call.get(&call.id) else {
-            return Ok(());
+        judged: Option<Judged>,
+        agent: &Agent,
+        call: &CallId,
+    ) -> Option<Judged> {
+        let Some(Ruling::Ask { layer, reason }) = self.by_call.get(call) else {
+            return judged;
         };
-        if asks.yes {
-            return Ok(());
+        let why = format!("{layer}: {reason}");
+        let question = Need::new(Need::HOOK_ASKS, why.clone());
+        match judged {
+            Some(Judged::Asks(mut ask, decision)) => {
+                ask.needs.push(question);
+                Some(Judged::Asks(ask, decision))
+            }
+            Some(Judged::Decided(decision)) if decision.action != Action::Allow => {
+                Some(Judged::Decided(decision))
+            }
+            None | Some(Judged::Decided(_)) => {
+                let decision = Decision {
+                    action: Action::Ask,
+                    layer: why,
+                    rule: None,
+                };
+                Some(ask::put(agent, vec![question], decision))
+            }
         }
-        batch.own(decided(call, Action::Ask, layer, reason));
-        let text = told(&call.tool, layer, reason);
-        let text = format!("{text} (nobody can be asked about {})", call.tool);
-        Err(Outcome::error(ErrorKind::Denied, text))
     }
 
     /// Makes what the chain said of a call stricter where a hook wants a person to be asked.
@@ -227,9 +241,9 @@ impl Agent {
     ) -> Rulings {
         let calls = message.calls();
         let worth_asking = calls.filter_map(|call| Some((call, self.admissible(prefix, call)?)));
-        let asked = worth_asking.map(|(call, tool)| async {
+        let asked = worth_asking.map(|(call, judged)| async {
             let mut heard = self.call_hooks(What::PreToolUse(used(call)), cancel).await;
-            if self.would_ask(call, tool, &heard) {
+            if self.would_ask(call, judged, &heard) {
                 let what = What::PermissionRequest(used(call));
                 heard.add(self.call_hooks(what, cancel).await);
             }
@@ -242,8 +256,8 @@ impl Agent {
         rulings
     }
 
-    /// Tells whether a call may come to run; returns its tool, if it is one.
-    fn admissible(&self, prefix: &Prefix, call: &Call) -> Option<Option<Arc<dyn Tool>>> {
+    /// Returns what is said of a call that may come to run; `Some(None)` if nothing is.
+    fn admissible(&self, prefix: &Prefix, call: &Call) -> Option<Option<Judged>> {
         let Arguments::Json(arguments) = &call.arguments else {
             return None;
         };
@@ -251,28 +265,38 @@ impl Agent {
         if prefix.withheld.contains(&call.tool) {
             return None;
         }
-        let Callable::Tool(tool) = &offer.callable else {
-            return Some(None);
+        let judged = match &offer.callable {
+            Callable::Tool(tool) => {
+                offer.schema.check(spec, arguments).ok()?;
+                Some(ask::judge(self, tool, arguments).ok()?)
+            }
+            Callable::Engine(kind) => {
+                let own = OwnCall {
+                    agent: self,
+                    prefix,
+                    call,
+                    kind: *kind,
+                    arguments,
+                };
+                own.judge().ok()?
+            }
         };
-        offer.schema.check(spec, arguments).ok()?;
-        match ask::judge(self, tool, arguments).ok()? {
-            Judged::Decided(decision) if decision.action != Action::Allow => None,
-            Judged::Decided(_) | Judged::Asks(..) => Some(Some(tool.clone())),
+        match judged {
+            Some(Judged::Decided(decision)) if decision.action != Action::Allow => None,
+            None | Some(Judged::Decided(_) | Judged::Asks(..)) => Some(judged),
         }
     }
 
     /// Tells whether somebody would be asked about a call, after what hooks have said so far.
-    fn would_ask(&self, call: &Call, tool: Option<Arc<dyn Tool>>, heard: &Heard) -> bool {
-        let (Some(tool), Arguments::Json(arguments)) = (tool, &call.arguments) else {
-            return false;
-        };
-        if heard.cancelled || !self.is_watched(Point::PermissionRequest) {
+    fn would_ask(&self, call: &Call, judged: Option<Judged>, heard: &Heard) -> bool {
+        // A question asks somebody anyway, and for no permission.
+        if heard.cancelled || !self.is_watched(Point::PermissionRequest) || call.tool == QUESTION {
             return false;
         }
         match &heard.word {
             Word::Deny { .. } | Word::Stop { .. } => false,
             Word::Ask { .. } => !self.parts.asks.yes && self.parts.asks.is_somebody_there(),
-            Word::Nothing => matches!(ask::judge(self, &tool, arguments), Ok(Judged::Asks(..))),
+            Word::Nothing => matches!(judged, Some(Judged::Asks(..))),
         }
     }
 

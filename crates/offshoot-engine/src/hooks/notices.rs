@@ -11,6 +11,7 @@ use std::sync::Arc;
 use offshoot_types::event::{Did, Entry, Event};
 use offshoot_types::hook::{Ending, Hooks, Occasion, Point, What};
 use offshoot_types::permission::Need;
+use offshoot_types::question::Question;
 use tokio_util::sync::CancellationToken;
 
 use super::{call, who};
@@ -33,20 +34,34 @@ pub(crate) fn of(hooks: &Hooks, state: &State, entry: &Entry) -> Option<Occasion
             over: true,
             said: settlement.output.clone(),
         })
-    } else if let Event::Asked { needs, .. } = &entry.event
+    } else if let Event::Asked {
+        needs, questions, ..
+    } = &entry.event
         && hooks.is_watched(Point::Notification)
     {
-        let wanted = |need: &Need| format!("{} {}", need.capability, need.target);
-        let wanted: Vec<String> = needs.iter().map(wanted).collect();
-        let wanted = wanted.join(", ");
         What::Notification {
-            message: format!("{} needs your permission: {wanted}", agent.definition()),
+            message: wanted(agent.definition(), needs, questions),
         }
     } else {
         return None;
     };
     let who = who(state, &entry.agent)?;
     Some(Occasion { who, what })
+}
+
+/// Says what an agent wants to be allowed or told.
+fn wanted(agent: &str, needs: &[Need], questions: &[Question]) -> String {
+    if !questions.is_empty() {
+        let asked = questions.iter().map(|question| question.question.trim());
+        let asked: Vec<&str> = asked.collect();
+        return format!("{agent} asks you: {}", asked.join(" "));
+    }
+    let needed = needs.iter().map(|need| {
+        let needed = format!("{} {}", need.capability, need.target);
+        needed.trim_end().to_owned()
+    });
+    let needed: Vec<String> = needed.collect();
+    format!("{agent} needs your permission: {}", needed.join(", "))
 }
 
 /// Has the session tell hooks of something of an agent.

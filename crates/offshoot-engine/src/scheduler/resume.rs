@@ -17,6 +17,7 @@ use offshoot_types::permission::{Action, Decision, Grant, Need};
 use offshoot_types::tool::Tool;
 use offshoot_types::tree::Ask;
 
+use super::own::OwnCall;
 use super::{Plan, unknown_tool};
 use crate::agent::Agent;
 use crate::ask::{self, Judged};
@@ -38,17 +39,24 @@ enum Fate {
     Unanswerable(Ask, Decision),
 }
 
-/// A call that waited, with its tool where it is one's.
+/// A call that waited.
 struct Waiting<'a> {
     call: &'a Call,
-    tool: Option<(&'a Arc<dyn Tool>, &'a RawJson)>,
+    what: What<'a>,
     fate: Fate,
+}
+
+/// What is to be done for a call that waited.
+enum What<'a> {
+    Tool(&'a Arc<dyn Tool>, &'a RawJson),
+    Question,
+    Own(OwnCall<'a>),
 }
 
 impl Plan {
     /// Takes up calls that wait for an answer.
     pub(crate) fn resume<'a>(
-        agent: &Agent,
+        agent: &'a Agent,
         prefix: &'a Prefix,
         calls: impl IntoIterator<Item = &'a Call>,
         batch: &mut Batch,
@@ -84,31 +92,31 @@ impl Plan {
     }
 
     fn readmit(&mut self, waiting: Waiting<'_>, batch: &mut Batch) -> Result<(), Outcome> {
-        let Waiting { call, tool, fate } = waiting;
-        let Some((tool, arguments)) = tool else {
-            return match fate {
-                Fate::Waits(ask) => {
-                    self.questions.push((call.id.clone(), ask));
-                    Ok(())
-                }
-                Fate::Decided(_) | Fate::Unanswerable(..) => {
-                    Err(Outcome::error(ErrorKind::Denied, question::NOBODY))
-                }
-            };
+        let Waiting { call, what, fate } = waiting;
+        let (asks, decision) = match fate {
+            Fate::Waits(ask) => (Some(ask), None),
+            Fate::Decided(decision) | Fate::Unanswerable(_, decision) => (None, Some(decision)),
         };
-        let asks = match fate {
-            Fate::Waits(ask) => Some(ask),
-            Fate::Decided(decision) | Fate::Unanswerable(_, decision) => {
-                Self::note_decision(call, tool, decision, batch)?;
-                None
+        match what {
+            What::Question => {
+                let Some(ask) = asks else {
+                    return Err(question::nobody(&call.id, batch));
+                };
+                self.questions.push((call.id.clone(), ask));
             }
-        };
-        self.tools.push(ToolRun {
-            call: call.id.clone(),
-            tool: tool.clone(),
-            arguments: arguments.clone(),
-            asks,
-        });
+            What::Tool(tool, arguments) => {
+                if let Some(decision) = decision {
+                    Self::note_decision(call, tool, decision, batch)?;
+                }
+                self.tools.push(ToolRun {
+                    call: call.id.clone(),
+                    tool: tool.clone(),
+                    arguments: arguments.clone(),
+                    asks,
+                });
+            }
+            What::Own(own) => self.readmit_own(&own, asks, decision, batch)?,
+        }
         Ok(())
     }
 }
@@ -116,7 +124,7 @@ impl Plan {
 /// Tells whether one of the calls waits for an answer that nobody is here to give, and that none of
 /// those covers which were kept.
 pub(crate) fn is_anything_unanswerable<'a>(
-    agent: &Agent,
+    agent: &'a Agent,
     prefix: &'a Prefix,
     calls: impl IntoIterator<Item = &'a Call>,
     kept: &Kept,
@@ -129,7 +137,7 @@ pub(crate) fn is_anything_unanswerable<'a>(
 
 /// Says what becomes of calls that wait; of one that cannot go on, what it is told.
 fn fates<'a>(
-    agent: &Agent,
+    agent: &'a Agent,
     prefix: &'a Prefix,
     calls: impl IntoIterator<Item = &'a Call>,
     kept: &Kept,
@@ -174,7 +182,7 @@ fn is_covered(needs: &[Need], grants: &[Grant]) -> bool {
 
 /// Says what becomes of one call, by what was said to it alone.
 fn take_up<'a>(
-    agent: &Agent,
+    agent: &'a Agent,
     prefix: &'a Prefix,
     call: &'a Call,
     kept: &Kept,
@@ -192,34 +200,51 @@ fn take_up<'a>(
                 true => Fate::Waits(ask),
                 false => Fate::Unanswerable(ask, question::decision()),
             };
-            let tool = None;
-            Ok(Waiting { call, tool, fate })
+            let what = What::Question;
+            Ok(Waiting { call, what, fate })
         }
         (Callable::Tool(tool), Arguments::Json(arguments)) => {
-            let fate = match ask::judge(agent, tool, arguments)? {
-                Judged::Asks(..) => Fate::Waits(ask),
-                // What a person has said counts, whatever would be allowed without them by now.
-                Judged::Decided(decision) if answered && decision.action != Action::Deny => {
-                    Fate::Waits(ask)
-                }
-                Judged::Decided(decision) => {
-                    let decision = still(&ask, agent, decision);
-                    match decision.action == Action::Ask {
-                        true if agent.may_wait(&ask) => Fate::Waits(ask),
-                        true => Fate::Unanswerable(ask, decision),
-                        false => Fate::Decided(decision),
-                    }
-                }
-            };
-            let tool = Some((tool, arguments));
-            Ok(Waiting { call, tool, fate })
+            let judged = ask::judge(agent, tool, arguments)?;
+            let fate = fate(agent, ask, answered, judged);
+            let what = What::Tool(tool, arguments);
+            Ok(Waiting { call, what, fate })
         }
-        // These ask nobody.
-        (
-            Callable::Engine(EngineCall::Task | EngineCall::Todo | EngineCall::Steer(_))
-            | Callable::Tool(_),
-            _,
-        ) => Err(interrupted()),
+        (Callable::Engine(kind), Arguments::Json(arguments)) => {
+            let own = OwnCall {
+                agent,
+                prefix,
+                call,
+                kind: *kind,
+                arguments,
+            };
+            let judged = own.judge()?.unwrap_or(Judged::Decided(Decision {
+                action: Action::Allow,
+                layer: "needs nothing".to_owned(),
+                rule: None,
+            }));
+            let fate = fate(agent, ask, answered, judged);
+            let what = What::Own(own);
+            Ok(Waiting { call, what, fate })
+        }
+        // Nobody was asked about these.
+        (Callable::Engine(_) | Callable::Tool(_), Arguments::Malformed(_)) => Err(interrupted()),
+    }
+}
+
+/// Says what becomes of a call that asked, by how it is judged now.
+fn fate(agent: &Agent, ask: Ask, answered: bool, judged: Judged) -> Fate {
+    let decision = match judged {
+        Judged::Asks(..) => return Fate::Waits(ask),
+        // What a person has said counts, whatever would be allowed without them by now.
+        Judged::Decided(decision) if answered && decision.action != Action::Deny => {
+            return Fate::Waits(ask);
+        }
+        Judged::Decided(decision) => still(&ask, agent, decision),
+    };
+    match decision.action == Action::Ask {
+        true if agent.may_wait(&ask) => Fate::Waits(ask),
+        true => Fate::Unanswerable(ask, decision),
+        false => Fate::Decided(decision),
     }
 }
 

@@ -16,6 +16,7 @@ use offshoot_types::command::{Opening, Order, Scope};
 use offshoot_types::hook::Hooks;
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
+use offshoot_types::permission::charter::Charter;
 use offshoot_types::sidecar::NoSidecars;
 use offshoot_types::tool::Effect;
 use offshoot_types::tree::Tree;
@@ -26,6 +27,7 @@ use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool, WINDOW};
 use super::hooks;
 use super::oracle::{self, Texts, Verdict, Witness};
+use super::rules;
 use crate::ask::{Asks, Who};
 use crate::compact::Compacting;
 use crate::helper::Helpers;
@@ -138,6 +140,7 @@ fn run(plan: Plan) -> (Vec<String>, Result<Report, String>) {
 pub(super) struct World {
     pub(super) chance: Chance,
     hooks: Hooks,
+    charter: Arc<dyn Charter>,
     pub(super) disk: Arc<Disk>,
     pub(super) witness: Arc<Witness>,
     pub(super) tree: TreeId,
@@ -197,6 +200,7 @@ impl World {
         Self {
             chance,
             hooks,
+            charter: rules::charter(plan.seed),
             disk,
             witness,
             tree: TreeId::of(AgentId::new("root")),
@@ -368,7 +372,7 @@ impl World {
         let store = SimStore::new(self.disk.clone(), self.started, power.clone());
         let chance = self.chance.clone();
         let runtime = Runtime::new(Parts {
-            charter: Arc::new(offshoot_types::permission::charter::NoCharter),
+            charter: self.charter.clone(),
             helpers: self.helpers.clone(),
             hooks: self.hooks.clone(),
             store: store.clone(),

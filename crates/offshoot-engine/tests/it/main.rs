@@ -26,6 +26,7 @@ mod hook_sessions;
 mod host;
 mod inherit;
 mod limits;
+mod own_asks;
 mod permissions;
 mod pilotdeck;
 mod properties;

@@ -5,13 +5,15 @@ use std::time::Duration;
 use offshoot_engine::{Activity, Asks, Limits, Who};
 use offshoot_types::command::{Receipt, Verdict};
 use offshoot_types::event::Event;
+use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
-use offshoot_types::outcome::ErrorKind;
+use offshoot_types::model::ModelErrorKind;
+use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Action;
 use serde_json::json;
 
 use crate::asks::{answer, asked, no, no_effect, run, stage, write};
-use crate::stage::{Line, Script, Stage, call, data, kind, say, task};
+use crate::stage::{Line, Script, Stage, call, data, fail, kind, say, task, task_in_background};
 
 fn question() -> Line {
     call(&[(
@@ -182,11 +184,96 @@ async fn tls_17_a_parent_is_told_what_its_child_could_not_do_because_nobody_was_
     assert_eq!(
         data(outcome)["output"],
         json!(
-            "as far as I got\n[2 of its calls needed permission, and nobody was there to give it]"
+            "as far as I got\n[2 of its calls needed permission or an answer, and nobody was there to \
+             give it]"
         )
     );
     let worker = stage.born("worker").await;
     assert_eq!(stage.settlement(&worker).await.unanswered, 2);
+}
+
+/// What a parent is told of one call that nobody answered.
+const ONE: &str =
+    "one of its calls needed permission or an answer, and nobody was there to give it";
+
+/// An agent that may ask, and one whose answer is a value.
+fn askers() -> Vec<Manifest> {
+    let asker = |name: &str| Manifest {
+        tools: Toolset::only(["question", "write"]),
+        ..Manifest::new(name, Mode::Subagent, "Ask.")
+    };
+    let schema = json!({ "type": "object", "required": ["count"] });
+    vec![
+        asker("asker"),
+        Manifest {
+            output_schema: Some(RawJson::of(&schema)),
+            ..asker("counter")
+        },
+    ]
+}
+
+/// Has an agent say its lines with nobody there; returns what its parent reads of the call, and what it
+/// reads if it waits for the agent instead.
+async fn told(agent: &str, lines: Vec<Line>) -> (Outcome, serde_json::Value) {
+    let wait = call(&[("wait", json!({}))]);
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                task(agent, "x"),
+                task_in_background(agent, "x"),
+                wait,
+                say("done"),
+            ],
+        )
+        .part(agent, lines.iter().chain(&lines).cloned());
+    let stage = Stage::cast(script, Limits::default(), Asks::NOBODY, askers()).await;
+    stage.ask("go").await;
+    let [called, _, waited] = stage.outcomes("lead").await.try_into().unwrap();
+    (called, data(&waited)["settled"][0].clone())
+}
+
+#[tokio::test]
+async fn x_11_a_parent_is_told_of_a_question_of_its_child_that_nobody_was_there_to_answer() {
+    let (called, waited) = told("asker", vec![question(), say("red, I think")]).await;
+    assert_eq!(
+        data(&called)["output"],
+        json!(format!("red, I think\n[{ONE}]"))
+    );
+    assert_eq!(waited["output"], "red, I think");
+    assert_eq!(waited["unanswered"], ONE);
+}
+
+#[tokio::test]
+async fn x_11_a_parent_is_told_beside_an_answer_that_is_a_value() {
+    let (called, waited) = told("counter", vec![write("a"), say("{\"count\": 3}")]).await;
+    let expected = json!({ "output": { "count": 3 }, "unanswered": ONE });
+    assert_eq!(data(&called), expected);
+    assert_eq!(waited["output"], json!({ "count": 3 }));
+    assert_eq!(waited["unanswered"], ONE);
+}
+
+#[tokio::test]
+async fn x_11_a_parent_is_told_by_a_child_that_failed_without_a_word() {
+    let lines = vec![write("a"), fail(ModelErrorKind::Invalid)];
+    let (called, waited) = told("asker", lines).await;
+    assert_eq!(kind(&called), ErrorKind::ChildFailed);
+    assert!(
+        called.for_model().contains(&format!("[{ONE}]")),
+        "{called:?}"
+    );
+    assert_eq!(waited["unanswered"], ONE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn x_11_a_parent_is_told_of_a_question_of_its_child_that_nobody_answered_in_time() {
+    let script = Script::default()
+        .part("lead", [task("asker", "x"), say("done")])
+        .part("asker", [question(), say("red, I think")]);
+    let stage = Stage::ticking_asking(script, Limits::default(), within(30), askers()).await;
+    stage.ask_and_wait("go").await;
+    let output = data(&stage.outcomes("lead").await[0])["output"].clone();
+    assert_eq!(output, json!(format!("red, I think\n[{ONE}]")));
 }
 
 #[tokio::test]
@@ -213,6 +300,16 @@ async fn r22_for_this_agent_is_for_it_and_below_and_for_nobody_beside_it() {
     assert_eq!(of_helper.0, helper);
     answer(&stage, of_helper, no("")).await;
     stage.quiet().await;
+    // Both entries name how far it reaches: the answer's own, and that of the call that it covers.
+    let log = stage.log().await;
+    let of_worker = log.iter().filter(|entry| entry.agent == worker);
+    let layers: Vec<&str> = of_worker
+        .filter_map(|entry| match &entry.event {
+            Event::Decided { decision, .. } => Some(decision.layer.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(layers, ["the user, for this agent"; 2]);
     assert!(
         stage
             .outcomes("worker")

@@ -5,12 +5,13 @@ use offshoot_types::command::{Command, Order};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CommandId};
 use offshoot_types::message::Author;
+use offshoot_types::model::ModelErrorKind;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::{CancelledBy, Status};
 use serde_json::json;
 
 use crate::stage::{
-    Gate, Line, Script, Stage, call, data, kind, outcome_texts, say, task, task_arguments,
+    Gate, Line, Script, Stage, call, data, fail, kind, outcome_texts, say, task, task_arguments,
     task_in_background, user_texts,
 };
 
@@ -418,6 +419,60 @@ async fn r26_two_messages_of_one_reply_do_not_wake_more_agents_than_may_live() {
     gate.open();
     stage.quiet().await;
     assert_eq!(stage.script.sent("helper").len(), 1);
+}
+
+#[tokio::test]
+async fn r26_a_child_that_fails_with_a_message_waiting_for_it_gives_its_place_back() {
+    let (gate, said) = (Gate::shut(), Gate::shut());
+    let more = |text: &str| {
+        let arguments = json!({ "session_id": "CHILD", "text": text });
+        steer("message", arguments)
+    };
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                task_in_background("worker", "look"),
+                more("only b").behind(&said),
+                say("told it"),
+                task("helper", "instead"),
+                more("try again"),
+                say("asked"),
+                say("heard"),
+            ],
+        )
+        .part(
+            "worker",
+            [
+                fail(ModelErrorKind::Invalid).behind(&gate),
+                say("looked at b"),
+                say("tried again"),
+            ],
+        )
+        .part("helper", [say("helped")]);
+    let limits = Limits {
+        descendants: 1,
+        ..Limits::default()
+    };
+    let stage = Stage::with(script, limits).await;
+    stage.prompt(stage.root(), "go").await;
+    let worker = stage.born("worker").await;
+    stage.script.name("CHILD", &worker);
+    stage.asked("worker", 1).await;
+    said.open();
+    stage.turn_ended(&stage.root()).await;
+    gate.open();
+    stage.quiet().await;
+    let outcomes = stage.outcomes("lead").await;
+    assert_eq!(
+        data(&outcomes[2]),
+        json!({ "output": "helped" }),
+        "there is room for another"
+    );
+    assert!(!outcomes[3].is_error(), "and for itself, once it is free");
+    let sent = stage.script.sent("worker");
+    let last = user_texts(sent.last().unwrap());
+    assert_eq!(last, ["look", "only b", "try again"]);
 }
 
 #[tokio::test]

@@ -17,6 +17,9 @@ use super::{Action, Decision, Layer, Need, Rule, Standing};
 /// The layer that is named where all others abstain.
 const DEFAULT: &str = "default";
 
+/// The layer that is named where nothing is needed and nobody has a rule.
+const NOTHING: &str = "needs nothing";
+
 /// The layer that is named where a child needs what is not handed on.
 const PERSONAL: &str = "what is never handed on to children";
 
@@ -109,16 +112,35 @@ impl Permissions {
     ///
     /// On a tie the outermost layer is named: it is the one to change.
     pub fn decide(&self, tool: &str, need: &Need) -> Decision {
-        self.judge(tool, need, |_, _| {}).decision()
+        self.judge(&Wanted::new(tool, need), |_, _| {}).decision()
+    }
+
+    /// Decides a call of the engine's own, which needs nothing: allowed, unless a rule names it, or asks
+    /// about everything. `about` is what patterns are held against; `None` if nobody has a say.
+    pub fn decide_call(&self, call: &str, about: &str) -> Option<Decision> {
+        let verdict = self.judge(&Wanted::of_call(call, about), |_, _| {});
+        match verdict.by {
+            By::Nothing => None,
+            By::Layer(..) | By::Default | By::Personal => Some(verdict.decision()),
+        }
     }
 
     /// Decides one need, and tells what every layer said of it.
     pub fn explain(&self, tool: &str, need: &Need) -> Explanation {
+        self.explained(&Wanted::new(tool, need))
+    }
+
+    /// Decides a call of the engine's own, and tells what every layer said of it.
+    pub fn explain_call(&self, call: &str, about: &str) -> Explanation {
+        self.explained(&Wanted::of_call(call, about))
+    }
+
+    fn explained(&self, wanted: &Wanted<'_>) -> Explanation {
         let mut said = Vec::new();
-        let verdict = self.judge(tool, need, |layer, word| said.push((layer, word)));
+        let verdict = self.judge(wanted, |layer, word| said.push((layer, word)));
         let decides = |layer: &Layer| match verdict.by {
             By::Layer(by, _) => std::ptr::eq(by, layer),
-            By::Default | By::Personal => false,
+            By::Default | By::Nothing | By::Personal => false,
         };
         let said = said.into_iter().rev().map(|(layer, word)| Said {
             layer: layer.name.clone(),
@@ -172,15 +194,13 @@ impl Permissions {
 
     fn judge<'a>(
         &'a self,
-        tool: &str,
-        need: &Need,
+        wanted: &Wanted<'_>,
         mut each: impl FnMut(&'a Layer, Option<Word<'a>>),
     ) -> Verdict<'a> {
-        let wanted = Wanted::new(tool, need);
         let mut granted: Option<Verdict<'a>> = None;
         let mut narrowed: Option<Verdict<'a>> = None;
         for Link { layer, rules, .. } in self.links() {
-            let word = rules.word(layer, &wanted);
+            let word = rules.word(layer, wanted);
             each(layer, word);
             let so_far = match layer.standing {
                 Standing::Grants => &mut granted,
@@ -195,16 +215,22 @@ impl Permissions {
                 *so_far = Some(Verdict { action, by });
             }
         }
-        let granted = granted.unwrap_or(Verdict {
-            action: Action::Ask,
-            by: By::Default,
+        let granted = granted.unwrap_or(match wanted.is_call() {
+            true => Verdict {
+                action: Action::Allow,
+                by: By::Nothing,
+            },
+            false => Verdict {
+                action: Action::Ask,
+                by: By::Default,
+            },
         });
         let verdict = match narrowed {
             Some(narrowed) if narrowed.action < granted.action => narrowed,
             Some(_) | None => granted,
         };
         let bars = self.handed_on && wanted.is_personal() && verdict.action != Action::Deny;
-        match bars && !self.is_marked(&wanted) {
+        match bars && !self.is_marked(wanted) {
             true => Verdict {
                 action: Action::Deny,
                 by: By::Personal,
@@ -232,6 +258,7 @@ struct Verdict<'a> {
 enum By<'a> {
     Layer(&'a Layer, Option<&'a Rule>),
     Default,
+    Nothing,
     Personal,
 }
 
@@ -240,6 +267,7 @@ impl Verdict<'_> {
         let (layer, rule) = match self.by {
             By::Layer(layer, rule) => (layer.name.as_str(), rule),
             By::Default => (DEFAULT, None),
+            By::Nothing => (NOTHING, None),
             By::Personal => (PERSONAL, None),
         };
         Decision {

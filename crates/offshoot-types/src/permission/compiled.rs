@@ -44,9 +44,20 @@ enum Target<'a> {
     Opaque(&'a str),
     Command(Argv<'a>),
     Host(Option<Host>),
+    /// A call of the engine's own, which needs nothing; the text is what it is about.
+    Call(&'a str),
 }
 
 impl<'a> Wanted<'a> {
+    /// A call of the engine's own.
+    pub(super) fn of_call(call: &'a str, about: &'a str) -> Self {
+        Self {
+            tool: call,
+            capability: call,
+            target: Target::Call(about),
+        }
+    }
+
     pub(super) fn new(tool: &'a str, need: &'a Need) -> Self {
         let target = need.target.as_str();
         Self {
@@ -65,6 +76,10 @@ impl<'a> Wanted<'a> {
 impl Wanted<'_> {
     pub(super) fn is_personal(&self) -> bool {
         Capability::of(self.capability).is_some_and(Capability::is_personal)
+    }
+
+    pub(super) fn is_call(&self) -> bool {
+        matches!(self.target, Target::Call(_))
     }
 }
 
@@ -124,7 +139,7 @@ impl Compiled {
                 search.take((0, 0, 0), matcher.action.min(Action::Ask), matcher.index);
             }
         }
-        search.word(layer)
+        search.word(layer, layer.closed && !wanted.is_call())
     }
 
     /// Tells whether a layer denies a capability to a tool whatever the target.
@@ -203,7 +218,7 @@ impl Matcher {
 
     fn fit(&self, target: &Target<'_>) -> Option<Fit> {
         match target {
-            Target::Text(text) | Target::Opaque(text) => {
+            Target::Text(text) | Target::Opaque(text) | Target::Call(text) => {
                 self.text.fits(text).then_some(Fit::Surely)
             }
             Target::Host(host) => self.host.as_ref()?.fit(host.as_ref()),
@@ -228,7 +243,9 @@ struct Search {
 
 impl Search {
     fn look(&mut self, matchers: &[Matcher], wanted: &Wanted<'_>, named: u8, most: Action) {
-        for matcher in matchers {
+        // Who denies everything denies all that calls need, and those of the engine's own need nothing.
+        let needs = |matcher: &&Matcher| !(wanted.is_call() && named == 0 && matcher.denies());
+        for matcher in matchers.iter().filter(needs) {
             let (kind, literal) = matcher.weight(&wanted.target);
             let weight = (kind, literal, named);
             let action = matcher.action.min(most);
@@ -262,12 +279,12 @@ impl Search {
         }
     }
 
-    fn word(self, layer: &Layer) -> Option<Word<'_>> {
+    fn word(self, layer: &Layer, closed: bool) -> Option<Word<'_>> {
         let (action, rule, in_doubt) = match (self.best, self.doubt) {
             // What may be forbidden is not allowed without a word.
             (Some((_, Action::Allow, _)), Some(doubt)) => (Action::Ask, Some(doubt), true),
             (Some((_, action, rule)), _) => (action, Some(rule), false),
-            (None, _) if layer.closed => (Action::Deny, None, false),
+            (None, _) if closed => (Action::Deny, None, false),
             (None, Some(doubt)) => (Action::Ask, Some(doubt), true),
             (None, None) => return None,
         };

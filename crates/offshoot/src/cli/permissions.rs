@@ -25,7 +25,8 @@ Examples:
   offshoot permissions explain --agent build/explore/general shell.run \"git push | cat\"
   offshoot permissions explain --session 1f2e3d4c net.fetch docs.example.com")]
     Explain {
-        /// What is needed: fs.read, fs.write, shell.run, shell.opaque, net.fetch, agent.switch, …
+        /// What is needed: fs.read, fs.write, shell.run, shell.opaque, net.fetch, agent.switch, …; or a
+        /// call that needs nothing: task, message, cancel, …
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         capability: String,
         /// With what: a path, a command line, a host, the name of an agent

@@ -284,7 +284,7 @@ impl Ask {
             }
             let said = self.about.brief.split_once(' ').map(|(_, said)| said);
             for need in &self.needs {
-                if said == Some(need.target.trim()) {
+                if need.target.is_empty() || said == Some(need.target.trim()) {
                     continue;
                 }
                 let line = Line::of(Tone::Dim, &format!("  needs {}: ", need.capability));

@@ -106,7 +106,11 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
         let tool = &ask.tool;
         let mut target = need.target.lines();
         let first = target.next().unwrap_or_default();
-        lines.push(format!("  {tool} needs {}: {first}", need.capability));
+        // What needs nothing else is asked about itself.
+        lines.push(match need.capability == *tool {
+            true => format!("  {tool} {first}").trim_end().to_owned(),
+            false => format!("  {tool} needs {}: {first}", need.capability),
+        });
         lines.extend(target.map(|line| format!("  | {line}")));
     }
     for question in &ask.ask.questions {

@@ -7,7 +7,7 @@ use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
 use offshoot_types::outcome::{Body as Answer, ErrorKind, Outcome};
-use offshoot_types::permission::{Decision, Need};
+use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::question::Question;
 use uuid::Uuid;
 
@@ -146,6 +146,10 @@ impl Agent {
         let Some(open) = self.open.get_mut(call) else {
             return Vec::new();
         };
+        if open.tool == question::TOOL && decision.action == Action::Ask {
+            // That nobody answers it is told with its end: it is no permission.
+            return Vec::new();
+        }
         let verdict = match open.asked.take() {
             Some(needs) => {
                 let verdict =

@@ -10,6 +10,9 @@ use uuid::Uuid;
 
 use super::wire::user_input::{Completed, Requested};
 
+/// The tool that asks in words. The engine's own, so nobody else's is called so.
+pub(super) const TOOL: &str = "question";
+
 /// Returns what is asked.
 pub(super) fn requested(request_id: Uuid, call: &CallId, question: &Question) -> Requested {
     let choices = question.options.iter().map(|choice| choice.label.clone());

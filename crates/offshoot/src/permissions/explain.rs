@@ -5,6 +5,7 @@
 
 use std::path::{Component, Path};
 
+use offshoot_engine::{is_about_an_agent, own_calls};
 use offshoot_tools::shell;
 use offshoot_types::permission::{Action, Capability, Decision, Explanation, Need, Said, Standing};
 use offshoot_types::suggest;
@@ -18,9 +19,6 @@ use crate::render;
 use crate::rules::{shown, word};
 use crate::terminal;
 
-/// Whose answers count in a session.
-const ANSWERED: &str = "the user, for this session";
-
 /// One thing that is needed, and what is said of it.
 struct Part {
     need: Need,
@@ -29,7 +27,7 @@ struct Part {
     decision: Decision,
 }
 
-/// Explains a need; the exit code is its verdict.
+/// Explains a need, or a call of the engine's own; the exit code is its verdict.
 pub(super) fn explain(
     subject: &Subject,
     capability: &str,
@@ -37,9 +35,12 @@ pub(super) fn explain(
     tool: Option<&str>,
     json: bool,
 ) -> Result<Code, Stop> {
+    if own_calls().any(|own| own == capability) {
+        return explain_call(subject, capability, target, json);
+    }
     let Some(known) = Capability::of(capability) else {
         let names = Capability::ALL.map(Capability::name);
-        let way = match suggest::nearest(capability, names) {
+        let way = match suggest::nearest(capability, names.into_iter().chain(own_calls())) {
             Some(near) => format!("did you mean {near}?"),
             None => format!("there are: {}", names.join(", ")),
         };
@@ -56,7 +57,7 @@ pub(super) fn explain(
         // Of a command only the whole is granted, never a part.
         let decision = match known == Capability::ShellRun && need.capability == known.name() {
             true => decision,
-            false => decision.or_granted(|| granted(subject, tool, &need), ANSWERED),
+            false => decision.or_granted(|| granted(subject, tool, &need)),
         };
         Part {
             need,
@@ -72,15 +73,43 @@ pub(super) fn explain(
     };
     let whole = Need::new(known.name(), target);
     let verdict = match known == Capability::ShellRun {
-        true => verdict.or_granted(|| granted(subject, tool, &whole), ANSWERED),
+        true => verdict.or_granted(|| granted(subject, tool, &whole)),
         false => verdict,
     };
+    let barred = subject.chain.bars(tool, &[&whole.capability]);
+    show(subject, (tool, &whole), &parts, &verdict, barred, json)
+}
+
+/// Explains a call of the engine's own, which needs nothing.
+fn explain_call(subject: &Subject, call: &str, target: &str, json: bool) -> Result<Code, Stop> {
+    let about = if is_about_an_agent(call) { target } else { "" };
+    let need = Need::new(call, about);
+    let explanation = subject.chain.explain_call(call, about);
+    let verdict = explanation.decision.clone();
+    let verdict = verdict.or_granted(|| granted(subject, call, &need));
+    let part = Part {
+        need: need.clone(),
+        explanation,
+        decision: verdict.clone(),
+    };
+    let barred = subject.chain.bars(call, &[]);
+    show(subject, (call, &need), &[part], &verdict, barred, json)
+}
+
+fn show(
+    subject: &Subject,
+    (tool, whole): (&str, &Need),
+    parts: &[Part],
+    verdict: &Decision,
+    barred: Option<&str>,
+    json: bool,
+) -> Result<Code, Stop> {
     let mut stdout = Stdout::default();
     if json {
-        let object = object(subject, (tool, &whole), &parts, &verdict);
+        let object = object(subject, (tool, whole), parts, verdict);
         stdout.line(&object.to_string())?;
     } else {
-        for line in lines(subject, (tool, &whole), &parts, &verdict) {
+        for line in lines(subject, whole, parts, verdict, barred) {
             stdout.line(&render::harmless(&line))?;
         }
     }
@@ -142,23 +171,24 @@ fn absolute(path: &Path) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Returns the rule of an answer that was given in the session.
-fn granted(subject: &Subject, tool: &str, need: &Need) -> Option<offshoot_types::permission::Rule> {
+/// Returns what an answer decides that was given in the session.
+fn granted(subject: &Subject, tool: &str, need: &Need) -> Option<Decision> {
     let (tree, agent) = subject.session.as_ref()?;
-    tree.granted(agent, tool, need).cloned()
+    tree.granted(agent, tool, need)
 }
 
 fn lines(
     subject: &Subject,
-    (tool, whole): (&str, &Need),
+    whole: &Need,
     parts: &[Part],
     verdict: &Decision,
+    barred: Option<&str>,
 ) -> Vec<String> {
     let mut lines = vec![format!("agent {} in {}", subject.name, subject.workspace)];
     for part in parts {
         lines.push(String::new());
         let Need { capability, target } = &part.need;
-        lines.push(format!("{capability} {target}"));
+        lines.push(format!("{capability} {target}").trim_end().to_owned());
         let names = part
             .explanation
             .layers
@@ -181,7 +211,7 @@ fn lines(
         };
         lines.push(format!("{all}: {}", outcome(verdict)));
     }
-    if let Some(layer) = subject.chain.bars(tool, &[&whole.capability]) {
+    if let Some(layer) = barred {
         lines.push(String::new());
         lines.push(format!(
             "{} is denied whatever the target, by {layer}: who needs it for every call is not offered",
@@ -222,6 +252,7 @@ fn outcome(decision: &Decision) -> String {
     let Decision { action, layer, .. } = decision;
     match (action, layer.as_str()) {
         (Action::Ask, "default") => "ask: nobody has a rule for it".to_owned(),
+        (Action::Allow, "needs nothing") => "allow: it needs nothing".to_owned(),
         (action, layer) => format!("{}, by {layer}", word(*action)),
     }
 }

@@ -225,6 +225,33 @@ fn explain_knows_the_agents_of_a_session() {
 }
 
 #[test]
+fn explain_says_what_holds_for_a_call_of_the_engine() {
+    let stage = stage(&[(
+        USER,
+        "permissions = [{permission = 'task', pattern = 'explore', action = 'ask'}, \
+         {permission = 'todo', action = 'deny'}]",
+    )]);
+    let done = explain(&stage, &["task", "explore"]).exited(3);
+    for part in ["task explore\n", "ask, by the user's rules"] {
+        assert!(done.stdout.contains(part), "{}", done.stdout);
+    }
+    let done = explain(&stage, &["task", "general"]).exited(0);
+    assert!(
+        done.stdout.contains("allow: it needs nothing"),
+        "{}",
+        done.stdout
+    );
+    // Only calls that are about an agent have a target.
+    let done = explain(&stage, &["todo", "whatever"]).exited(1);
+    assert!(
+        done.stdout.contains("todo is denied whatever the target"),
+        "{}",
+        done.stdout
+    );
+    explain(&stage, &["tsak", "explore"]).complained(2, "did you mean task?");
+}
+
+#[test]
 fn list_shows_the_layers_and_where_they_come_from() {
     let stage = stage(&[(USER, ALLOWS), (PROJECT, DENIES)]);
     let done = stage

@@ -146,7 +146,12 @@ proptest! {
         let decided = chain(&layers).decide("read", &need);
         let grant = Grant { agent: AgentId::new("root"), rules: granted };
         let rule = grant.allows("read", &need).cloned();
-        let answered = decided.clone().or_granted(|| rule.clone(), "the user");
+        let by_rule = rule.clone().map(|rule| Decision {
+            action: Action::Allow,
+            layer: "the user".to_owned(),
+            rule: Some(rule),
+        });
+        let answered = decided.clone().or_granted(|| by_rule);
         match (decided.action, rule) {
             (Action::Ask, Some(rule)) => {
                 prop_assert_eq!(answered.action, Action::Allow);
@@ -453,4 +458,32 @@ fn ten_thousand_rules_are_found_by_what_they_are_about() {
         chain.decide("write", &Need::new("fs.write", "/w/x")).action,
         Ask
     );
+}
+
+#[test]
+fn a_call_of_the_engine_is_allowed_unless_a_rule_names_it_or_asks_about_everything() {
+    let check = |rules: &[(&str, &str, Action)], expected: Option<Action>| {
+        let closed = Layer {
+            closed: true,
+            ..layer("l", Narrows, rules)
+        };
+        let chain = chain(&[layer("user", Grants, &[]), closed]);
+        let decided = chain.decide_call("task", "explore");
+        assert_eq!(decided.as_ref().map(|it| it.action), expected, "{rules:?}");
+        let explained = chain.explain_call("task", "explore").decision;
+        assert_eq!(explained.action, expected.unwrap_or(Allow), "{rules:?}");
+        assert!(decided.is_none_or(|decided| decided == explained));
+    };
+    // It needs nothing, so what a list leaves out, or denies of everything, is not about it.
+    check(&[], None);
+    check(&[("fs.read", "*", Allow), ("*", "*", Deny)], None);
+    check(&[("*", "*", Ask)], Some(Ask));
+    check(&[("*", "/etc/**", Ask)], None);
+    check(&[("*", "*", Ask), ("task", "*", Allow)], None);
+    check(&[("task", "*", Ask)], Some(Ask));
+    check(&[("task", "explore", Ask)], Some(Ask));
+    check(&[("task", "general", Ask)], None);
+    check(&[("task", "explore", Deny)], Some(Deny));
+    check(&[("task", "*", Deny), ("task", "explore", Allow)], None);
+    check(&[("message", "*", Ask)], None);
 }

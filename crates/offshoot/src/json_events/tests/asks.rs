@@ -219,3 +219,24 @@ fn a_refusal_says_whether_a_person_or_a_rule_refused() {
     assert_eq!(code(asked, no()), Value::from("rejected"));
     assert_eq!(code(calls("bash", "{}"), no()), Value::from("denied"));
 }
+
+#[test]
+fn a_question_that_nobody_was_there_to_answer_is_no_permission_that_was_refused() {
+    let mut log = calls("question", "{}");
+    log.add("root", decides(decision(Action::Ask), None, None));
+    log.add("root", fails("c1", ErrorKind::Denied, "nobody is here"));
+    assert_eq!(
+        log.tail(2),
+        ["tool.execution_start", "tool.execution_complete"]
+    );
+}
+
+#[test]
+fn a_call_of_the_engine_that_asks_is_asked_for_as_a_tool_of_its_own_kind() {
+    let arguments = r#"{"subagent_type":"explore","prompt":"look"}"#;
+    let log = asks("task", arguments, &need("task", "explore"));
+    let asked = &log.data("permission.requested")[0]["permissionRequest"];
+    assert_eq!(asked["kind"], "custom-tool");
+    assert_eq!(asked["toolName"], "task");
+    assert_eq!(asked["args"]["subagent_type"], "explore");
+}
