@@ -11,7 +11,7 @@ mod header;
 use std::collections::BTreeMap;
 
 use offshoot_types::manifest::{Manifest, WrongRule};
-use offshoot_types::permission::written::{Part, contradictions};
+use offshoot_types::permission::written::{Part, contradictions, idle_allows};
 use offshoot_types::suggest;
 
 use self::header::RulePlaces;
@@ -103,6 +103,21 @@ impl Reading {
                 let warning = Diagnostic::warning(&self.path, place, &why);
                 self.warnings.push(warning);
             }
+        }
+        // Those of `permissions` except from the deny that these end in.
+        for index in idle_allows(&manifest.own_permissions) {
+            let rule = &manifest.own_permissions[index];
+            let why = format!(
+                "this rule allows nothing: `own_permissions` only narrow, and none of them denies or \
+                 asks about what {} {} would except",
+                rule.permission, rule.pattern
+            );
+            let place = self.rules.find("own_permissions", index, Part::Permission);
+            let line = place
+                .map(|(line, _)| line)
+                .or(self.line_of("own_permissions"));
+            let warning = Diagnostic::warning(&self.path, line, &why);
+            self.warnings.push(warning);
         }
     }
 

@@ -24,10 +24,16 @@ mod write;
 
 use std::sync::Arc;
 
-use offshoot_types::tool::Tool;
+use offshoot_types::tool::{Place, Tool};
 
 pub use change::MOST_BYTES;
 pub use sidecar::Sidecars;
+
+/// Says why the tools for files refuse a path in a place, whatever the rules say; `None` if they do
+/// not, as far as its text tells.
+pub fn refuses(path: &str, place: &Place) -> Option<String> {
+    target::Target::new(path, place).err()
+}
 
 /// Returns the built-in tools, in the order models see them.
 pub fn builtin() -> Vec<Arc<dyn Tool>> {

@@ -197,6 +197,12 @@ impl Tree {
         })
     }
 
+    /// Returns the answers that allow an agent something wherever it is asked about, the first first.
+    pub fn grants(&self, agent: &AgentId) -> Vec<&Grant> {
+        let of_agent = |grant: &&Grant| self.is_below(agent, &grant.agent);
+        self.grants.iter().filter(of_agent).collect()
+    }
+
     /// Tells whether an agent is another or descends from it.
     fn is_below(&self, agent: &AgentId, top: &AgentId) -> bool {
         let mut at = Some(agent);

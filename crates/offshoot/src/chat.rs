@@ -59,7 +59,8 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         barred,
     } = run::open(&ask, settings, host).await?;
     definitions::warn(&agents);
-    hooks::warn(settings, &workspace);
+    hooks::warn(settings, &workspace, &agents);
+    let ends = hooks::at_end(settings, &workspace);
     if known {
         greet(&goes_on_with(&session));
     }
@@ -77,6 +78,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
             true => drive::Talk::SummedUp,
             false => drive::Talk::Chat,
         },
+        ends,
     };
     let code = drive::drive(runtime, errand, view, &mut signals).await?;
     output::note(&format!(

@@ -552,6 +552,30 @@ impl Sessions {
         }
     }
 
+    /// Tells whether it says yes for a person.
+    fn consents(&self) -> bool {
+        match &self.command {
+            SessionsCommand::Message { consent, .. } | SessionsCommand::Rm { consent, .. } => {
+                consent.yes
+            }
+            SessionsCommand::List { .. }
+            | SessionsCommand::Show { .. }
+            | SessionsCommand::Tree { .. }
+            | SessionsCommand::Attach { .. }
+            | SessionsCommand::Cancel { .. }
+            | SessionsCommand::Export { .. }
+            | SessionsCommand::Diff { .. }
+            | SessionsCommand::Revert { .. }
+            | SessionsCommand::Rewind { .. }
+            | SessionsCommand::Fork { .. }
+            | SessionsCommand::Wait { .. }
+            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Summary { .. }
+            | SessionsCommand::Compact { .. }
+            | SessionsCommand::Promote { .. } => false,
+        }
+    }
+
     /// Tells whether it changes nothing: no session, no file.
     pub(crate) fn looks_only(&self) -> bool {
         match &self.command {
@@ -623,6 +647,28 @@ impl Cli {
             | Command::Completions { .. } => None,
         };
         trusting.is_some_and(|trusting| trusting.trust_project)
+    }
+
+    /// Returns what only a person can say: that all is allowed, that a folder is trusted, and
+    /// whatever is typed in a conversation.
+    pub(crate) fn said_by_person(&self) -> Option<&'static str> {
+        let (yes, talks) = match &self.command {
+            Command::Run(run) => (run.consent.yes, false),
+            Command::Chat(chat) => (chat.consent.yes, true),
+            Command::Sessions(sessions) => (sessions.consents(), false),
+            Command::Agents(_)
+            | Command::Permissions(_)
+            | Command::Inbox(_)
+            | Command::Trust(_)
+            | Command::Doctor { .. }
+            | Command::Completions { .. } => (false, false),
+        };
+        match (yes, self.trusts_project(), talks) {
+            (true, _, _) => Some("--yes"),
+            (false, true, _) => Some("--trust-project"),
+            (false, false, true) => Some("`chat`"),
+            (false, false, false) => None,
+        }
     }
 
     /// Returns the folder to work in, if it is not the current one.

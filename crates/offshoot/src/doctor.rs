@@ -96,6 +96,9 @@ fn config(settings: &Settings, surroundings: &Surroundings) -> Vec<Finding> {
             format!("{name} = {value}, from {source}"),
         ));
     }
+    for warning in &settings.warnings {
+        findings.push(Finding::warn("config", warning));
+    }
     findings
 }
 

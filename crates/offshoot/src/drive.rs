@@ -19,10 +19,13 @@ use crate::follow::{Ended, Follower, Goal, News, TERMINATED, asleep};
 use crate::lookup::Session;
 use crate::signals::{Signal, Signals};
 use crate::view::View;
-use crate::{logging, output};
+use crate::{logging, output, render};
 
 /// How long a summary may take that nobody asked for.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long hooks at the end may take before it is said what is waited for.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// What is to be asked, and of whom.
 pub(crate) struct Errand {
@@ -37,6 +40,8 @@ pub(crate) struct Errand {
     pub(crate) elsewhere: Elsewhere,
     /// How long it goes on.
     pub(crate) talk: Talk,
+    /// The hooks that are told when the session is let go, by name.
+    pub(crate) ends: Vec<String>,
 }
 
 /// How long an errand goes on.
@@ -68,6 +73,7 @@ pub(crate) async fn drive(
 ) -> Result<Code, Stop> {
     let id = errand.session.id.clone();
     let sums_up = errand.talk == Talk::SummedUp;
+    let ends = errand.ends.clone();
     let ended = Box::pin(ask(&runtime, errand, &mut view, signals)).await;
     // Whatever happened, the terminal is given back before anything else is said.
     view.close()?;
@@ -84,7 +90,7 @@ pub(crate) async fn drive(
         Ok(Ended::Quiet(_) | Ended::Talked | Ended::Asleep(_)) => Ending::WhenQuiet,
         Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated) | Err(_) => Ending::Now,
     };
-    leave(runtime, ending, signals).await;
+    tell_ends(&ends, leave(runtime, ending, signals)).await;
     Ok(match ended? {
         Ended::Quiet(code) => code,
         Ended::Talked => Code::Completed,
@@ -129,6 +135,24 @@ async fn sum_up(runtime: &Runtime, id: &TreeId, signals: &mut Signals) {
     }
 }
 
+/// Waits until the session is let go; says after a moment which hooks that may wait for.
+async fn tell_ends(ends: &[String], left: impl Future<Output = ()>) {
+    let mut left = std::pin::pin!(left);
+    if ends.is_empty() {
+        return left.await;
+    }
+    if tokio::time::timeout(MOMENT, &mut left).await.is_err() {
+        let hooks = match ends {
+            [one] => format!("hook {one}"),
+            many => format!("hooks {}", many.join(", ")),
+        };
+        output::note(&render::harmless(&format!(
+            "waiting for {hooks} at the end of the session; Ctrl-C leaves at once"
+        )));
+        left.await;
+    }
+}
+
 /// Leaves in good order, or at once when told so meanwhile.
 pub(crate) async fn leave(runtime: Runtime, ending: Ending, signals: &mut Signals) {
     tokio::select! {
@@ -151,13 +175,11 @@ async fn ask(
         swap,
         elsewhere,
         talk,
+        ends: _,
     } = errand;
     view.before(&log);
     drop(log);
     let message = prompt.is_some().then(|| MessageId::new(System.new_id()));
-    if let Some(message) = &message {
-        view.answers_to(message);
-    }
     let command = command(&id, &agent, (prompt, swap), message.clone());
     // Listening begins before there is anything to hear: what is not in the log is told only once.
     let mut news = News {
@@ -210,6 +232,11 @@ async fn ask(
         }));
     }
     if !is_ours {
+        // What is answered there before is somebody else's. Here it is a turn that nobody was there
+        // for any more, and nobody else would print what comes of it.
+        if let Some(message) = &message {
+            view.answers_to(message);
+        }
         let here = format!("session {id} is run by another process");
         let left = if receipt == Receipt::Queued {
             "the message is queued there"
@@ -217,10 +244,10 @@ async fn ask(
             "the message was delivered there"
         };
         if elsewhere == Elsewhere::Leave {
-            output::note(&format!("{here}; {left}"));
+            view.aside(&format!("{here}; {left}"))?;
             return Ok(Ended::Quiet(Code::Completed));
         }
-        output::note(&format!("{here}; following it there"));
+        view.aside(&format!("{here}; following it there"))?;
     }
     let upto = last_pos(runtime, &id, tree.pos()).await?;
     let goal = Goal {

@@ -13,8 +13,8 @@ use crate::config::Settings;
 use crate::console::{Console, Talk};
 use crate::exit::Stop;
 use crate::json_events::Fold;
-use crate::output;
 use crate::view::View;
+use crate::{kept, output};
 
 /// How a tree is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ impl Face {
         match (json, painted) {
             (true, _) => Self::Events,
             (false, false) => Self::Plain,
+            // Nobody sits in front of a terminal that a command of an agent has made.
+            (false, true) if kept::is_kept() => Self::Plain,
             (false, true) if io::stdin().is_terminal() => Self::Attended,
             (false, true) => Self::Deaf,
         }

@@ -7,14 +7,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use offshoot_agents::Catalogue;
 use offshoot_tools::hook::{CommandHook, Commands, Matcher};
 use offshoot_tools::shell::{Environment, Keeper};
-use offshoot_types::hook::Hooks;
+use offshoot_types::hook::{Hooks, Point};
+use offshoot_types::suggest;
 
 use crate::config::{Hook, Settings};
 use crate::exit::Stop;
-use crate::output;
 use crate::trust::{self, Digest, Kind, Thing, Trust};
+use crate::{assemble, output, render};
 
 /// Makes hooks of settings; their commands are kept like those of `bash`.
 pub(crate) fn assemble(hooks: &[Hook], keeper: Keeper, environment: Environment) -> Hooks {
@@ -82,13 +84,33 @@ pub(crate) fn accepted(settings: &Settings, workspace: &str) -> Vec<Hook> {
     accepted.map(|(hook, _)| hook).collect()
 }
 
-/// Says which hooks of a folder are not used.
-pub(crate) fn warn(settings: &Settings, workspace: &str) {
+/// Returns the hooks that are used in a folder: the user's own, and those of it that are accepted.
+pub(crate) fn used(settings: &Settings, workspace: &str) -> Vec<Hook> {
+    let mut used = settings.hooks();
+    used.extend(accepted(settings, workspace));
+    used
+}
+
+/// Returns the hooks that are told when a session of a folder is let go, by name.
+pub(crate) fn at_end(settings: &Settings, workspace: &str) -> Vec<String> {
+    let used = used(settings, workspace).into_iter();
+    let ends = used.filter(|hook| hook.event == Point::SessionEnd);
+    ends.map(|hook| hook.name).collect()
+}
+
+/// Returns the hooks of a folder that nobody has accepted.
+pub(crate) fn unused(settings: &Settings, workspace: &str) -> Vec<Hook> {
     let brought = brought(settings, workspace).unwrap_or_default().into_iter();
-    let unused: Vec<Hook> = brought
-        .filter(|(_, thing)| !thing.is_accepted())
-        .map(|(hook, _)| hook)
-        .collect();
+    let unused = brought.filter(|(_, thing)| !thing.is_accepted());
+    unused.map(|(hook, _)| hook).collect()
+}
+
+/// Says which hooks of a folder are not used, and which are never called.
+pub(crate) fn warn(settings: &Settings, workspace: &str, agents: &Catalogue) {
+    for oddity in oddities(&used(settings, workspace), agents) {
+        output::note(&render::harmless(&format!("warning: {oddity}")));
+    }
+    let unused = unused(settings, workspace);
     let Some(first) = unused.first() else {
         return;
     };
@@ -100,4 +122,56 @@ pub(crate) fn warn(settings: &Settings, workspace: &str) {
         "{many} of this project, from {}, will not run until you accept {them}; see \"offshoot trust\"",
         first.source
     ));
+}
+
+/// Says of which hooks the matcher fits nothing that there is, so that they are never called.
+pub(crate) fn oddities(hooks: &[Hook], agents: &Catalogue) -> Vec<String> {
+    let agents: Vec<&str> = agents
+        .all()
+        .map(|agent| agent.manifest.name.as_str())
+        .collect();
+    let tools = assemble::tools();
+    let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+    let oddity = |hook: &Hook| {
+        let (kind, there) = subjects(hook.event, &tools, &agents);
+        let matcher = Matcher::parse(&hook.matcher).ok()?;
+        // What a server brings is known only when it runs.
+        let later = kind == "tool" && hook.matcher.to_lowercase().contains("mcp");
+        let fits = there.iter().any(|subject| matcher.matches(subject)) || matcher.matches("");
+        if later || fits {
+            return None;
+        }
+        let Hook { name, event, .. } = hook;
+        let written = hook.matcher.to_lowercase();
+        let way = match suggest::nearest(&written, there.iter().copied()) {
+            _ if there.is_empty() => "leave it out".to_owned(),
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("there are: {}", there.join(", ")),
+        };
+        Some(format!(
+            "hook {name} in {} is never called: its matcher {:?} fits no {kind} of {event}; {way}",
+            hook.source, hook.matcher
+        ))
+    };
+    hooks.iter().filter_map(oddity).collect()
+}
+
+/// Returns what a matcher is about at a point: what that is called, and what there is of it.
+fn subjects<'a>(
+    event: Point,
+    tools: &[&'a str],
+    agents: &[&'a str],
+) -> (&'static str, Vec<&'a str>) {
+    match event {
+        Point::PreToolUse
+        | Point::PostToolUse
+        | Point::PostToolUseFailure
+        | Point::PermissionRequest => ("tool", tools.to_vec()),
+        Point::SubagentStart | Point::SubagentStop => ("agent", agents.to_vec()),
+        Point::SessionStart => ("source", vec!["startup", "resume"]),
+        Point::SessionEnd => ("reason", vec!["other"]),
+        Point::PreCompact => ("trigger", vec!["auto", "manual"]),
+        Point::Notification => ("type", vec!["permission_prompt"]),
+        Point::UserPromptSubmit | Point::Stop => ("name", Vec::new()),
+    }
 }

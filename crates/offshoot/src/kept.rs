@@ -13,17 +13,19 @@ use crate::exit::Stop;
 /// Most processes above this one that are looked at.
 const MOST: usize = 4096;
 
-/// Fails where an agent would speak for a person.
-pub(crate) fn refuse() -> Result<(), Stop> {
+/// Fails where an agent would speak for a person; `what` is how.
+pub(crate) fn refuse(what: &str) -> Result<(), Stop> {
     match is_kept() {
-        true => Err(Stop::usage(
-            "a command of an agent does not speak for you; do this from a terminal of your own",
-        )),
+        true => Err(Stop::usage(format!(
+            "a command of an agent does not speak for you, so {what} is refused; do this from a \
+             terminal of your own"
+        ))),
         false => Ok(()),
     }
 }
 
-fn is_kept() -> bool {
+/// Tells whether a command of an agent started this process.
+pub(crate) fn is_kept() -> bool {
     let mut process = std::process::id();
     for _ in 0..MOST {
         let Some(above) = parent(process) else {

@@ -79,6 +79,9 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
     } else {
         Loudness::Normal
     });
+    if let Some(what) = cli.said_by_person() {
+        kept::refuse(what)?;
+    }
     let (flags, cwd) = (cli.layer(), cli.cwd().map(Path::to_owned));
     let load = |files| Settings::load(flags.clone(), cwd.as_deref(), surroundings, files);
     match cli.command {

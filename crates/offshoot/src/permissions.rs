@@ -10,10 +10,11 @@ mod list;
 use std::sync::Arc;
 
 use offshoot_agents::Catalogue;
-use offshoot_engine::{chain_in, chain_of};
+use offshoot_engine::{chain_in, chain_of, scratch};
 use offshoot_types::id::AgentId;
 use offshoot_types::manifest::Manifest;
 use offshoot_types::permission::{Permissions, Rule};
+use offshoot_types::tool::Place;
 use offshoot_types::tree::Tree;
 
 use crate::assemble::{self, Models};
@@ -23,6 +24,9 @@ use crate::exit::{Code, Stop};
 use crate::lookup::{self, Found};
 use crate::rules::Rules;
 use crate::{definitions, rules};
+
+/// Whose answers count in a session.
+const ANSWERED: &str = "the user, for this session";
 
 /// Carries out `offshoot permissions …`.
 pub(crate) async fn permissions(args: cli::Permissions, settings: &Settings) -> Result<Code, Stop> {
@@ -61,6 +65,14 @@ fn steps(path: &str, catalogue: &Catalogue) -> Vec<String> {
     steps
 }
 
+fn within(workspace: &str, scratch: Option<String>, data: Option<String>) -> Place {
+    Place {
+        scratch,
+        off_limits: data,
+        ..Place::new(workspace)
+    }
+}
+
 /// Whose permissions are looked at.
 struct Subject {
     /// As people call it: `build/explore`, or the id of an agent.
@@ -68,6 +80,8 @@ struct Subject {
     workspace: String,
     chain: Permissions,
     rules: Rules,
+    /// Where its tools for files work.
+    within: Place,
     /// The session, and which of its agents it is.
     session: Option<(Tree, AgentId)>,
 }
@@ -91,8 +105,11 @@ impl Subject {
         let Some(chain) = chain else {
             return Err(Stop::usage(format!("session {} has not begun", session.id)));
         };
+        let base = data.as_deref().map(scratch::base);
+        let scratch = base.map(|base| scratch::of_session(&base, &session.id));
         Ok(Self {
             name: agent.to_string(),
+            within: within(&workspace, scratch, data),
             workspace,
             chain,
             rules,
@@ -145,6 +162,7 @@ impl Subject {
         let chain = chain_of(agents, &workspace, &rules, data.as_deref());
         Ok(Self {
             name: name.to_owned(),
+            within: within(&workspace, None, data),
             workspace,
             chain,
             rules,

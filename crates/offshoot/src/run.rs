@@ -103,7 +103,8 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         ..
     } = opened;
     definitions::warn(&agents);
-    hooks::warn(settings, &workspace);
+    hooks::warn(settings, &workspace, &agents);
+    let ends = hooks::at_end(settings, &workspace);
     if let (None, Some(swap)) = (&prompt, &swap) {
         return Err(Stop::usage(format!(
             "agent {swap} takes over with a message; give a PROMPT, or - to read it from stdin"
@@ -124,6 +125,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         swap,
         elsewhere: Elsewhere::Follow,
         talk: Talk::Once,
+        ends,
     };
     drive::drive(runtime, errand, view, &mut signals).await
 }

@@ -174,7 +174,12 @@ async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let owned = is_owned(store.as_ref(), &session.id).await?;
     let mut stdout = Stdout::default();
-    let lines = tree_view::lines(&session, &agent, owned);
+    let workspace = session.workspace().unwrap_or_default();
+    let next = match hooks::used(settings, workspace).is_empty() {
+        true => tree_view::Next::Model,
+        false => tree_view::Next::ModelOrHooks,
+    };
+    let lines = tree_view::lines(&session, &agent, (owned, next));
     if json {
         for line in lines {
             stdout.line(&line.json().to_string())?;
@@ -213,7 +218,8 @@ async fn message(
     let agents = definitions::load(settings, session.workspace(), &mut models);
     definitions::warn(&agents);
     let workspace = session.workspace().unwrap_or_default();
-    hooks::warn(settings, workspace);
+    hooks::warn(settings, workspace, &agents);
+    let ends = hooks::at_end(settings, workspace);
     let host = host.working_in(settings, workspace);
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
@@ -224,6 +230,7 @@ async fn message(
         swap: None,
         elsewhere: Elsewhere::Leave,
         talk: Talk::Once,
+        ends,
     };
     drive::drive(runtime, errand, view, &mut signals).await
 }

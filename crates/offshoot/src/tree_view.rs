@@ -55,8 +55,26 @@ enum State {
     Ended(Status),
 }
 
+/// What an agent waits for that has a turn and no call. The log does not know when hooks are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// There are no hooks.
+    Model,
+    /// There are.
+    ModelOrHooks,
+}
+
+impl Next {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Model => "the model",
+            Self::ModelOrHooks => "the model or a hook",
+        }
+    }
+}
+
 /// Returns an agent and everything below it, every parent before its children.
-pub(crate) fn lines(session: &Session, top: &AgentId, owned: bool) -> Vec<Line> {
+pub(crate) fn lines(session: &Session, top: &AgentId, (owned, next): (bool, Next)) -> Vec<Line> {
     let tree = &session.tree;
     let tools = tools(session);
     let prompts = prompts(session);
@@ -76,7 +94,7 @@ pub(crate) fn lines(session: &Session, top: &AgentId, owned: bool) -> Vec<Line> 
             helpers: helpers(tree, id),
             copy_of: copy_of(agent).cloned(),
             runs: u32::try_from(own(agent).count()).unwrap_or(u32::MAX),
-            waits_for: waits_for(tree, id, agent, &tools),
+            waits_for: waits_for(tree, (id, agent), &tools, next),
             prompt: prompts.get(id).map_or_else(String::new, |text| {
                 render::first_words(text, MOST_OF_PROMPT)
             }),
@@ -263,7 +281,12 @@ fn shortened(reasons: &[String]) -> String {
     all.join(", ")
 }
 
-fn waits_for(tree: &Tree, id: &AgentId, agent: &Agent, tools: &Tools<'_>) -> Vec<String> {
+fn waits_for(
+    tree: &Tree,
+    (id, agent): (&AgentId, &Agent),
+    tools: &Tools<'_>,
+    next: Next,
+) -> Vec<String> {
     let mut reasons = Vec::new();
     let open = |child: &&AgentId| {
         let child = tree.agent(child);
@@ -281,7 +304,7 @@ fn waits_for(tree: &Tree, id: &AgentId, agent: &Agent, tools: &Tools<'_>) -> Vec
         }
     }
     if agent.turn.is_some() && calls.is_empty() {
-        reasons.push("the model".to_owned());
+        reasons.push(next.words().to_owned());
     }
     if agent.turn.is_none() && agent.open_run().is_some() {
         let children = agent.children.iter().filter(open);

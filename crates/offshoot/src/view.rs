@@ -275,6 +275,17 @@ impl View {
         }
     }
 
+    /// Says something beside the conversation, which stays where it is said.
+    pub(crate) fn aside(&mut self, text: &str) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console) => console.aside(text),
+            Form::Answers(_) | Form::Events(_) => {
+                output::note(text);
+                Ok(())
+            }
+        }
+    }
+
     /// Shows what an agent's run came across that is not in the log.
     pub(crate) fn notice(&mut self, tree: &Tree, agent: &AgentId, text: &str) -> io::Result<()> {
         if let Form::Events(fold) = &mut self.form {
@@ -346,11 +357,11 @@ impl View {
 }
 
 /// Tells whether a person wants to know what a hook did: not that a call was refused, which is told
-/// with the call.
+/// with the call, unless the hook has something to say to people.
 fn is_news(hooked: &Hooked) -> bool {
     match &hooked.did {
         Did::Failed { .. } => true,
-        Did::Refused { .. } | Did::Stopped { .. } => hooked.call.is_none(),
+        Did::Refused { .. } | Did::Stopped { .. } => hooked.call.is_none() || hooked.note.is_some(),
         Did::Passed | Did::Told | Did::Asked { .. } => hooked.note.is_some(),
     }
 }

@@ -462,3 +462,33 @@ Go.
     assert_eq!(manifest.permissions.unwrap().len(), 3);
     assert_eq!(manifest.own_permissions.len(), 1);
 }
+
+#[test]
+fn tls_12_an_allow_for_itself_that_excepts_from_nothing_is_a_warning_with_its_line() {
+    let warned = |rules: &str| {
+        let mut reading = file(&format!(
+            "---\nmode: all\nown_permissions:\n{rules}\n---\nGo.\n"
+        ));
+        reading.check_rules(&TOOLS);
+        assert!(reading.manifest.is_ok(), "{reading:?}");
+        let warnings = reading.warnings.iter();
+        warnings.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let deny = "  - {permission: shell.run, action: deny}\n";
+    let allow = "  - {permission: fs.write, pattern: \"docs/**\", action: allow}";
+    assert_eq!(
+        warned(&format!("{deny}{allow}")),
+        [
+            "agents/critic.md:5: this rule allows nothing: `own_permissions` only narrow, and none of \
+             them denies or asks about what fs.write docs/** would except"
+        ]
+    );
+    for strict in ["fs.write", "write", "\"*\""] {
+        let strict = format!("  - {{permission: {strict}, action: deny}}\n");
+        assert_eq!(
+            warned(&format!("{strict}{allow}")),
+            [] as [&str; 0],
+            "{strict}"
+        );
+    }
+}

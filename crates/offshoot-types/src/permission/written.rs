@@ -82,6 +82,25 @@ pub fn contradictions(rules: &[Rule]) -> Vec<(usize, usize)> {
     found
 }
 
+/// Finds the allows of a list that can only narrow that have no effect: no stricter rule of it could be
+/// about the same, so there is nothing that they except from.
+pub fn idle_allows(rules: &[Rule]) -> Vec<usize> {
+    let is_capability = |name: &str| Capability::of(name).is_some();
+    let meet = |one: &str, other: &str| {
+        // Any tool may need any capability.
+        one == other || one == "*" || other == "*" || is_capability(one) != is_capability(other)
+    };
+    let strict = || rules.iter().filter(|rule| rule.action != Action::Allow);
+    let idle = |rule: &Rule| {
+        let mut strict = strict();
+        rule.action == Action::Allow
+            && !strict.any(|other| meet(&rule.permission, &other.permission))
+    };
+    let all = rules.iter().enumerate();
+    let found = all.filter(|(_, rule)| idle(rule));
+    found.map(|(index, _)| index).collect()
+}
+
 /// Returns rules with folders in the place of variables; relative paths lie in the workspace.
 ///
 /// A rule about a scratch folder where there is none is about nothing, and is left out. One about a home

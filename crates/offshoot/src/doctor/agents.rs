@@ -8,9 +8,9 @@ use offshoot_agents::{Catalogue, Origin};
 use super::Finding;
 use crate::assemble::{self, Models};
 use crate::config::{self, Settings, Sourced};
-use crate::definitions;
+use crate::{definitions, hooks};
 
-/// Most agents that are named where they are not used.
+/// Most agents or hooks that are named where they are not used.
 const MOST_NAMED: usize = 10;
 
 pub(super) fn look(settings: &Settings) -> Vec<Finding> {
@@ -24,10 +24,39 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
         asked(&catalogue, &settings.agent),
     ];
     findings.extend(untrusted(&catalogue));
+    findings.extend(hooks(settings, workspace.as_deref(), &catalogue));
     for diagnostic in catalogue.diagnostics() {
         findings.push(Finding::warn("agent file", diagnostic.to_string()));
     }
     findings
+}
+
+/// Names the hooks that are not used, and those that are never called.
+fn hooks(settings: &Settings, workspace: Option<&str>, catalogue: &Catalogue) -> Vec<Finding> {
+    let used = workspace.map(|workspace| hooks::used(settings, workspace));
+    let used = used.unwrap_or_else(|| settings.hooks());
+    let oddities = hooks::oddities(&used, catalogue).into_iter();
+    let mut findings: Vec<Finding> = oddities
+        .map(|oddity| Finding::warn("hooks", oddity))
+        .collect();
+    let unused = workspace.map(|workspace| hooks::unused(settings, workspace));
+    let unused = unused.unwrap_or_default();
+    let names: Vec<&str> = unused.iter().map(|hook| hook.name.as_str()).collect();
+    if !names.is_empty() {
+        let named = named(&names);
+        let text = format!("hooks of the project, not trusted; see \"offshoot trust\": {named}");
+        findings.push(Finding::warn("trust", text));
+    }
+    findings
+}
+
+/// Names the first few.
+fn named(names: &[&str]) -> String {
+    let mut named = names[..names.len().min(MOST_NAMED)].join(", ");
+    if names.len() > MOST_NAMED {
+        named.push_str(&format!(" and {} more", names.len() - MOST_NAMED));
+    }
+    named
 }
 
 /// Names the agents that are listed and not used.
@@ -37,10 +66,7 @@ fn untrusted(catalogue: &Catalogue) -> Option<Finding> {
     if names.is_empty() {
         return None;
     }
-    let mut named = names[..names.len().min(MOST_NAMED)].join(", ");
-    if names.len() > MOST_NAMED {
-        named.push_str(&format!(" and {} more", names.len() - MOST_NAMED));
-    }
+    let named = named(&names);
     let text = format!("agents of the project, not trusted; see \"offshoot trust\": {named}");
     Some(Finding::warn("trust", text))
 }

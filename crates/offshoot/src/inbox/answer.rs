@@ -24,17 +24,17 @@ pub(super) async fn answer(
     words: Words,
     json: bool,
 ) -> Result<Code, Stop> {
-    kept::refuse()?;
+    kept::refuse("`inbox answer`")?;
     let store = super::store(settings)?;
     let asks = super::open(store.as_ref()).await?;
-    let ask = match find(&asks, name) {
-        Ok(ask) => ask,
+    let (ask, meant) = match find(&asks, name) {
+        Ok(found) => found,
         Err(stop) => return too_late(store.as_ref(), name, json, stop).await,
     };
     let verdict = verdict(ask, words)?;
     let denies = matches!(verdict, Verdict::Deny { .. });
     // By the time of a yes the agent may ask for something that nobody has seen.
-    if !denies && !name.contains(':') {
+    if !denies && meant == Meant::Agent {
         return Err(Stop::usage(format!("say which call: {}", list::name(ask))));
     }
     let order = Order::Answer(Answer::new(ask.call.clone(), verdict));
@@ -70,8 +70,15 @@ pub(super) async fn answer(
 /// Tells whoever answers an agent that asks nothing any more that it is too late; whoever names nobody
 /// is told that.
 async fn too_late(store: &dyn Store, name: &str, json: bool, stop: Stop) -> Result<Code, Stop> {
-    let agent = name.split(':').next().unwrap_or(name);
-    if lookup::search(store, agent, Among::Agents).await?.is_none() {
+    let mut known = false;
+    // Ids may have colons of their own, so whatever stands before one may be the agent.
+    let ends = name.match_indices(':').map(|(end, _)| end);
+    for end in ends.chain([name.len()]).filter(|end| *end > 0) {
+        known |= lookup::search(store, &name[..end], Among::Agents)
+            .await?
+            .is_some();
+    }
+    if !known {
         return Err(stop);
     }
     let mut stdout = Stdout::default();
@@ -87,7 +94,9 @@ async fn too_late(store: &dyn Store, name: &str, json: bool, stop: Stop) -> Resu
 /// Says who will hear of an answer that nobody has heard yet.
 fn kept(ask: &OpenAsk) -> String {
     match ask.owned {
-        true => "the process that runs the session has not heard of it yet; it will".to_owned(),
+        true => "the process that runs the session has not heard of it yet; if that leaves \
+                 before, the answer may be too late"
+            .to_owned(),
         false => format!(
             "nobody runs the session; \"offshoot run --session {}\" goes on with it",
             render::short(ask.tree.root())
@@ -95,24 +104,44 @@ fn kept(ask: &OpenAsk) -> String {
     }
 }
 
+/// What a name names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meant {
+    /// One call of an agent.
+    Call,
+    /// Whatever an agent asks.
+    Agent,
+}
+
 /// Finds what is meant: by its agent, and its call where that is not enough.
-fn find<'a>(asks: &'a [OpenAsk], name: &str) -> Result<&'a OpenAsk, Stop> {
-    let (agent, call) = match name.split_once(':') {
-        Some((agent, call)) => (agent, Some(call)),
-        None => (name, None),
+fn find<'a>(asks: &'a [OpenAsk], name: &str) -> Result<(&'a OpenAsk, Meant), Stop> {
+    let is_whole = |ask: &OpenAsk, agent: &str| ask.agent.as_str() == agent;
+    let is_part = |ask: &OpenAsk, part: &str| {
+        let id = ask.agent.as_str();
+        part.len() >= LEAST && (id.starts_with(part) || id.ends_with(part))
     };
-    let is_agent = |id: &str| {
-        id == agent || (agent.len() >= LEAST && (id.starts_with(agent) || id.ends_with(agent)))
-    };
-    let mut meant = asks.iter().filter(|ask| {
-        is_agent(ask.agent.as_str()) && call.is_none_or(|call| ask.call.as_str() == call)
-    });
-    match (meant.next(), meant.next()) {
-        (Some(ask), None) => Ok(ask),
-        (None, _) => Err(Stop::usage(format!(
+    // Ids may have colons of their own, and what is written out goes before what is cut.
+    let mut found: Vec<(&OpenAsk, Meant)> = Vec::new();
+    for is_agent in [&is_whole as &dyn Fn(&OpenAsk, &str) -> bool, &is_part] {
+        for ask in asks {
+            let agent = name.strip_suffix(ask.call.as_str());
+            let agent = agent.and_then(|agent| agent.strip_suffix(':'));
+            if agent.is_some_and(|agent| is_agent(ask, agent)) {
+                found.push((ask, Meant::Call));
+            } else if is_agent(ask, name) {
+                found.push((ask, Meant::Agent));
+            }
+        }
+        if !found.is_empty() {
+            break;
+        }
+    }
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(Stop::usage(format!(
             "nobody asks {name}; see \"offshoot inbox list\""
         ))),
-        (Some(_), Some(_)) => Err(Stop::usage(format!(
+        [_, _, ..] => Err(Stop::usage(format!(
             "{name} asks several things; name one as \"offshoot inbox list\" does"
         ))),
     }

@@ -12,19 +12,25 @@ use offshoot_types::suggest;
 use offshoot_types::tool::Place;
 use serde_json::{Value, json};
 
-use super::Subject;
+use super::{ANSWERED, Subject};
+use crate::assemble;
 use crate::exit::{Code, Stop};
 use crate::output::Stdout;
 use crate::render;
 use crate::rules::{shown, word};
 use crate::terminal;
 
+/// Who refuses what no rule can allow.
+const FILE_TOOLS: &str = "the tools for files";
+
 /// One thing that is needed, and what is said of it.
 struct Part {
     need: Need,
     explanation: Explanation,
-    /// After what was answered before.
+    /// After what was answered before, and what the tool refuses by itself.
     decision: Decision,
+    /// Why the tool refuses it, whatever the rules say.
+    refused: Option<String>,
 }
 
 /// Explains a need, or a call of the engine's own; the exit code is its verdict.
@@ -49,7 +55,10 @@ pub(super) fn explain(
             "there is no capability {shown}; {way}"
         )));
     };
-    let tool = tool.unwrap_or(usual_tool(known));
+    let tool = match tool {
+        Some(tool) => known_tool(tool)?,
+        None => usual_tool(known),
+    };
     let needs = needs(subject, known, target);
     let explained = |need: Need| {
         let explanation = subject.chain.explain(tool, &need);
@@ -59,10 +68,23 @@ pub(super) fn explain(
             true => decision,
             false => decision.or_granted(|| granted(subject, tool, &need)),
         };
+        let refused = match decision.action {
+            Action::Deny => None,
+            Action::Allow | Action::Ask => refused(subject, known, tool, target),
+        };
+        let decision = match &refused {
+            Some(_) => Decision {
+                action: Action::Deny,
+                layer: FILE_TOOLS.to_owned(),
+                rule: None,
+            },
+            None => decision,
+        };
         Part {
             need,
             explanation,
             decision,
+            refused,
         }
     };
     let parts: Vec<Part> = needs.into_iter().map(explained).collect();
@@ -118,6 +140,33 @@ fn show(
         Action::Ask => Code::Partial,
         Action::Deny => Code::Failed,
     })
+}
+
+/// Takes a tool that there is, or may be.
+fn known_tool(tool: &str) -> Result<&str, Stop> {
+    let tools = assemble::tools();
+    let names = || tools.iter().map(String::as_str);
+    // What a server brings is known only when it runs.
+    if names().any(|name| name == tool) || tool.starts_with("mcp:") {
+        return Ok(tool);
+    }
+    let way = match suggest::nearest(tool, names()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are: {}", tools.join(", ")),
+    };
+    let shown = tool.escape_debug();
+    Err(Stop::usage(format!("there is no tool {shown}; {way}")))
+}
+
+/// Says why the tools for files refuse a path, whatever the rules say; `None` if they do not.
+fn refused(subject: &Subject, capability: Capability, tool: &str, path: &str) -> Option<String> {
+    let builtin = offshoot_tools::builtin();
+    let is_file_tool = builtin.iter().any(|own| own.spec().id == tool);
+    let is_file = matches!(capability, Capability::FsRead | Capability::FsWrite);
+    if !is_file || !is_file_tool {
+        return None;
+    }
+    offshoot_tools::refuses(path, &subject.within)
 }
 
 /// Returns the tool that needs a capability as a rule.
@@ -201,7 +250,10 @@ fn lines(
             let line = format!("{mark} {}{gap}  {}", said.layer, words(subject, said));
             lines.push(line.trim_end().to_owned());
         }
-        lines.push(format!("  {}", outcome(&part.decision)));
+        lines.push(match &part.refused {
+            Some(why) => format!("  deny: {why}; {FILE_TOOLS} refuse it, and no rule can allow it"),
+            None => format!("  {}", outcome(&part.decision)),
+        });
     }
     if parts.len() > 1 || parts.iter().any(|part| part.decision != *verdict) {
         lines.push(String::new());
@@ -294,6 +346,7 @@ fn object(
             "target": part.need.target,
             "layers": part.explanation.layers.iter().map(said).collect::<Vec<_>>(),
             "decision": decided(&part.decision),
+            "refused": part.refused,
         })
     });
     json!({

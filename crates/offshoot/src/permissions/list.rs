@@ -1,9 +1,9 @@
-//! `permissions list`: the layers that hold for an agent, the outermost first.
+//! `permissions list`: the layers that hold for an agent, the outermost first; then what was answered.
 
-use offshoot_types::permission::{Layer, Standing};
+use offshoot_types::permission::{Grant, Layer, Rule, Standing};
 use serde_json::json;
 
-use super::Subject;
+use super::{ANSWERED, Subject};
 use crate::exit::Stop;
 use crate::output::Stdout;
 use crate::render;
@@ -12,7 +12,14 @@ use crate::rules::{shown, word};
 /// Prints the layers and their rules.
 pub(super) fn list(subject: &Subject, json: bool) -> Result<(), Stop> {
     let mut stdout = Stdout::default();
-    for layer in subject.chain.layers() {
+    // The host's layer is the first there is, although a chain has it behind those that can allow.
+    let host = Layer::off_limits("", "").name;
+    let (host, others): (Vec<&Layer>, Vec<&Layer>) = subject
+        .chain
+        .layers()
+        .into_iter()
+        .partition(|layer| layer.name == host);
+    for layer in host.into_iter().chain(others) {
         let places = subject.rules.placed(&layer.name, &subject.workspace);
         let place = |rule| {
             let found = places.iter().find(|(own, _)| own == rule);
@@ -49,7 +56,48 @@ pub(super) fn list(subject: &Subject, json: bool) -> Result<(), Stop> {
             stdout.line("  says nothing")?;
         }
     }
-    Ok(())
+    answers(&mut stdout, subject, json)
+}
+
+/// Prints what was answered in the session.
+fn answers(stdout: &mut Stdout, subject: &Subject, json: bool) -> Result<(), Stop> {
+    let Some((tree, agent)) = &subject.session else {
+        return Ok(());
+    };
+    let grants = tree.grants(agent);
+    if grants.is_empty() {
+        return Ok(());
+    }
+    if !json {
+        stdout.line(&format!("{ANSWERED} (can allow where the others say ask)"))?;
+        for grant in grants {
+            for rule in &grant.rules {
+                let line = format!("  {}   for {} and below", shown(rule), grant.agent);
+                stdout.line(&render::harmless(&line))?;
+            }
+        }
+        return Ok(());
+    }
+    let of_grant = |grant: &&Grant| {
+        let rule = |rule: &Rule| {
+            json!({
+                "permission": rule.permission,
+                "pattern": rule.pattern,
+                "action": word(rule.action),
+                "source": null,
+                "agentId": grant.agent,
+            })
+        };
+        grant.rules.iter().map(rule).collect::<Vec<_>>()
+    };
+    let rules: Vec<_> = grants.iter().flat_map(of_grant).collect();
+    let line = json!({
+        "layer": ANSWERED,
+        "standing": "answers",
+        "closed": false,
+        "rules": rules,
+    });
+    Ok(stdout.line(&line.to_string())?)
 }
 
 fn standing(layer: &Layer) -> &'static str {

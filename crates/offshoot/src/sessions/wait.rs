@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_types::caps::Span;
-use offshoot_types::id::AgentId;
+use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use serde_json::json;
@@ -46,6 +46,8 @@ enum Stand {
     New,
     /// It would work, and nobody runs its session.
     Abandoned,
+    /// Nobody runs its session, and it waits for an answer to what this call asks.
+    Asks(CallId),
 }
 
 /// Waits for agents.
@@ -78,6 +80,9 @@ pub(super) async fn wait(
                 continue;
             }
             stdout.line(&line(&found, &stand, json))?;
+            if let Stand::Asks(call) = &stand {
+                output::note(&way(&found, call));
+            }
             code = worse(code, stand.code());
         }
         waiting = still;
@@ -115,9 +120,13 @@ async fn stand(store: &dyn Store, found: &mut Found) -> Result<Stand, StoreError
         return Ok(Stand::New);
     };
     let works = agent.open_run().is_some() || (!agent.queue.is_empty() && !agent.paused);
+    // What a child asked dies with its process; what a root asked waits for an answer (R16).
+    let calls = agent.open_calls().into_iter();
+    let mut asking = calls.filter(|call| call.asks.is_some() && agent.parent().is_none());
+    let asks = asking.next().map(|call| call.call.clone());
     Ok(match (works, owned, agent.settlement()) {
         (true, true, _) => Stand::Works,
-        (true, false, _) => Stand::Abandoned,
+        (true, false, _) => asks.map_or(Stand::Abandoned, Stand::Asks),
         (false, _, Some(settlement)) => Stand::Ended(settlement.clone()),
         (false, _, None) => Stand::New,
     })
@@ -130,6 +139,7 @@ impl Stand {
             Self::New => Code::Completed,
             Self::Works => Code::TimeUp,
             Self::Abandoned => Code::Failed,
+            Self::Asks(_) => Code::Partial,
         }
     }
 
@@ -139,6 +149,7 @@ impl Stand {
             Self::New => "new",
             Self::Works => "running",
             Self::Abandoned => "interrupted",
+            Self::Asks(_) => "waits for an answer",
         }
     }
 }
@@ -147,7 +158,7 @@ fn line(found: &Found, stand: &Stand, json: bool) -> String {
     let id: &AgentId = &found.agent;
     let settlement = match stand {
         Stand::Ended(settlement) => Some(settlement),
-        Stand::New | Stand::Works | Stand::Abandoned => None,
+        Stand::New | Stand::Works | Stand::Abandoned | Stand::Asks(_) => None,
     };
     if json {
         let reason = settlement.and_then(|settlement| settlement.status.reason());
@@ -169,6 +180,15 @@ fn line(found: &Found, stand: &Stand, json: bool) -> String {
         |settlement| render::end(settlement, Length::Cut),
     );
     format!("{}  {how}", render::harmless(id.as_str()))
+}
+
+/// Says how to answer what a session asks that nobody runs.
+fn way(found: &Found, call: &CallId) -> String {
+    let session = render::short(&found.agent);
+    render::harmless(&format!(
+        "see \"offshoot inbox list\", answer with: offshoot inbox answer {session}:{call}, and go on \
+         with: offshoot run --session {session}"
+    ))
 }
 
 /// Returns the code that says more: what failed, then what was stopped, then what is partial.

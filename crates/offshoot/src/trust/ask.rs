@@ -1,8 +1,8 @@
 //! Asking a person about what a folder brings.
 //!
 //! On stderr and line by line, before anything paints the terminal. Only a clear yes
-//! accepts: an empty line, the end of input and everything else does not. What is
-//! accepted is what was read before it was shown.
+//! accepts: an empty line and the end of input are a no, and after anything else it is
+//! asked again. What is accepted is what was read before it was shown.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -19,6 +19,9 @@ const MOST_NAMED: usize = 10;
 
 /// Most lines of a file that are shown.
 const MOST_LINES: usize = 400;
+
+/// What is said to an answer that is none; then it is asked again.
+const UNCLEAR: &str = "that is none of the answers there are";
 
 /// How far what belongs to a line above is set in.
 const INDENT: &str = "    ";
@@ -50,7 +53,8 @@ pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), St
         match later_answer(&question).await?.as_str() {
             "y" | "yes" => return accept(settings, workspace, &doubted),
             "s" | "show" => doubted.iter().try_for_each(show_text)?,
-            _ => return Ok(()),
+            reply if is_no(reply) => return Ok(()),
+            _ => say(UNCLEAR)?,
         }
     }
 }
@@ -67,9 +71,15 @@ pub(super) fn which(doubted: &[Thing]) -> Result<Vec<&Thing>, Stop> {
             "y" | "yes" | "a" | "all" => return Ok(doubted.iter().collect()),
             "e" | "each" => return each(doubted),
             "s" | "show" => doubted.iter().try_for_each(show_text)?,
-            _ => return Ok(Vec::new()),
+            reply if is_no(reply) => return Ok(Vec::new()),
+            _ => say(UNCLEAR)?,
         }
     }
+}
+
+/// Tells whether an answer is a no, as the end of input is.
+fn is_no(reply: &str) -> bool {
+    matches!(reply, "" | "n" | "no")
 }
 
 /// Tells whether somebody is there to be asked.
@@ -113,14 +123,14 @@ fn each(doubted: &[Thing]) -> Result<Vec<&Thing>, Stop> {
         show_line(thing)?;
         loop {
             match answer("accept it? y, n, or s to see the file [n] ")?.as_str() {
-                "y" | "yes" => accepted.push(thing),
-                "s" | "show" => {
-                    show_text(thing)?;
-                    continue;
+                "y" | "yes" => {
+                    accepted.push(thing);
+                    break;
                 }
-                _ => {}
+                "s" | "show" => show_text(thing)?,
+                reply if is_no(reply) => break,
+                _ => say(UNCLEAR)?,
             }
-            break;
         }
     }
     Ok(accepted)

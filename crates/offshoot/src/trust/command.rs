@@ -17,7 +17,7 @@ use crate::render;
 /// Carries out `offshoot trust`.
 pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop> {
     if args.wish() != Wish::List {
-        kept::refuse()?;
+        kept::refuse("`trust`")?;
     }
     let workspace = config::workspace(args.cwd.as_deref())?;
     if let Some(problem) = Trust::of(settings, &workspace).problem() {
@@ -55,6 +55,10 @@ pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop>
             ));
         }
         Wish::All => {
+            // Whoever says so beforehand sees what they have accepted all the same.
+            if !args.json {
+                show(&mut stdout, &workspace, &doubted, args.json)?;
+            }
             let all: Vec<&Thing> = doubted.iter().collect();
             take(settings, &workspace, &all, (&mut stdout, args.json))?;
         }

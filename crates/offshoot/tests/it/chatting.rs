@@ -374,6 +374,12 @@ fn a_second_ctrl_c_leaves_although_something_else_was_answered_in_between() {
     let mut run = stage.start("first", "hang");
     run.until("assistant.message_delta");
     let mut terminal = chat(&stage, stage.path());
+    let elsewhere = "\nsession first is run by another process; following it there\n";
+    terminal.until(&[elsewhere]);
+    // What is painted below it begins at the left, and nothing of an earlier paint is left.
+    terminal.wait_for("one line for the agent", |text| {
+        text.contains("\n● build") && text.matches("● build").count() == 1
+    });
     // Whoever runs it hears nothing from here on, so that it never stops.
     run.signal("STOP");
     terminal.press("\x03");

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::stage::Stage;
+use crate::terminal::Terminal;
 
 /// A root that runs a command and has a worker do something.
 const SCRIPT: &str = r#"
@@ -126,7 +127,7 @@ command = "! grep -q hunter2 || { echo 'that is a password' >&2; exit 2; }"
 "#;
     let stage = stage(OWN, config);
     let done = stage.offshoot(asked("hunter2"));
-    assert_ne!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("that is a password"), "{done:?}");
     let list = stage.offshoot(["sessions", "list"]);
     assert!(!list.stdout.contains("hunter2"), "{list:?}");
@@ -184,4 +185,108 @@ command = "touch accepted"
     let once = [&asked("go")[..], &["--trust-project"]].concat();
     stage.offshoot(once).succeeded();
     assert!(stage.path().join("accepted").exists());
+}
+
+#[test]
+fn a_matcher_that_fits_nothing_is_told_at_the_beginning_and_by_doctor() {
+    let config = r#"
+hooks = [
+  {name = "a", event = "PreToolUse", matcher = "bahs", command = "true"},
+  {name = "b", event = "SubagentStop", matcher = "worker", command = "true"},
+  {name = "c", event = "SubagentStop", matcher = "wrker", command = "true"},
+  {name = "d", event = "Stop", matcher = "build", command = "true"},
+  {name = "e", event = "SessionEnd", matcher = "logout", command = "true"},
+  {name = "f", event = "PostToolUse", matcher = "MultiEdit|Write", command = "true"},
+  {name = "g", event = "PostToolUse", matcher = "mcp__memory__.*", command = "true"},
+]
+"#;
+    let stage = stage(OWN, config);
+    let done = stage.offshoot(asked("go")).succeeded();
+    let model = ["--model", "scripted/script.yaml"];
+    let doctor = stage
+        .offshoot([&["doctor"], &model[..]].concat())
+        .succeeded();
+    for (name, line, told) in [
+        (
+            "a",
+            3,
+            "\"bahs\" fits no tool of PreToolUse; did you mean bash?",
+        ),
+        (
+            "c",
+            5,
+            "\"wrker\" fits no agent of SubagentStop; did you mean worker?",
+        ),
+        ("d", 6, "\"build\" fits no name of Stop; leave it out"),
+        (
+            "e",
+            7,
+            "\"logout\" fits no reason of SessionEnd; there are: other",
+        ),
+    ] {
+        let told = format!("offshoot.toml line {line} is never called: its matcher {told}\n");
+        for text in [&done.stderr, &doctor.stdout] {
+            assert!(text.contains(&told), "{told}: {text}");
+            assert!(text.contains(&format!("hook {name} in ")), "{name}: {text}");
+        }
+    }
+    assert_eq!(
+        done.stderr.matches("is never called").count(),
+        4,
+        "{done:?}"
+    );
+}
+
+#[test]
+fn what_a_hook_says_to_people_is_shown_although_it_stops_the_agent() {
+    let config = r#"
+[[hooks]]
+name = "guard"
+event = "PostToolUse"
+command = """echo '{"continue": false, "stopReason": "enough", "systemMessage": "call the owner"}'"""
+"#;
+    let stage = stage(OWN, config);
+    let done = stage.offshoot(asked("go")).exited(1);
+    assert!(done.stderr.contains("it says: call the owner"), "{done:?}");
+    assert_eq!(done.stderr.matches("call the owner").count(), 1, "{done:?}");
+}
+
+#[test]
+fn doctor_names_the_hooks_of_a_project_that_nobody_has_accepted() {
+    let config = "hooks = [{name = 'theirs', event = 'Stop', command = 'true'}]";
+    let stage = stage("offshoot.toml", config);
+    let told = "hooks of the project, not trusted; see \"offshoot trust\": theirs\n";
+    let doctor = stage.offshoot(["doctor"]).succeeded();
+    assert!(doctor.stdout.contains(told), "{doctor:?}");
+    stage.trust();
+    let doctor = stage.offshoot(["doctor"]).succeeded();
+    assert!(!doctor.stdout.contains("not trusted"), "{doctor:?}");
+}
+
+#[test]
+fn r29_a_hook_that_is_waited_for_is_named_at_the_end_and_may_be_meant_in_the_tree() {
+    let config = r#"
+[[hooks]]
+name = "before"
+event = "PreToolUse"
+command = "touch asked; until [ -e go ]; do sleep 0.05; done"
+[[hooks]]
+name = "farewell"
+event = "SessionEnd"
+command = "until [ -e leave ]; do sleep 0.05; done"
+"#;
+    let stage = stage(OWN, config);
+    let mut terminal = Terminal::start(&stage, (100, 24), &asked("go"));
+    while !stage.path().join("asked").exists() {
+        std::thread::yield_now();
+    }
+    let tree = stage.offshoot(["sessions", "tree", "s"]).succeeded();
+    assert!(
+        tree.stdout.contains("waits for the model or a hook"),
+        "{tree:?}"
+    );
+    stage.write("go", "");
+    terminal.until(&["waiting for hook farewell at the end of the session; Ctrl-C leaves at once"]);
+    stage.write("leave", "");
+    assert_eq!(terminal.ended(), Some(0));
 }

@@ -296,6 +296,13 @@ fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
     let commands = [
         format!("{binary} inbox answer root:x --once"),
         format!("(setsid {binary} trust --all)"),
+        format!("{binary} run --session root --yes"),
+        format!("{binary} run --model offline --trust-project x"),
+        format!("{binary} sessions message root --yes x"),
+        format!("{binary} sessions message root --trust-project x"),
+        format!("{binary} sessions rm root --yes"),
+        format!("{binary} sessions rm root"),
+        format!("{binary} chat"),
     ];
     for command in commands {
         let script = format!(
@@ -303,9 +310,121 @@ fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
         );
         let stage = Stage::new(&script);
         let done = stage
-            .offshoot(["run", "--model", MODEL, "--yes", "go"])
+            .offshoot(["run", "--model", MODEL, "--session", "root", "--yes", "go"])
             .succeeded();
         let why = "a command of an agent does not speak for you";
         assert!(done.stdout.contains(why), "{done:?}");
     }
+}
+
+#[test]
+fn r24_no_terminal_of_a_command_of_an_agent_answers_what_is_asked() {
+    let stage = Stage::new(ASKS);
+    let binary = env!("CARGO_BIN_EXE_offshoot");
+    // Named like the process above every command of an agent, which is how one is told.
+    let keeper = "__keep";
+    let run = format!("{binary} run --model {MODEL} run; echo it ended with $?");
+    stage.write(keeper, &run);
+    let mut command = std::process::Command::new("sh");
+    let known = stage.command(["x"]);
+    let settings = known
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    command.arg(keeper).current_dir(stage.path()).envs(settings);
+    let terminal = Terminal::run(command.env("TERM", "xterm"), (100, 24));
+    terminal.until(&[
+        "it said error: bash needs permission and nobody is here",
+        "it ended with 0",
+    ]);
+}
+
+#[test]
+fn what_an_agent_asks_whose_id_has_colons_is_answered_by_its_name() {
+    let stage = killed("x:y", "run");
+    let call = asked(&stage)[0]["toolCallId"].as_str().unwrap().to_owned();
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    let name = format!("x:y:{call}");
+    assert!(listed.starts_with(&format!("{name}  ")), "{listed}");
+    for agent in ["x", "y"] {
+        let other = format!("{agent}:{call}");
+        let nobody = stage.offshoot(["inbox", "answer", &other, "--once"]);
+        nobody.complained(2, "nobody asks");
+    }
+    let vague = stage.offshoot(["inbox", "answer", "x:y", "--once"]);
+    vague.complained(2, "say which call");
+    let kept = ["inbox", "answer", &name, "--once"];
+    assert_eq!(stage.offshoot(kept).succeeded().stdout, "kept\n");
+    stage.offshoot(["run", "--session", "x:y"]).succeeded();
+    let late = stage.offshoot(kept).exited(1);
+    assert_eq!(late.stdout, "not answered\n", "{late:?}");
+}
+
+#[test]
+fn r16_a_session_that_sleeps_is_said_to_wait_for_an_answer_and_not_waited_for() {
+    let stage = killed("root", "run");
+    let waited = stage.offshoot(["sessions", "wait", "root"]).exited(3);
+    assert_eq!(waited.stdout, "root  waits for an answer\n");
+    let way = format!(
+        "answer with: offshoot inbox answer {}, and go on with: offshoot run",
+        name(&stage)
+    );
+    assert!(waited.stderr.contains(&way), "{waited:?}");
+    let json = stage
+        .offshoot(["sessions", "wait", "--json", "root"])
+        .exited(3);
+    assert_eq!(json.events()[0]["status"], "waits for an answer");
+}
+
+#[test]
+fn r16_a_turn_that_is_completed_before_a_prompt_is_answered_as_well_as_the_prompt() {
+    let answered = || {
+        let stage = killed("root", "run");
+        let once = ["inbox", "answer", &name(&stage), "--once"];
+        stage.offshoot(once).succeeded();
+        stage
+    };
+    let run = ["run", "--session", "root"];
+    let on = answered()
+        .offshoot([&run[..], &["and then?"]].concat())
+        .succeeded();
+    let answers: Vec<&str> = on.stdout.split("\n\n").collect();
+    assert_eq!(answers.len(), 2, "{on:?}");
+    assert!(answers[0].starts_with("it said ran"), "{on:?}");
+    assert!(answers[1].starts_with("it said"), "{on:?}");
+    let on = answered()
+        .offshoot([&run[..], &["--json", "and then?"]].concat())
+        .succeeded();
+    let events = on.events();
+    let said = of_type(&events, "assistant.message").into_iter();
+    let said = said.filter(|event| {
+        event["data"]["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("it said")
+    });
+    assert_eq!(said.count(), 2, "{events:#?}");
+}
+
+#[test]
+fn r22_what_was_allowed_for_a_session_is_listed_with_its_rules() {
+    let stage = killed("root", "run");
+    let list = ["permissions", "list", "--session", "root"];
+    let heading = "the user, for this session";
+    let before = stage.offshoot(list).succeeded();
+    assert!(!before.stdout.contains(heading), "{before:?}");
+    let session = ["inbox", "answer", &name(&stage), "--session"];
+    stage.offshoot(session).succeeded();
+    stage.offshoot(["run", "--session", "root"]).succeeded();
+    let listed = stage.offshoot(list).succeeded();
+    let answer = format!(
+        "{heading} (can allow where the others say ask)\n  allow shell.run echo ran   for root and below\n"
+    );
+    assert!(listed.stdout.ends_with(&answer), "{listed:?}");
+    let listed = stage
+        .offshoot([&list[..], &["--json"]].concat())
+        .succeeded()
+        .events();
+    let answers = listed.last().unwrap();
+    assert_eq!(answers["layer"], heading);
+    assert_eq!(answers["rules"][0]["agentId"], "root");
 }

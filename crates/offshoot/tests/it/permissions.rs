@@ -271,6 +271,45 @@ fn list_shows_the_layers_and_where_they_come_from() {
         .offshoot(["permissions", "list", "--json"])
         .succeeded();
     let layers = done.events();
-    assert_eq!(layers[0]["layer"], "the project's rules");
-    assert_eq!(layers[0]["rules"][0]["action"], "deny");
+    // The host's is the first layer there is.
+    assert_eq!(
+        layers[0]["layer"],
+        "the data folder, which is not for agents"
+    );
+    assert_eq!(layers[1]["layer"], "the project's rules");
+    assert_eq!(layers[1]["rules"][0]["action"], "deny");
+}
+
+#[test]
+fn explain_says_that_no_rule_allows_what_the_tools_for_files_refuse() {
+    let stage = stage(&[(USER, "permissions = [{permission = '*', action = 'allow'}]")]);
+    for (target, why) in [
+        ("/etc/hosts", "is outside the workspace"),
+        ("docs/../b.txt", "goes through `..`"),
+    ] {
+        for capability in ["fs.read", "fs.write"] {
+            let done = explain(&stage, &[capability, target]).exited(1);
+            assert!(done.stdout.contains(why), "{done:?}");
+            let told = "the tools for files refuse it, and no rule can allow it\n";
+            assert!(done.stdout.ends_with(told), "{done:?}");
+        }
+        // A command is confined by rules only.
+        explain(&stage, &["fs.write", target, "--tool", "bash"]).exited(0);
+    }
+    let inside = stage.path().canonicalize().unwrap().join("docs/b.txt");
+    explain(&stage, &["fs.write", inside.to_str().unwrap()]).exited(0);
+    let done = explain(&stage, &["fs.read", "/etc/hosts", "--json"]).exited(1);
+    let said: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(said["decision"]["layer"], "the tools for files");
+    assert!(said["needs"][0]["refused"].is_string(), "{said}");
+}
+
+#[test]
+fn explain_knows_which_tools_there_are() {
+    let stage = stage(&[]);
+    let ask = |tool: &str| explain(&stage, &["fs.read", "x", "--tool", tool]);
+    ask("raed").complained(2, "there is no tool raed; did you mean read?");
+    ask("launch").complained(2, "there is no tool launch; there are: ");
+    ask("grep").exited(0);
+    ask("mcp:files:read").exited(0);
 }

@@ -4,7 +4,7 @@
 //! column. A project's rules come with a repository that somebody else may have
 //! written: they only narrow, whatever they say, and one that would widen is told.
 
-use offshoot_types::permission::written::{Part, check, contradictions};
+use offshoot_types::permission::written::{Part, check, contradictions, idle_allows};
 use offshoot_types::permission::{Action, Rule};
 use offshoot_types::suggest;
 use toml::Spanned;
@@ -172,14 +172,8 @@ impl Reading<'_> {
             return;
         }
         // As an exception from a stricter rule of the same file an allow means something.
-        let excepts = |allow: &Rule| {
-            let strict = plain.iter().filter(|rule| rule.action != Action::Allow);
-            let mut about = strict.map(|rule| rule.permission.as_str());
-            about.any(|about| about == "*" || allow.permission == "*" || about == allow.permission)
-        };
-        let mut idle = rules
-            .iter()
-            .filter(|rule| rule.value.action == Action::Allow && !excepts(&rule.value));
+        let idle = idle_allows(&plain);
+        let mut idle = idle.iter().map(|index| &rules[*index]);
         if let Some(first) = idle.next() {
             let more = match idle.count() {
                 0 => String::new(),
