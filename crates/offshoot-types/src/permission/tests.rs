@@ -292,3 +292,60 @@ fn who_forbids_a_program_means_it_with_arguments_and_who_allows_one_does_not() {
     assert_eq!(decide("make"), Action::Deny);
     assert_eq!(decide("make x"), Action::Deny);
 }
+
+#[test]
+fn a_pattern_under_the_name_of_a_tool_or_of_all_is_a_path_where_the_target_is_one() {
+    let places = written::Variables {
+        workspace: "/w",
+        home: Some("/home/me"),
+        ..written::Variables::default()
+    };
+    let check = |permission: &str, pattern: &str, action, (tool, capability, target), expected| {
+        let everything = [
+            Rule::new("fs.read", "*", Action::Allow),
+            Rule::new("fs.write", "/w/src/**", Action::Allow),
+            Rule::new("shell.run", "*", Action::Allow),
+        ];
+        let mut rules = everything.to_vec();
+        rules.push(Rule::new(permission, pattern, action));
+        let layer = Layer {
+            standing: Standing::Grants,
+            rules: written::expand(&rules, &places),
+            ..Layer::default()
+        };
+        let said = Permissions::empty().narrow(layer);
+        let said = said.decide(tool, &need(capability, target)).action;
+        assert_eq!(
+            said, expected,
+            "{permission} {pattern}: {tool} {capability} {target}"
+        );
+    };
+    use Action::{Allow, Ask, Deny};
+    let write = |target: &'static str| ("write", "fs.write", target);
+    check("write", "src/a/**", Deny, write("/w/src/a/b"), Deny);
+    check("write", "./src/a", Deny, write("/w/src/a"), Deny);
+    check("*", "src/a/**", Deny, write("/w/src/a/b"), Deny);
+    check("*", "src/a/**", Ask, write("/w/src/a/b"), Ask);
+    let key = ("read", "fs.read", "/home/me/.ssh/id");
+    check("*", "~/.ssh/**", Deny, key, Deny);
+    check("read", "~/.ssh/*", Deny, key, Deny);
+    check("*", "~", Deny, ("glob", "fs.read", "/home/me"), Deny);
+    check(
+        "bash",
+        "src/a/**",
+        Deny,
+        ("bash", "fs.write", "/w/src/a/b"),
+        Deny,
+    );
+    // Another tool, another file.
+    check("edit", "src/a/**", Deny, write("/w/src/a/b"), Allow);
+    check("*", "src/a/**", Deny, write("/w/src/b"), Allow);
+    // As words it means what it meant.
+    check("*", "rm *", Deny, ("bash", "shell.run", "rm x"), Deny);
+    check("bash", "awk {x y}", Deny, write("/w/src/a"), Allow);
+    // An allow of commands is none of files; one of a tool that has nothing but files is.
+    check("write", "docs/**", Allow, write("/w/docs/a"), Allow);
+    let redirected = ("bash", "fs.write", "/w/scripts/a");
+    check("bash", "scripts/*", Allow, redirected, Ask);
+    check("*", "scripts/*", Allow, redirected, Ask);
+}
