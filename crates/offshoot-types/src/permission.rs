@@ -95,6 +95,14 @@ impl Need {
     /// Only a rule that names it allows it: for an allow of anything else it is an ask.
     pub const SHELL_OPAQUE: &str = "shell.opaque";
 
+    /// The capability of running what was not read at all, such as what is too long; its target is
+    /// the text. Rules about what is opaque are about it, but only one for all of that allows it.
+    pub const SHELL_UNREAD: &str = "shell.unread";
+
+    /// The capability of running a command through another, such as `nohup`; its target is the whole.
+    /// Rules about commands are about it where they name it. It needs no allow: what is run does.
+    pub const SHELL_WRAPPER: &str = "shell.wrapper";
+
     /// What a hook wants a person to be asked; its target is why. Only an answer to that very question
     /// grants it, and no rule is about it.
     pub const HOOK_ASKS: &str = "hook.asks";

@@ -196,7 +196,7 @@ impl Permissions {
             }
         }
         let granted = granted.unwrap_or(Verdict {
-            action: Action::Ask,
+            action: wanted.default(),
             by: By::Default,
         });
         let verdict = match narrowed {
