@@ -36,7 +36,7 @@ pub(crate) async fn permissions(args: cli::Permissions, settings: &Settings) -> 
             ..
         } => explain::explain(&subject, &capability, &target, tool.as_deref(), json),
         PermissionsCommand::List { json, .. } => {
-            rules::warn(settings);
+            rules::warn_of_all(settings);
             list::list(&subject, json)?;
             Ok(Code::Completed)
         }
@@ -67,6 +67,8 @@ struct Subject {
     name: String,
     workspace: String,
     chain: Permissions,
+    /// Its scratch folder, which only an agent of a session has.
+    scratch: Option<String>,
     rules: Rules,
     /// The session, and which of its agents it is.
     session: Option<(Tree, AgentId)>,
@@ -88,13 +90,14 @@ impl Subject {
         let data = assemble::data(&settings.data_dir.value);
         let charter = Arc::new(rules.clone());
         let chain = chain_in(session.tree.clone(), &agent, charter, data.as_deref());
-        let Some(chain) = chain else {
+        let Some((chain, scratch)) = chain else {
             return Err(Stop::usage(format!("session {} has not begun", session.id)));
         };
         Ok(Self {
             name: agent.to_string(),
             workspace,
             chain,
+            scratch,
             rules,
             session: Some((session.tree, agent)),
         })
@@ -147,6 +150,7 @@ impl Subject {
             name: name.to_owned(),
             workspace,
             chain,
+            scratch: None,
             rules,
             session: None,
         })

@@ -21,6 +21,9 @@ use crate::terminal;
 /// Whose answers count in a session.
 const ANSWERED: &str = "the user, for this session";
 
+/// The variable that holds an agent's scratch folder.
+const SCRATCH: &str = "OFFSHOOT_SCRATCH";
+
 /// One thing that is needed, and what is said of it.
 struct Part {
     need: Need,
@@ -109,7 +112,13 @@ fn usual_tool(capability: Capability) -> &'static str {
 fn needs(subject: &Subject, capability: Capability, target: &str) -> Vec<Need> {
     let workspace = subject.workspace.as_str();
     match capability {
-        Capability::ShellRun => shell::needs(target, &Place::new(workspace)),
+        Capability::ShellRun => {
+            let place = Place {
+                scratch: subject.scratch.clone(),
+                ..Place::new(workspace)
+            };
+            shell::needs(target, &place)
+        }
         Capability::FsRead | Capability::FsWrite => {
             let path = absolute(&Path::new(workspace).join(target));
             // A folder that is searched has a slash at its end.
@@ -181,6 +190,12 @@ fn lines(
         };
         lines.push(format!("{all}: {}", outcome(verdict)));
     }
+    if subject.scratch.is_none() && whole.target.contains(SCRATCH) {
+        lines.push(String::new());
+        lines.push(format!(
+            "what {SCRATCH} is, only an agent of a session knows: see --session"
+        ));
+    }
     if let Some(layer) = subject.chain.bars(tool, &[&whole.capability]) {
         lines.push(String::new());
         lines.push(format!(
@@ -222,6 +237,10 @@ fn outcome(decision: &Decision) -> String {
     let Decision { action, layer, .. } = decision;
     match (action, layer.as_str()) {
         (Action::Ask, "default") => "ask: nobody has a rule for it".to_owned(),
+        // Only what runs another and is seen through is allowed by nobody's word.
+        (Action::Allow, "default") => {
+            "allow: no rule is about it, and what it runs needs one".to_owned()
+        }
         (action, layer) => format!("{}, by {layer}", word(*action)),
     }
 }
