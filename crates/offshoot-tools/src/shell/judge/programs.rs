@@ -92,6 +92,12 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "zip" => filters::zip(arguments),
         "sdiff" | "diff3" => !has_option(arguments, &["--diff-program"]),
         "rg" => !has_option(arguments, &["--pre", "--hostname-bin"]),
+        "ack" | "ag" | "bat" | "batcat" | "delta" => !has_option(arguments, &["--pager*"]),
+        "fzf" => !has_option(arguments, &["--bind", "--preview*", "--listen*"]),
+        "apt" | "apt-get" => {
+            !has_option(arguments, &["--option", "--config-file"])
+                && !has_short(arguments, &['o', 'c'])
+        }
         "man" => {
             !has_option(arguments, &["--pager", "--html", "--config-file"])
                 && !has_short(arguments, &['P', 'H', 'C'])
@@ -112,6 +118,13 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "yarn" => builders::yarn(arguments),
         "npx" | "bunx" | "pnpx" => builders::npx(arguments),
         "cargo" => builders::cargo(arguments),
+        "gradle" | "gradlew" => builders::gradle(arguments),
+        "mvn" | "mvnw" => builders::mvn(arguments),
+        "rake" => builders::rake(arguments),
+        "mix" => builders::mix(arguments),
+        "latex" | "latexmk" | "lualatex" | "pdflatex" | "pdftex" | "tex" | "xelatex" => {
+            !arguments.iter().any(compilers::escapes_tex)
+        }
         "rustc" | "rustdoc" => compilers::rustc(arguments),
         "cmake" => compilers::cmake(arguments),
         "ctest" => !arguments.iter().any(compilers::scripts_tests),

@@ -113,6 +113,10 @@ pub(super) fn yarn(arguments: &[Word]) -> bool {
 const CARGO_RUNS: &str =
     "eval flamegraph instruments make rustc rustdoc script valgrind watch with";
 
+/// Options of `cargo` that may stand before its command and take no value.
+const CARGO_OPTIONS: &str = "-h -q -v -vv -V --frozen --help --list --locked --offline --quiet --verbose --version \
+                             --color=always --color=auto --color=never";
+
 /// Tells whether `cargo` takes its settings and the project from where it stands.
 pub(super) fn cargo(arguments: &[Word]) -> bool {
     let own = before_end(arguments);
@@ -122,12 +126,16 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
         "--manifest-path",
         "--tool-config-file",
     ];
-    let first = |word: &&Word| !matches!(word, Word::Fixed(word) if word.starts_with(['-', '+']));
-    let does = match own.iter().find(first) {
+    // Behind an option that takes a value the next word is no command.
+    let is_flag = |word: &&Word| match word {
+        Word::Fixed(word) => word.starts_with(['+']) || listed(CARGO_OPTIONS, word),
+        Word::Open(_) => false,
+    };
+    let does = match own.iter().find(|word| !is_flag(word)) {
         Some(Word::Fixed(command)) if command == "clippy" => {
             compilers::rustc(&arguments[own.len()..])
         }
-        Some(Word::Fixed(command)) => !listed(CARGO_RUNS, command),
+        Some(command @ Word::Fixed(name)) => is_operand(command) && !listed(CARGO_RUNS, name),
         Some(Word::Open(_)) => false,
         None => true,
     };
@@ -185,6 +193,49 @@ pub(super) fn bun(arguments: &[Word]) -> bool {
         && !arguments.iter().any(is_code)
         && !has_option(arguments, &["--eval", "--print", "--cwd", "--shell"])
         && !has_short(arguments, &['e', 'p'])
+}
+
+/// Tells whether `gradle` builds the project that is there, with no script besides.
+pub(super) fn gradle(arguments: &[Word]) -> bool {
+    let options = [
+        "--build-file",
+        "--include-build",
+        "--init-script",
+        "--project-dir",
+        "--settings-file",
+    ];
+    !has_option(arguments, &options) && !has_short(arguments, &['I', 'b', 'c', 'p'])
+}
+
+/// Tells whether `mvn` builds the project that is there and runs nothing else.
+pub(super) fn mvn(arguments: &[Word]) -> bool {
+    let runs = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("exec"));
+    let options = ["--file", "--settings", "--global-settings"];
+    !has_option(arguments, &options)
+        && !has_short(before_operand(arguments), &['f', 's'])
+        && !arguments.iter().any(runs)
+}
+
+/// Tells whether `rake` runs tasks of the project and no code that it is handed.
+pub(super) fn rake(arguments: &[Word]) -> bool {
+    let options = [
+        "--execute*",
+        "--libdir",
+        "--rakefile",
+        "--rakelib",
+        "--require",
+    ];
+    !has_option(arguments, &options) && !has_short(arguments, &['E', 'I', 'R', 'e', 'f', 'p', 'r'])
+}
+
+/// Tells whether `mix` runs tasks of the project and no code that it is handed.
+pub(super) fn mix(arguments: &[Word]) -> bool {
+    let runs = "cmd do eval rpc";
+    let first = matches!(arguments.first(), Some(Word::Fixed(first)) if !listed(runs, first));
+    let options = ["--eval", "--require", "--rpc-eval"];
+    (first || arguments.is_empty())
+        && !has_option(arguments, &options)
+        && !has_short(arguments, &['e', 'r'])
 }
 
 /// Tells whether a word is code, or says that the input is.

@@ -9,7 +9,10 @@ use offshoot_types::permission::argv::Word;
 use super::options::{listed, may_be_option};
 
 const COMPILERS: &str = "c++ c89 c99 cc clang clang++ cpp g++ gcc gccgo gdc gfortran gnat";
-const LINKERS: &str = "ld ld.bfd ld.gold ld.lld lld";
+
+/// Whoever reads objects may load a plugin for it.
+const LINKERS: &str =
+    "ar ld ld.bfd ld.gold ld.lld lld nm objcopy objdump ranlib size strings strip";
 
 /// What makes a compiler load code or run a program of another place.
 const COMPILING: [&str; 27] = [
@@ -76,6 +79,22 @@ pub(super) fn loads_beside_linking(word: &Word) -> bool {
 pub(super) fn rustc(arguments: &[Word]) -> bool {
     let options = ["-C", "-Z", "--codegen", "@", "--test-runtool", "--runtool"];
     !arguments.iter().any(|word| begins(word, &options))
+}
+
+/// Tells whether TeX may be told by a word to run programs.
+pub(super) fn escapes_tex(word: &Word) -> bool {
+    let options = [
+        "-shell",
+        "--shell",
+        "-enable-w",
+        "--enable-w",
+        "-cnf",
+        "--cnf",
+        "-e",
+        "-r",
+        "--lua",
+    ];
+    begins(word, &options)
 }
 
 /// Settings of `cmake` itself that name no program and no script.
