@@ -255,8 +255,10 @@ impl Decision {
 
 /// What a person's answer allows from then on (R22).
 ///
-/// Looked at only where the chain said ask, so it never touches a deny.
+/// Looked at only where the chain said ask, so it never touches a deny. It is made from what was asked
+/// or read from the log, and is nothing by itself: what counts are those of a session's tree (EXA-03).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Grant {
     /// For this agent and everything below it.
     pub agent: AgentId,
