@@ -26,6 +26,7 @@ const RULES: &[Rule] = &[
     rules::banned_words,
     rules::listed_tests,
     rules::sql_only_in_store,
+    rules::authority_only_in_engine,
     rules::machine_paths,
     rules::biased_selects,
     rules::no_hashing_in_engine,

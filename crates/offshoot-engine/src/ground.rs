@@ -69,20 +69,22 @@ pub(crate) fn chains(
     (ceiling, own)
 }
 
-/// Returns the chain of an agent of a session as it would be if it were taken up now, for whoever
-/// wants to know what it may do; `None` if there is no such agent.
+/// Returns the chain of an agent of a session as it would be if it were taken up now, and its scratch
+/// folder, for whoever wants to know what it may do; `None` if there is no such agent.
 pub fn chain_in(
     tree: Tree,
     agent: &AgentId,
     charter: Arc<dyn Charter>,
     data: Option<&str>,
-) -> Option<Permissions> {
+) -> Option<(Permissions, Option<String>)> {
     let session = tree.root().cloned().map(TreeId::of);
     let scratch = data.zip(session);
     let scratch = scratch.map(|(data, session)| Scratch::of_root(data, &session));
     let ground = Ground { charter, scratch };
     let state = State::of(tree, &ground);
-    state.node(agent).map(|node| node.permissions.clone())
+    let node = state.node(agent)?;
+    let scratch = node.scratch.as_ref().map(|scratch| scratch.folder.clone());
+    Some((node.permissions.clone(), scratch))
 }
 
 /// Returns the chain that the last of some agents would have, each started by the one before it, in a

@@ -95,6 +95,14 @@ impl Need {
     /// Only a rule that names it allows it: for an allow of anything else it is an ask.
     pub const SHELL_OPAQUE: &str = "shell.opaque";
 
+    /// The capability of running what was not read at all, such as what is too long; its target is
+    /// the text. Rules about what is opaque are about it, but only one for all of that allows it.
+    pub const SHELL_UNREAD: &str = "shell.unread";
+
+    /// The capability of running a command through another, such as `nohup`; its target is the whole.
+    /// Rules about commands are about it where they name it. It needs no allow: what is run does.
+    pub const SHELL_WRAPPER: &str = "shell.wrapper";
+
     /// What a hook wants a person to be asked; its target is why. No rule is about it, and no grant:
     /// an answer is to that question of that call, and to nothing else.
     pub const HOOK_ASKS: &str = "hook.asks";
@@ -245,8 +253,10 @@ impl Decision {
 
 /// What a person's answer allows from then on (R22).
 ///
-/// Looked at only where the chain said ask, so it never touches a deny.
+/// Looked at only where the chain said ask, so it never touches a deny. It is made from what was asked
+/// or read from the log, and is nothing by itself: what counts are those of a session's tree (EXA-03).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Grant {
     /// For this agent and everything below it.
     pub agent: AgentId,

@@ -10,7 +10,7 @@ mod list;
 use std::sync::Arc;
 
 use offshoot_agents::Catalogue;
-use offshoot_engine::{chain_in, chain_of, scratch};
+use offshoot_engine::{chain_in, chain_of};
 use offshoot_types::id::AgentId;
 use offshoot_types::manifest::Manifest;
 use offshoot_types::permission::{Permissions, Rule};
@@ -40,7 +40,7 @@ pub(crate) async fn permissions(args: cli::Permissions, settings: &Settings) -> 
             ..
         } => explain::explain(&subject, &capability, &target, tool.as_deref(), json),
         PermissionsCommand::List { json, .. } => {
-            rules::warn(settings);
+            rules::warn_of_all(settings);
             list::list(&subject, json)?;
             Ok(Code::Completed)
         }
@@ -80,7 +80,7 @@ struct Subject {
     workspace: String,
     chain: Permissions,
     rules: Rules,
-    /// Where its tools for files work.
+    /// Where its tools work. Only an agent of a session has a scratch folder.
     within: Place,
     /// The session, and which of its agents it is.
     session: Option<(Tree, AgentId)>,
@@ -102,11 +102,9 @@ impl Subject {
         let data = assemble::data(&settings.data_dir.value);
         let charter = Arc::new(rules.clone());
         let chain = chain_in(session.tree.clone(), &agent, charter, data.as_deref());
-        let Some(chain) = chain else {
+        let Some((chain, scratch)) = chain else {
             return Err(Stop::usage(format!("session {} has not begun", session.id)));
         };
-        let base = data.as_deref().map(scratch::base);
-        let scratch = base.map(|base| scratch::of_session(&base, &session.id));
         Ok(Self {
             name: agent.to_string(),
             within: within(&workspace, scratch, data),

@@ -20,6 +20,9 @@ pub(crate) const USER: &str = "the user's rules";
 /// The layer of the project's rules.
 pub(crate) const PROJECT: &str = "the project's rules";
 
+/// Most warnings that are told before a run; `permissions list` tells all.
+const MOST_WARNINGS: usize = 10;
+
 /// What the user and projects say of permissions.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
@@ -103,10 +106,24 @@ impl Charter for Rules {
     }
 }
 
-/// Says on stderr what is odd about the rules.
+/// Says on stderr what is odd about the rules, and no more than people read before a run: whoever
+/// wrote them may not be who runs.
 pub(crate) fn warn(settings: &Settings) {
-    for warning in &settings.warnings {
+    tell(&settings.warnings, MOST_WARNINGS);
+}
+
+/// Says all of it.
+pub(crate) fn warn_of_all(settings: &Settings) {
+    tell(&settings.warnings, usize::MAX);
+}
+
+fn tell(warnings: &[String], most: usize) {
+    for warning in warnings.iter().take(most) {
         output::note(&format!("warning: {warning}"));
+    }
+    if let Some(more @ 1..) = warnings.len().checked_sub(most) {
+        let see = "see \"offshoot permissions list\"";
+        output::note(&format!("warning: {more} more; {see}"));
     }
 }
 

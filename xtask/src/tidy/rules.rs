@@ -128,6 +128,32 @@ pub(super) fn sql_only_in_store(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// EXA-03: chains and grants are made where sessions are run, and nowhere else.
+pub(super) fn authority_only_in_engine(tree: &Tree) -> Vec<Finding> {
+    let words = [
+        concat!("Permissions::", "empty("),
+        concat!("Permissions::", "default("),
+        concat!("Permissions::", "of_host("),
+        concat!("Grant::", "like("),
+    ];
+    let hosts = [
+        "crates/offshoot-engine/",
+        "crates/offshoot-types/src/permission/",
+    ];
+    let outside = |file: &&File| !hosts.iter().any(|host| file.path.starts_with(host));
+    let acts = |file: &&File| !file.is_test() && !file.path.contains("/benches/");
+    let mut findings = Vec::new();
+    for file in tree.rust().filter(outside).filter(acts) {
+        for (number, line) in file.code() {
+            if words.iter().any(|word| line.contains(word)) {
+                let what = "authority is made in the engine only, hand in rules or an answer";
+                findings.push(Finding::new(&file.path, number, what));
+            }
+        }
+    }
+    findings
+}
+
 /// No path of the machine it was written on, in any text.
 pub(super) fn machine_paths(tree: &Tree) -> Vec<Finding> {
     let folders = [concat!("/wo", "rk/"), concat!("/ro", "ot/")];

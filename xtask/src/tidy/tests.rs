@@ -149,6 +149,26 @@ fn sql_is_found_outside_the_store() {
 }
 
 #[test]
+fn exa_03_chains_and_grants_that_are_made_outside_the_engine_are_found() {
+    let chain = word!("let chain = Permissions::" "empty();");
+    let grant = word!("let grant = Grant::" "like(agent, &needs, \"/w\");");
+    check(
+        rules::authority_only_in_engine,
+        &[
+            ("crates/offshoot-engine/src/a.rs", chain),
+            ("crates/offshoot-types/src/permission/charter.rs", chain),
+            ("crates/offshoot-agents/tests/it/a.rs", chain),
+            ("crates/offshoot-tools/src/a.rs", chain),
+            ("crates/offshoot/src/b.rs", grant),
+        ],
+        &[
+            "crates/offshoot-tools/src/a.rs:1",
+            "crates/offshoot/src/b.rs:1",
+        ],
+    );
+}
+
+#[test]
 fn paths_of_this_machine_are_found() {
     check(
         rules::machine_paths,

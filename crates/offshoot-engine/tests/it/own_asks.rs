@@ -261,15 +261,19 @@ async fn r16_a_task_that_a_root_asked_about_survives_its_process() {
 }
 
 #[tokio::test]
-async fn r16_whoever_goes_on_without_anybody_there_denies_a_task_that_nobody_answered() {
+async fn r16_a_task_that_nobody_answered_sleeps_on_where_nobody_is_there() {
     let script = lead([task("worker", "go"), say("done")]);
     let stage = under(&[("task", "*", ASK)], script, Asks::SOMEBODY).await;
     stage.prompt(stage.root(), "go").await;
-    asked(&stage, 1).await;
+    let ask = asked(&stage, 1).await;
     let stage = stage.crash_into(Asks::NOBODY).await;
-    stage.ask("go on").await;
-    assert_eq!(kind(&stage.outcomes("lead").await[0]), ErrorKind::Denied);
+    let more = Order::Prompt(stage.words("go on"));
+    assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
     assert_eq!(births(&stage.log().await), 0);
+    // Whoever answers opens it, and what was queued comes after.
+    answer(&stage, ask, Verdict::Once).await;
+    stage.quiet().await;
+    assert_eq!(births(&stage.log().await), 1);
 }
 
 #[tokio::test]

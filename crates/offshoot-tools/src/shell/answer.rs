@@ -105,9 +105,6 @@ fn text(report: &Report) -> String {
         Some(End::Signal(signal)) => notes.push(format!("[killed by signal {signal}]")),
         None => notes.push("[it cannot be killed]".to_owned()),
     }
-    if !notes.is_empty() && report.shell != "bash" {
-        notes.push(format!("[there is no bash here; {} ran it]", report.shell));
-    }
     notes.extend(left(report));
     if report.text.is_empty() && notes.is_empty() {
         return "[no output]".to_owned();
@@ -160,7 +157,6 @@ mod tests {
             output_path: None,
             output_open: false,
             left: Vec::new(),
-            shell: "bash".to_owned(),
         }
     }
 
@@ -184,15 +180,6 @@ mod tests {
         check(failed(""), None, "[exit code 2]");
         check(failed("a"), None, "a\n[exit code 2]");
         check(failed("a\n"), None, "a\n[exit code 2]");
-        let with_sh = Report {
-            shell: "sh".to_owned(),
-            ..failed("a\n")
-        };
-        check(
-            with_sh,
-            None,
-            "a\n[exit code 2]\n[there is no bash here; sh ran it]",
-        );
     }
 
     #[test]

@@ -54,8 +54,12 @@ pub(super) enum Act {
     Read(String),
     /// Writes to a file, by absolute path.
     Write(String),
+    /// Runs a program that only runs another, which is an act of its own.
+    Wrap(Vec<Word>),
     /// Does what nobody can tell from its text.
     Opaque(String),
+    /// May do anything: nobody has read it, or not as bash does.
+    Unread(String),
 }
 
 /// Where a command begins.
@@ -69,16 +73,16 @@ pub(super) struct Ground<'a> {
 
 /// Returns all that a command does: each thing once, in the order of the text.
 pub(super) fn judge(text: &str, ground: Ground<'_>) -> Vec<Act> {
-    let opaque = || vec![Act::Opaque(text.to_owned())];
+    let unread = || vec![Act::Unread(text.to_owned())];
     let operators = text
         .chars()
         .filter(|c| "|<>".contains(*c))
         .take(MOST_OPERATORS + 1);
     if text.len() > MOST_TEXT || text.contains('\0') || operators.count() > MOST_OPERATORS {
-        return opaque();
+        return unread();
     }
     let Some(tree) = parse(text) else {
-        return opaque();
+        return unread();
     };
     let mut judge = Judge {
         text,
@@ -91,7 +95,7 @@ pub(super) fn judge(text: &str, ground: Ground<'_>) -> Vec<Act> {
         loops: 0,
     };
     if !believe::believes(tree.root_node(), text) {
-        judge.act(Act::Opaque(text.to_owned()));
+        judge.act(Act::Unread(text.to_owned()));
     }
     // Also of what is not believed: it may hold something that is denied.
     judge.statements(tree.root_node());
@@ -145,6 +149,12 @@ impl<'a> Judge<'a> {
         self.act(Act::Opaque(text));
     }
 
+    /// Like `opaque`, of what may be something else than its text begins with.
+    fn misread(&mut self, node: Node<'_>) {
+        let text = self.text_of(node).to_owned();
+        self.act(Act::Unread(text));
+    }
+
     fn text_of(&self, node: Node<'_>) -> &'a str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
@@ -152,7 +162,7 @@ impl<'a> Judge<'a> {
     /// Goes one level deeper, or finds that too deep.
     fn deeper(&mut self, node: Node<'_>, go: impl FnOnce(&mut Self)) {
         if self.depth == MOST_DEPTH {
-            return self.opaque(node);
+            return self.misread(node);
         }
         self.depth += 1;
         go(self);

@@ -116,7 +116,6 @@ struct Keep {
     recording: Recording,
     /// What is complained of, where that is kept apart.
     complaints: Option<Recording>,
-    shell: &'static str,
     phase: Phase,
     /// Whether anything was ended by order.
     ordered: bool,
@@ -136,7 +135,6 @@ enum Host {
 impl Keep {
     fn new(me: Pid, socket: UnixStream, running: Running, job: &Job) -> Self {
         let Running {
-            shell,
             output,
             errors,
             reaper,
@@ -149,7 +147,6 @@ impl Keep {
             reaper,
             recording: Recording::new(output, job.scratch.as_deref()),
             complaints: errors.map(|errors| Recording::new(errors, None)),
-            shell,
             phase: Phase::Running,
             ordered: false,
             ended: None,
@@ -250,7 +247,6 @@ impl Keep {
             output_path: self.recording.path(),
             output_open: self.recording.is_open(),
             left,
-            shell: self.shell.to_owned(),
         };
         Message::Ended(report).encode_to(&mut self.outgoing);
         self.reported = true;

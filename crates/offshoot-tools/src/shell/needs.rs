@@ -1,7 +1,7 @@
 //! What a command needs, for the permission chain.
 //!
 //! Each simple command by its words, each file it is redirected to or from by its
-//! path, and what cannot be seen through by its text.
+//! path, and what cannot be seen through, or was not read, by its text.
 
 use offshoot_types::permission::{Need, argv};
 use offshoot_types::tool::Place;
@@ -18,7 +18,9 @@ pub fn needs(command: &str, place: &Place) -> Vec<Need> {
         Act::Run(words) => Need::new(Need::SHELL_RUN, argv::render(&words)),
         Act::Read(path) => Need::new("fs.read", path),
         Act::Write(path) => Need::new("fs.write", path),
+        Act::Wrap(words) => Need::new(Need::SHELL_WRAPPER, argv::render(&words)),
         Act::Opaque(text) => Need::new(Need::SHELL_OPAQUE, text),
+        Act::Unread(text) => Need::new(Need::SHELL_UNREAD, text),
     };
     judge(command, ground).into_iter().map(need).collect()
 }

@@ -97,8 +97,6 @@ pub(super) struct Report {
     pub(super) output_open: bool,
     /// The command lines of what still runs.
     pub(super) left: Vec<String>,
-    /// The shell that ran it.
-    pub(super) shell: String,
 }
 
 /// How a process ended.

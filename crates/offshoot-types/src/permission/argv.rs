@@ -124,6 +124,21 @@ impl Words {
         }
     }
 
+    /// Returns the same with whatever follows, if all of its words are plain text.
+    pub(super) fn with_arguments(&self) -> Option<Self> {
+        let is_text = |word: &Pattern| matches!(word, Pattern::Exact(_));
+        let is_whole = !self.reaches_on && self.words.iter().all(is_text);
+        is_whole.then(|| Self {
+            words: self.words.clone(),
+            reaches_on: true,
+        })
+    }
+
+    /// Tells whether it fits whatever there is.
+    pub(super) fn is_all(&self) -> bool {
+        self.words.is_empty() && self.reaches_on
+    }
+
     /// Fits the pattern to a command; `None` if they cannot fit.
     pub(super) fn fit(&self, argv: &Argv<'_>) -> Option<Fit> {
         self.fit_from(argv, argv.fixed.first().map(|program| &**program))

@@ -215,14 +215,11 @@ impl Permissions {
                 *so_far = Some(Verdict { action, by });
             }
         }
-        let granted = granted.unwrap_or(match wanted.is_call() {
-            true => Verdict {
-                action: Action::Allow,
-                by: By::Nothing,
-            },
-            false => Verdict {
-                action: Action::Ask,
-                by: By::Default,
+        let granted = granted.unwrap_or(Verdict {
+            action: wanted.default(),
+            by: match wanted.is_call() {
+                true => By::Nothing,
+                false => By::Default,
             },
         });
         let verdict = match narrowed {

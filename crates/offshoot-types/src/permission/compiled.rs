@@ -3,7 +3,9 @@
 //! Whether a rule is about a need, how specific it is, and which rule of a layer
 //! has its word. Nothing here knows of other layers. Targets are text, those of
 //! `shell.run` words and those of `net.fetch` hosts. What is opaque is allowed by
-//! nothing but a rule that names it, whatever else that layer allows.
+//! nothing but a rule that names it, whatever else that layer allows; what nobody
+//! has read, by one that allows all of it; and a program that only runs another is
+//! held against rules that name it, and needs none.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +44,9 @@ pub(super) struct Wanted<'a> {
 enum Target<'a> {
     Text(&'a str),
     Opaque(&'a str),
+    Unread(&'a str),
     Command(Argv<'a>),
+    Wrapper(Argv<'a>),
     Host(Option<Host>),
     /// A call of the engine's own, which needs nothing; the text is what it is about.
     Call(&'a str),
@@ -60,20 +64,50 @@ impl<'a> Wanted<'a> {
 
     pub(super) fn new(tool: &'a str, need: &'a Need) -> Self {
         let target = need.target.as_str();
+        let (capability, target) = match need.capability.as_str() {
+            // No rule has these names: they are about what a rule for another says.
+            Need::SHELL_UNREAD => (Need::SHELL_OPAQUE, Target::Unread(target)),
+            Need::SHELL_WRAPPER => (Need::SHELL_RUN, Target::Wrapper(argv::read(target))),
+            name => {
+                let target = match Capability::of(name) {
+                    Some(Capability::ShellRun) => Target::Command(argv::read(target)),
+                    Some(Capability::ShellOpaque) => Target::Opaque(target),
+                    Some(Capability::NetFetch) => Target::Host(Host::of(target)),
+                    Some(_) | None => Target::Text(target),
+                };
+                (name, target)
+            }
+        };
         Self {
             tool,
-            capability: &need.capability,
-            target: match Capability::of(&need.capability) {
-                Some(Capability::ShellRun) => Target::Command(argv::read(target)),
-                Some(Capability::ShellOpaque) => Target::Opaque(target),
-                Some(Capability::NetFetch) => Target::Host(Host::of(target)),
-                Some(_) | None => Target::Text(target),
-            },
+            capability,
+            target,
         }
     }
 }
 
 impl Wanted<'_> {
+    /// Returns what holds where nobody says anything.
+    pub(super) fn default(&self) -> Action {
+        match self.target {
+            // What it runs is asked for by itself; a call of the engine's own needs nothing.
+            Target::Wrapper(_) | Target::Call(_) => Action::Allow,
+            Target::Text(_)
+            | Target::Opaque(_)
+            | Target::Unread(_)
+            | Target::Command(_)
+            | Target::Host(_) => Action::Ask,
+        }
+    }
+
+    /// Tells whether a rule may fit it in some cases and in others not.
+    fn may_fit(&self) -> bool {
+        match self.target {
+            Target::Command(_) | Target::Wrapper(_) | Target::Host(_) => true,
+            Target::Text(_) | Target::Opaque(_) | Target::Unread(_) | Target::Call(_) => false,
+        }
+    }
+
     pub(super) fn is_personal(&self) -> bool {
         Capability::of(self.capability).is_some_and(Capability::is_personal)
     }
@@ -104,7 +138,7 @@ impl Compiled {
             let matchers = by_permission.entry(rule.permission.as_str().into());
             let matchers = matchers.or_default();
             let matcher = Matcher::of(index, rule);
-            matchers.extend(matcher.with_arguments(&rule.pattern));
+            matchers.extend(matcher.with_arguments());
             matchers.push(matcher);
         }
         Self(by_permission)
@@ -117,7 +151,7 @@ impl Compiled {
             doubt: None,
         };
         // Who allows commands has not allowed what nobody can see into.
-        let is_opaque = matches!(wanted.target, Target::Opaque(_));
+        let is_opaque = matches!(wanted.target, Target::Opaque(_) | Target::Unread(_));
         let most = |named: &str| match is_opaque && named != Need::SHELL_OPAQUE {
             true => Action::Ask,
             false => Action::Allow,
@@ -139,11 +173,20 @@ impl Compiled {
                 search.take((0, 0, 0), matcher.action.min(Action::Ask), matcher.index);
             }
         }
-        search.word(layer, layer.closed && !wanted.is_call())
+        // A list that ends in deny says it of what a wrapper runs, and of what calls need.
+        let is_wrapper = matches!(wanted.target, Target::Wrapper(_));
+        search.word(layer, layer.closed && !is_wrapper && !wanted.is_call())
     }
 
     /// Tells whether a layer denies a capability to a tool whatever the target.
     pub(super) fn bars(&self, layer: &Layer, tool: &str, capability: &str) -> bool {
+        // Rules are about these under other names.
+        let capability = match capability {
+            Need::SHELL_UNREAD => Need::SHELL_OPAQUE,
+            // It never comes without what it runs.
+            Need::SHELL_WRAPPER => return false,
+            other => other,
+        };
         let mut about = vec!["*", capability, tool];
         if capability == Need::SHELL_OPAQUE {
             about.push(Need::SHELL_RUN);
@@ -192,17 +235,32 @@ impl Matcher {
 
     /// Returns the same for a command with more words: who forbids `rm` means `rm x` as well. Who allows
     /// `rm` does not.
-    fn with_arguments(&self, pattern: &str) -> Option<Self> {
-        let is_whole = self.weight.0 == Kind::Exact as u8;
+    fn with_arguments(&self) -> Option<Self> {
+        let words = self.words.as_ref().and_then(Words::with_arguments);
         let forbids = self.action != Action::Allow;
-        (is_whole && forbids && self.words.is_some()).then(|| Self {
+        words.filter(|_| forbids).map(|words| Self {
             index: self.index,
             action: self.action,
             weight: (Kind::Begins as u8, self.weight.1),
             text: self.text.clone(),
-            words: Some(Words::of(&format!("{pattern} *"))),
+            words: Some(words),
             host: None,
         })
+    }
+
+    /// Tells whether it has no say about a target, although it may fit.
+    fn is_silent_on(&self, target: &Target<'_>) -> bool {
+        match target {
+            // Its beginning says nothing of the rest, which nobody has looked at.
+            Target::Unread(_) => self.action == Action::Allow && !matches!(self.text, Pattern::Any),
+            // Who speaks of all commands speaks of the one that is run.
+            Target::Wrapper(_) => self.words.as_ref().is_none_or(Words::is_all),
+            Target::Text(_)
+            | Target::Opaque(_)
+            | Target::Command(_)
+            | Target::Host(_)
+            | Target::Call(_) => false,
+        }
     }
 
     fn denies(&self) -> bool {
@@ -218,11 +276,12 @@ impl Matcher {
 
     fn fit(&self, target: &Target<'_>) -> Option<Fit> {
         match target {
-            Target::Text(text) | Target::Opaque(text) | Target::Call(text) => {
-                self.text.fits(text).then_some(Fit::Surely)
-            }
+            Target::Text(text)
+            | Target::Opaque(text)
+            | Target::Unread(text)
+            | Target::Call(text) => self.text.fits(text).then_some(Fit::Surely),
             Target::Host(host) => self.host.as_ref()?.fit(host.as_ref()),
-            Target::Command(argv) => {
+            Target::Command(argv) | Target::Wrapper(argv) => {
                 let words = self.words.as_ref()?;
                 let by_name = || match self.action {
                     Action::Allow => None,
@@ -245,15 +304,14 @@ impl Search {
     fn look(&mut self, matchers: &[Matcher], wanted: &Wanted<'_>, named: u8, most: Action) {
         // Who denies everything denies all that calls need, and those of the engine's own need nothing.
         let needs = |matcher: &&Matcher| !(wanted.is_call() && named == 0 && matcher.denies());
-        for matcher in matchers.iter().filter(needs) {
+        let speaks = |matcher: &&Matcher| !matcher.is_silent_on(&wanted.target);
+        for matcher in matchers.iter().filter(needs).filter(speaks) {
             let (kind, literal) = matcher.weight(&wanted.target);
             let weight = (kind, literal, named);
             let action = matcher.action.min(most);
             let loses = !self.wins(weight, action);
             // Only a rule that could be in doubt has a say without winning.
-            let may_doubt = self.doubt.is_none()
-                && action != Action::Allow
-                && matches!(wanted.target, Target::Command(_) | Target::Host(_));
+            let may_doubt = self.doubt.is_none() && action != Action::Allow && wanted.may_fit();
             if loses && !may_doubt {
                 continue;
             }

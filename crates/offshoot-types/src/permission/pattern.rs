@@ -21,9 +21,12 @@ impl Pattern {
     pub(super) fn of(pattern: &str) -> Self {
         match Kind::of(pattern) {
             Kind::Any => Self::Any,
-            Kind::Exact => Self::Exact(pattern.into()),
-            Kind::Begins => Self::Begins(pattern[..pattern.len() - 1].into()),
-            Kind::Glob => Self::of_atoms(path_atoms(pattern)),
+            Kind::Begins => {
+                let mut atoms = path_atoms(&pattern[..pattern.len() - 1]);
+                atoms.push(Atom::Deep);
+                Self::of_atoms(atoms)
+            }
+            Kind::Exact | Kind::Glob => Self::of_atoms(path_atoms(pattern)),
         }
     }
 
@@ -61,13 +64,19 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// Finds the first star that means one: what is escaped is text like any other.
     pub(super) fn of(pattern: &str) -> Self {
-        match pattern.find(['*', '?', '\\']) {
-            None => Self::Exact,
-            Some(0) if pattern == "*" => Self::Any,
-            Some(at) if at + 1 == pattern.len() && pattern.ends_with('*') => Self::Begins,
-            Some(_) => Self::Glob,
+        let mut chars = pattern.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '\\' => drop(chars.next()),
+                '*' if pattern.len() == 1 => return Self::Any,
+                '*' if at + 1 == pattern.len() => return Self::Begins,
+                '*' | '?' => return Self::Glob,
+                _ => {}
+            }
         }
+        Self::Exact
     }
 }
 

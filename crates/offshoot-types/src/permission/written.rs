@@ -6,6 +6,7 @@
 //! folders in where an agent begins to work. What is expanded fails closed: a
 //! variable without a value is an empty scope.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::argv;
@@ -60,6 +61,9 @@ pub struct Variables<'a> {
     pub home: Option<&'a str>,
 }
 
+/// The tool that needs commands and files both.
+const SHELL: &str = "bash";
+
 const VARIABLES: [&str; 3] = ["workspace", "scratch", "home"];
 
 /// Finds what is wrong with a rule; `tools` are those there are.
@@ -107,17 +111,47 @@ pub fn idle_allows(rules: &[Rule]) -> Vec<usize> {
 /// that nobody knows, or that could not be read, which `check` would have found, allows nothing and
 /// forbids, or asks about, all that its permission is about.
 pub fn expand(rules: &[Rule], variables: &Variables<'_>) -> Vec<Rule> {
-    let expanded = rules.iter().filter_map(|rule| {
-        let pattern = match fill(&rule.permission, &rule.pattern, variables) {
-            Filled::Pattern(pattern) => pattern,
-            Filled::Nothing => return None,
-            Filled::Unknown if rule.action == Action::Allow => return None,
-            // Nobody knows what it would have forbidden.
-            Filled::Unknown => "*".to_owned(),
-        };
-        Some(Rule::new(rule.permission.clone(), pattern, rule.action))
-    });
-    expanded.collect()
+    let mut expanded = Vec::with_capacity(rules.len());
+    for rule in rules {
+        let mut patterns = Vec::new();
+        for reading in readings(rule) {
+            patterns.extend(match fill(rule, *reading, variables) {
+                Filled::Pattern(pattern) => Some(pattern),
+                Filled::Nothing => None,
+                Filled::Unknown if rule.action == Action::Allow => None,
+                // Nobody knows what it would have forbidden.
+                Filled::Unknown => Some("*".to_owned()),
+            });
+        }
+        patterns.dedup();
+        let filled = |pattern| Rule::new(rule.permission.clone(), pattern, rule.action);
+        expanded.extend(patterns.into_iter().map(filled));
+    }
+    expanded
+}
+
+/// What a pattern is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// Words, a host, or other text.
+    Text,
+    /// A path, which may be relative.
+    Path,
+}
+
+/// Returns what the pattern of a rule is taken for. That of a tool's name or of `*` meets targets of
+/// every kind, so it is taken for both: a `deny` of `docs/**` means the files of that folder.
+///
+/// An `allow` of commands is none of files that are called like them: who allows `bash` to run
+/// `scripts/*` has not allowed it to write them.
+fn readings(rule: &Rule) -> &'static [Reading] {
+    let runs_commands = rule.permission == "*" || rule.permission == SHELL;
+    match Capability::of(&rule.permission) {
+        Some(capability) if capability.is_files() => &[Reading::Path],
+        Some(_) => &[Reading::Text],
+        None if runs_commands && rule.action == Action::Allow => &[Reading::Text],
+        None => &[Reading::Text, Reading::Path],
+    }
 }
 
 fn check_permission(name: &str, tools: &[&str]) -> Result<(), Fault> {
@@ -227,6 +261,26 @@ fn wrong_path(pattern: &str) -> Option<(usize, &'static str, Option<String>)> {
         let what = "paths begin with `/`, which this star does not stand for";
         return Some((0, what, Some(format!("write `**/{pattern}`"))));
     }
+    if pattern.starts_with('~') && pattern != "~" && !pattern.starts_with("~/") {
+        let what = "only your own home folder is `~`, with a `/` or nothing behind it";
+        let way = format!("write the folder out, or `./{pattern}` for a name in the workspace");
+        return Some((0, what, Some(way)));
+    }
+    if let Some(at) = pattern.find("//") {
+        let mut one = pattern.to_owned();
+        while one.contains("//") {
+            one = one.replace("//", "/");
+        }
+        let what = "no path that is asked for has `//` in it, so this fits none";
+        return Some((at, what, Some(format!("write `{one}`"))));
+    }
+    for name in VARIABLES {
+        let found = pattern.find(&format!("{{{name}}}")).unwrap_or_default();
+        if found > 0 && !pattern[..found].ends_with(['*', '\\']) {
+            let what = "a variable is a whole path, so nothing stands before it";
+            return Some((found, what, Some(format!("begin with `{{{name}}}`"))));
+        }
+    }
     let is_step = |part: &str| part == ".." || part == ".";
     let own = pattern.strip_prefix("./").unwrap_or(pattern);
     if let Some(step) = own.split('/').find(|part| is_step(part)) {
@@ -315,23 +369,13 @@ enum Filled {
     Unknown,
 }
 
-fn fill(permission: &str, pattern: &str, variables: &Variables<'_>) -> Filled {
-    let is_path = Capability::of(permission).is_some_and(Capability::is_files);
-    let rooted;
-    let pattern = match pattern.strip_prefix("~/") {
-        _ if !is_path || pattern.starts_with(['/', '*', '?', '{']) => pattern,
-        Some(rest) => {
-            rooted = format!("{{home}}/{rest}");
-            &rooted
-        }
-        None => {
-            let rest = pattern.strip_prefix("./").unwrap_or(pattern);
-            rooted = format!("{{workspace}}/{rest}");
-            &rooted
-        }
+fn fill(rule: &Rule, reading: Reading, variables: &Variables<'_>) -> Filled {
+    let pattern = match reading {
+        Reading::Text => Cow::Borrowed(rule.pattern.as_str()),
+        Reading::Path => rooted(&rule.pattern),
     };
     let mut filled = String::with_capacity(pattern.len());
-    for piece in pieces(permission, pattern) {
+    for piece in pieces(&rule.permission, &pattern) {
         let folder = match piece {
             Piece::Text(text) => {
                 // A folder that is `/` already ends in what follows it.
@@ -355,12 +399,26 @@ fn fill(permission: &str, pattern: &str, variables: &Variables<'_>) -> Filled {
             return Filled::Nothing;
         };
         let folder = super::pattern::bare(folder);
-        filled.push_str(&match is_path {
-            true => glob_escape(folder),
-            false => argv::escape(folder),
+        filled.push_str(&match reading {
+            Reading::Path => glob_escape(folder),
+            Reading::Text => argv::escape(folder),
         });
     }
     Filled::Pattern(filled)
+}
+
+/// Returns a pattern of paths that begins at the root, with variables.
+fn rooted(pattern: &str) -> Cow<'_, str> {
+    if pattern.starts_with(['/', '*', '?', '{']) {
+        return Cow::Borrowed(pattern);
+    }
+    Cow::Owned(match pattern.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{{home}}{rest}"),
+        Some(_) | None => {
+            let rest = pattern.strip_prefix("./").unwrap_or(pattern);
+            format!("{{workspace}}/{rest}")
+        }
+    })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use offshoot_types::suggest;
 use offshoot_types::tool::Place;
 use serde_json::{Value, json};
 
-use super::{ANSWERED, Subject};
+use super::Subject;
 use crate::assemble;
 use crate::exit::{Code, Stop};
 use crate::output::Stdout;
@@ -22,6 +22,9 @@ use crate::terminal;
 
 /// Who refuses what no rule can allow.
 const FILE_TOOLS: &str = "the tools for files";
+
+/// The variable that holds an agent's scratch folder.
+const SCRATCH: &str = "OFFSHOOT_SCRATCH";
 
 /// One thing that is needed, and what is said of it.
 struct Part {
@@ -113,6 +116,7 @@ fn explain_call(subject: &Subject, call: &str, target: &str, json: bool) -> Resu
         need: need.clone(),
         explanation,
         decision: verdict.clone(),
+        refused: None,
     };
     let barred = subject.chain.bars(call, &[]);
     show(subject, (call, &need), &[part], &verdict, barred, json)
@@ -187,7 +191,13 @@ fn usual_tool(capability: Capability) -> &'static str {
 fn needs(subject: &Subject, capability: Capability, target: &str) -> Vec<Need> {
     let workspace = subject.workspace.as_str();
     match capability {
-        Capability::ShellRun => shell::needs(target, &Place::new(workspace)),
+        Capability::ShellRun => {
+            let place = Place {
+                scratch: subject.within.scratch.clone(),
+                ..Place::new(workspace)
+            };
+            shell::needs(target, &place)
+        }
         Capability::FsRead | Capability::FsWrite => {
             let path = absolute(&Path::new(workspace).join(target));
             // A folder that is searched has a slash at its end.
@@ -263,6 +273,12 @@ fn lines(
         };
         lines.push(format!("{all}: {}", outcome(verdict)));
     }
+    if subject.within.scratch.is_none() && whole.target.contains(SCRATCH) {
+        lines.push(String::new());
+        lines.push(format!(
+            "what {SCRATCH} is, only an agent of a session knows: see --session"
+        ));
+    }
     if let Some(layer) = barred {
         lines.push(String::new());
         lines.push(format!(
@@ -305,6 +321,10 @@ fn outcome(decision: &Decision) -> String {
     match (action, layer.as_str()) {
         (Action::Ask, "default") => "ask: nobody has a rule for it".to_owned(),
         (Action::Allow, "needs nothing") => "allow: it needs nothing".to_owned(),
+        // Only what runs another and is seen through is allowed by nobody's word.
+        (Action::Allow, "default") => {
+            "allow: no rule is about it, and what it runs needs one".to_owned()
+        }
         (action, layer) => format!("{}, by {layer}", word(*action)),
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! On stderr and line by line, before anything paints the terminal. Only a clear yes
 //! accepts: an empty line and the end of input are a no, and after anything else it is
-//! asked again. What is accepted is what was read before it was shown.
+//! asked again. What is accepted is what was read before it was shown, and nothing is
+//! accepted that was not.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -32,7 +33,9 @@ pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), St
         return Ok(());
     }
     let brought = definitions::brought(settings, workspace).things;
-    let doubted: Vec<Thing> = brought.into_iter().filter(|it| !it.is_accepted()).collect();
+    let mut doubted: Vec<Thing> = brought.into_iter().filter(|it| !it.is_accepted()).collect();
+    // What runs by itself before what is started.
+    doubted.sort_by_key(|thing| thing.kind != Kind::Hook);
     if doubted.is_empty() {
         return Ok(());
     }
@@ -44,9 +47,11 @@ pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), St
         show_line(thing)?;
     }
     if let Some(more @ 1..) = doubted.len().checked_sub(MOST_NAMED) {
+        // A yes would be one to what nobody has seen.
         say(&format!(
-            "  and {more} more; \"offshoot trust --list\" shows all"
+            "  and {more} more; nothing of it is used: look and accept with: offshoot trust"
         ))?;
+        return Ok(());
     }
     let question = format!("use {them} from now on? y, n, or s to see the files [n] ");
     loop {

@@ -252,6 +252,65 @@ fn explain_says_what_holds_for_a_call_of_the_engine() {
 }
 
 #[test]
+fn r23_explain_knows_the_scratch_folder_of_an_agent_of_a_session() {
+    let stage = stage(&[(USER, ALLOWS)]);
+    let command = "echo hello > $OFFSHOOT_SCRATCH/f";
+    let done = explain(&stage, &["shell.run", command]).exited(3);
+    let unknown = "what OFFSHOOT_SCRATCH is, only an agent of a session knows: see --session\n";
+    assert!(done.stdout.ends_with(unknown), "{}", done.stdout);
+    let run = [
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--session",
+        "explained",
+        "write",
+    ];
+    stage.offshoot(run).succeeded();
+    let done = explain(&stage, &["--session", "explained", "shell.run", command]).exited(0);
+    assert!(done.stdout.contains("fs.write /"), "{}", done.stdout);
+    assert!(done.stdout.contains("/explained/f\n"), "{}", done.stdout);
+}
+
+#[test]
+fn explain_tells_of_what_is_seen_through_and_of_who_forbids_it() {
+    let stage = stage(&[(USER, ALLOWS)]);
+    let done = explain(&stage, &["shell.run", "nohup echo x"]).exited(0);
+    let allowed = "shell.wrapper nohup echo x\n";
+    assert!(done.stdout.contains(allowed), "{}", done.stdout);
+    let why = "  allow: no rule is about it, and what it runs needs one\n";
+    assert!(done.stdout.contains(why), "{}", done.stdout);
+    let nohup = "\n[[permissions]]\npermission = 'shell.run'\npattern = 'nohup'\naction = 'deny'\n";
+    stage.write(USER, &format!("{ALLOWS}{nohup}"));
+    explain(&stage, &["shell.run", "nohup echo x"]).exited(1);
+}
+
+#[test]
+fn a_repository_that_nobody_accepted_does_not_fill_the_screen_with_warnings() {
+    let pair = |number: usize| {
+        let rule = |action: &str| {
+            format!(
+                "[[permissions]]\npermission = 'fs.read'\npattern = 'f{number}'\naction = '{action}'\n"
+            )
+        };
+        rule("deny") + &rule("ask")
+    };
+    let many: String = (0..500).map(pair).collect();
+    let stage = stage(&[(PROJECT, &many)]);
+    let done = stage.run("write").succeeded();
+    let more = "warning: 490 more; see \"offshoot permissions list\"";
+    assert!(done.stderr.contains(more), "{}", done.stderr);
+    assert_eq!(
+        done.stderr.matches("warning: ").count(),
+        11,
+        "{}",
+        done.stderr
+    );
+    let all = stage.offshoot(["permissions", "list"]).succeeded();
+    assert_eq!(all.stderr.matches("warning: ").count(), 500);
+}
+
+#[test]
 fn list_shows_the_layers_and_where_they_come_from() {
     let stage = stage(&[(USER, ALLOWS), (PROJECT, DENIES)]);
     let done = stage

@@ -444,6 +444,32 @@ fn a_person_at_a_terminal_decides_about_each() {
 }
 
 #[test]
+fn a_conversation_takes_no_yes_for_what_it_has_not_shown() {
+    let stage = Stage::new(SCRIPT);
+    for number in 0..10 {
+        stage.write(&format!(".offshoot/agents/a{number}.md"), CRITIC);
+    }
+    let hook = "[[hooks]]\nevent = 'SessionStart'\ncommand = 'touch pwned'\n";
+    stage.write("offshoot.toml", hook);
+    let chat = ["chat", "--model", "scripted/script.yaml"];
+    let mut terminal = Terminal::start(&stage, (100, 60), &chat);
+    terminal.until(&[
+        "this folder brings 10 agents and 1 hook that you have not accepted:",
+        "runs a command as you, which no rule holds: touch pwned",
+        "  and 1 more; nothing of it is used: look and accept with: offshoot trust",
+        "\n> ",
+    ]);
+    terminal.enter("y");
+    terminal.until(&["I am build"]);
+    terminal.press("\x04");
+    terminal.ended();
+    let all = standing(&stage, &[]);
+    assert_eq!(all.len(), 11);
+    assert!(all.iter().all(|(_, status)| status == "new"), "{all:?}");
+    assert!(!stage.path().join("pwned").exists());
+}
+
+#[test]
 fn a_conversation_asks_before_it_begins_and_only_a_clear_yes_counts() {
     let stage = stage();
     stage.write(

@@ -15,6 +15,14 @@ pub(super) enum Gap {
     Redirect,
 }
 
+/// What a command runs that was seen through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wraps {
+    /// The same program, with fewer words.
+    Itself,
+    Another,
+}
+
 impl Judge<'_> {
     /// Judges a command; `behind` are arguments that stand behind a redirection.
     pub(super) fn command(&mut self, node: Node<'_>, behind: &[Word]) {
@@ -25,7 +33,7 @@ impl Judge<'_> {
         match words {
             Ok(words) => self.runs(node, words),
             Err(Misread) => {
-                self.opaque(node);
+                self.misread(node);
                 self.inside(node);
                 self.folders.change(None);
             }
@@ -77,7 +85,7 @@ impl Judge<'_> {
 
     /// Says what a command runs, seen through what only runs another.
     pub(super) fn runs(&mut self, node: Node<'_>, mut words: Vec<Word>) {
-        let mut direct = true;
+        let mut wrappers = Vec::new();
         loop {
             match programs::look(&words) {
                 Sight::Plain => break,
@@ -87,18 +95,30 @@ impl Judge<'_> {
                     if matches!(words.first(), Some(Word::Fixed(_))) {
                         self.act(Act::Run(words));
                     }
-                    return;
+                    return self.wrapped(wrappers);
                 }
-                Sight::Without(count) => words.drain(1..=count).for_each(drop),
+                Sight::Without(count) => {
+                    wrappers.push((words.clone(), Wraps::Itself));
+                    words.drain(1..=count).for_each(drop);
+                }
                 Sight::Through(skip) => {
-                    direct = false;
+                    wrappers.push((words.clone(), Wraps::Another));
                     words.drain(..skip).for_each(drop);
                 }
             }
         }
+        let direct = wrappers.iter().all(|(_, wraps)| *wraps == Wraps::Itself);
         self.moves(node, &words, direct);
         if !words.is_empty() {
             self.act(Act::Run(words));
+        }
+        self.wrapped(wrappers);
+    }
+
+    /// Adds what was seen through, behind what it runs: who forbids `nohup` means it.
+    fn wrapped(&mut self, wrappers: Vec<(Vec<Word>, Wraps)>) {
+        for (words, _) in wrappers {
+            self.act(Act::Wrap(words));
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod builders;
 mod compare;
+mod compilers;
 mod filters;
 mod git;
 mod names;
@@ -73,17 +74,33 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().all(filters::only_prints),
         "sed" => filters::sed(arguments),
         "printf" => filters::printf(arguments),
-        "sort" => {
+        "sort" | "shuf" | "tree" => {
             !has_option(arguments, &["--compress-program", "--output"])
                 && !has_short(arguments, &['o'])
+        }
+        "uniq" => filters::uniq(arguments),
+        "less" | "more" => filters::less(arguments),
+        "wget" => {
+            !has_option(arguments, &["--use-askpass", "--execute", "--config"])
+                && !has_short(arguments, &['e'])
+        }
+        "curl" => {
+            !has_option(arguments, &["--config", "--engine"]) && !has_short(arguments, &['K'])
         }
         "tar" => filters::tar(arguments),
         "split" => !has_option(arguments, &["--filter"]),
         "zip" => filters::zip(arguments),
         "sdiff" | "diff3" => !has_option(arguments, &["--diff-program"]),
         "rg" => !has_option(arguments, &["--pre", "--hostname-bin"]),
+        "ack" | "ag" | "bat" | "batcat" | "delta" => !has_option(arguments, &["--pager*"]),
+        "fzf" => !has_option(arguments, &["--bind", "--preview*", "--listen*"]),
+        "apt" | "apt-get" => {
+            !has_option(arguments, &["--option", "--config-file"])
+                && !has_short(arguments, &['o', 'c'])
+        }
         "man" => {
-            !has_option(arguments, &["--pager", "--html"]) && !has_short(arguments, &['P', 'H'])
+            !has_option(arguments, &["--pager", "--html", "--config-file"])
+                && !has_short(arguments, &['P', 'H', 'C'])
         }
         "nc" | "ncat" => {
             !has_option(arguments, &["--exec", "--sh-exec", "--lua-exec"])
@@ -101,13 +118,23 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "yarn" => builders::yarn(arguments),
         "npx" | "bunx" | "pnpx" => builders::npx(arguments),
         "cargo" => builders::cargo(arguments),
-        "cc" | "c++" | "gcc" | "g++" | "clang" | "clang++" => {
-            !arguments.iter().any(builders::runs_beside_compiling)
+        "gradle" | "gradlew" => builders::gradle(arguments),
+        "mvn" | "mvnw" => builders::mvn(arguments),
+        "rake" => builders::rake(arguments),
+        "mix" => builders::mix(arguments),
+        "latex" | "latexmk" | "lualatex" | "pdflatex" | "pdftex" | "tex" | "xelatex" => {
+            !arguments.iter().any(compilers::escapes_tex)
         }
-        "cmake" => !arguments.iter().any(builders::runs_beside_configuring),
+        "rustc" | "rustdoc" => compilers::rustc(arguments),
+        "cmake" => compilers::cmake(arguments),
+        "ctest" => !arguments.iter().any(compilers::scripts_tests),
         "go" => builders::go(arguments),
         "deno" => builders::deno(arguments),
         "bun" => builders::bun(arguments),
+        _ if compilers::is_linker(name) => !arguments.iter().any(compilers::loads_beside_linking),
+        _ if compilers::is_compiler(name) => {
+            !arguments.iter().any(compilers::runs_beside_compiling)
+        }
         _ => true,
     }
 }

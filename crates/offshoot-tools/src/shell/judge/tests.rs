@@ -53,6 +53,20 @@ fn decide(command: &str) -> Action {
     decide_by(&rules(ALLOWED), command)
 }
 
+/// Decides by these rules and no others.
+fn decide_with(allow: &[(&str, &str)], deny: &[(&str, &str)], command: &str) -> Action {
+    let of = |rules: &[(&str, &str)], action| -> Vec<Rule> {
+        let rule = |(permission, pattern): &(&str, &str)| Rule::new(*permission, *pattern, action);
+        rules.iter().map(rule).collect()
+    };
+    let layer = Layer {
+        rules: [of(allow, Action::Allow), of(deny, Action::Deny)].concat(),
+        standing: Standing::Grants,
+        ..Layer::default()
+    };
+    decide_by(&Permissions::empty().narrow(layer), command)
+}
+
 fn decide_by(rules: &Permissions, command: &str) -> Action {
     let needs = needs(command, &place());
     let said = needs.iter().map(|need| rules.decide("bash", need).action);
@@ -92,8 +106,10 @@ fn check_seen_through(commands: &[&str]) {
 }
 
 fn is_opaque(command: &str) -> bool {
-    let opaque = |need: &String| need.starts_with(Need::SHELL_OPAQUE);
-    shown(command).iter().any(opaque)
+    let opaque = [Need::SHELL_OPAQUE, Need::SHELL_UNREAD];
+    let needs = needs(command, &place());
+    let mut names = needs.iter().map(|need| need.capability.as_str());
+    names.any(|name| opaque.contains(&name))
 }
 
 fn shown(command: &str) -> Vec<String> {

@@ -19,12 +19,14 @@ use super::super::orphans::{self, Mark};
 use super::super::wire::Job;
 use super::reaper::{Reaper, Waiting};
 
-/// In the order of preference.
-const SHELLS: [&str; 2] = ["bash", "sh"];
+/// What runs commands: they were judged as bash reads them, and another shell reads them otherwise.
+const FOR_COMMANDS: &[&str] = &["bash"];
+
+/// What runs hooks, which nobody judges, in the order of preference.
+const FOR_HOOKS: &[&str] = &["bash", "sh"];
 
 /// A shell that runs.
 pub(super) struct Running {
-    pub(super) shell: &'static str,
     pub(super) output: PipeReader,
     pub(super) errors: Option<PipeReader>,
     pub(super) reaper: Reaper,
@@ -56,11 +58,14 @@ pub(super) fn start(me: Pid, job: &Job) -> Result<Running, String> {
     };
     let writers = (writer, stderr);
     let open = inheritable().map_err(explain)?;
-    for shell in SHELLS {
+    let shells = match job.stdin {
+        None => FOR_COMMANDS,
+        Some(_) => FOR_HOOKS,
+    };
+    for shell in shells {
         match spawn(shell, &open, job, mark.value(), &writers) {
             Ok(pid) => {
                 return Ok(Running {
-                    shell,
                     output,
                     errors,
                     reaper: waiting.wait_for(pid),
@@ -70,7 +75,7 @@ pub(super) fn start(me: Pid, job: &Job) -> Result<Running, String> {
             Err(error) => return Err(format!("start {shell}: {error}")),
         }
     }
-    Err("there is neither bash nor sh in PATH".to_owned())
+    Err(format!("there is no {} in PATH", shells.join(" and no ")))
 }
 
 /// A pipe that we read without waiting.

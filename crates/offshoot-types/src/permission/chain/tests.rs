@@ -71,6 +71,8 @@ fn any_need() -> impl Strategy<Value = Need> {
         Just(Need::new("shell.run", "git $x")),
         Just(Need::new("shell.run", "/bin/git log")),
         Just(Need::new("shell.opaque", "sh -c x")),
+        Just(Need::new(Need::SHELL_UNREAD, "git push x")),
+        Just(Need::new(Need::SHELL_WRAPPER, "git push x")),
         Just(Need::new("net.fetch", "a.example.com")),
         Just(Need::new("net.fetch", "example.com@evil")),
         Just(Need::new("credential.use", "github")),

@@ -111,6 +111,22 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
         "no path that is asked for has `.` or `..` in it, so this fits none",
     );
     wrong(
+        "fs.write",
+        "/a//b///**",
+        "no path that is asked for has `//` in it, so this fits none; write `/a/b/**`",
+    );
+    wrong(
+        "fs.read",
+        "~you/x",
+        "only your own home folder is `~`, with a `/` or nothing behind it; write the folder out, or \
+         `./~you/x` for a name in the workspace",
+    );
+    wrong(
+        "fs.read",
+        "/a/{workspace}/b",
+        "a variable is a whole path, so nothing stands before it; begin with `{workspace}`",
+    );
+    wrong(
         "fs.read",
         "a\\",
         "nothing follows the last `\\`; write `\\\\` to mean a backslash",
@@ -160,6 +176,8 @@ fn variables_become_folders_and_relative_paths_lie_in_the_workspace() {
     becomes("fs.read", "docs/**", allow, Some(r"/w/a\*b/docs/**"));
     becomes("fs.read", "./docs/x", allow, Some(r"/w/a\*b/docs/x"));
     becomes("fs.read", "~/x", allow, Some("/home/me/x"));
+    becomes("fs.read", "~", allow, Some("/home/me"));
+    becomes("fs.read", "./~you", allow, Some(r"/w/a\*b/~you"));
     becomes("fs.read", "{home}/x", allow, Some("/home/me/x"));
     becomes("fs.read", "**/x", allow, Some("**/x"));
     becomes("fs.read", "*", allow, Some("*"));

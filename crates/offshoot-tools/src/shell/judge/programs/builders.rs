@@ -6,6 +6,7 @@
 use offshoot_types::permission::argv::Word;
 
 use super::super::assign;
+use super::compilers;
 use super::options::{before_end, has_option, has_short, is, is_operand, listed, may_be_option};
 
 /// Options of `make` that change how much is done or said, and take no value.
@@ -62,7 +63,8 @@ pub(super) fn npm(arguments: &[Word]) -> bool {
         }
         Word::Fixed(_) => true,
     };
-    let does = match own.iter().find(|word| is_operand(word)) {
+    let first = |word: &&Word| !matches!(word, Word::Fixed(word) if word.starts_with('-'));
+    let does = match own.iter().find(first) {
         Some(Word::Fixed(command)) => listed(NPM, command),
         Some(Word::Open(_)) => false,
         None => true,
@@ -77,53 +79,89 @@ pub(super) fn npx(arguments: &[Word]) -> bool {
     words.next().is_none_or(is_operand)
 }
 
+/// Options of `yarn` that may stand before its command and take no value.
+const YARN_OPTIONS: &str = "-s --silent --verbose --offline --prefer-offline --json --non-interactive \
+                            --no-progress --frozen-lockfile --immutable --ignore-scripts --version -v --help -h";
+
+/// What `yarn` is told to run that is no script of the project, or how to run it from then on.
+const YARN_RUNS: &str = "config create dlx exec global init node npm plugin policies set x";
+
 /// Tells whether `yarn` runs a script of the project or does something of its own.
 pub(super) fn yarn(arguments: &[Word]) -> bool {
-    let options = ["--cwd", "--script-shell", "--use-yarnrc"];
-    let runs = "config dlx exec node plugin set";
-    let first = matches!(arguments.first(), Some(Word::Fixed(first)) if listed(runs, first));
-    !first && !has_option(before_end(arguments), &options)
+    let options = [
+        "--cwd",
+        "--require",
+        "--script-shell",
+        "--scripts-prepend-node-path",
+        "--use-yarnrc",
+    ];
+    let is_flag = |word: &&Word| matches!(word, Word::Fixed(word) if listed(YARN_OPTIONS, word));
+    let rest = &arguments[arguments.iter().take_while(is_flag).count()..];
+    let does = match rest {
+        [] => true,
+        [first, name, rest @ ..] if is(first, "workspace") => is_operand(name) && yarn(rest),
+        [first, rest @ ..] if is(first, "workspaces") => {
+            matches!(rest.first(), Some(Word::Fixed(what)) if listed("focus info list", what))
+        }
+        [Word::Fixed(first), ..] => is_operand(&rest[0]) && !listed(YARN_RUNS, first),
+        [Word::Open(_), ..] => false,
+    };
+    does && !has_option(before_end(arguments), &options)
 }
+
+/// What is no part of `cargo` and runs its arguments, and what hands its own on to the compiler.
+const CARGO_RUNS: &str =
+    "eval flamegraph instruments make rustc rustdoc script valgrind watch with";
+
+/// Options of `cargo` that may stand before its command and take no value.
+const CARGO_OPTIONS: &str = "-h -q -v -vv -V --frozen --help --list --locked --offline --quiet --verbose --version \
+                             --color=always --color=auto --color=never";
 
 /// Tells whether `cargo` takes its settings and the project from where it stands.
 pub(super) fn cargo(arguments: &[Word]) -> bool {
     let own = before_end(arguments);
-    !has_option(own, &["--config", "--manifest-path"]) && !has_short(own, &['C'])
-}
-
-/// Tells whether a compiler may be told by a word to run programs of another place.
-pub(super) fn runs_beside_compiling(word: &Word) -> bool {
     let options = [
-        "-wrapper", "-fplugin", "-specs", "--specs", "-B", "-Xclang", "@",
+        "--config",
+        "--config-file",
+        "--manifest-path",
+        "--tool-config-file",
     ];
-    match word {
-        Word::Open(text) => may_be_option(text),
-        Word::Fixed(word) => options.iter().any(|option| word.starts_with(option)),
-    }
+    // Behind an option that takes a value the next word is no command.
+    let is_flag = |word: &&Word| match word {
+        Word::Fixed(word) => word.starts_with(['+']) || listed(CARGO_OPTIONS, word),
+        Word::Open(_) => false,
+    };
+    let does = match own.iter().find(|word| !is_flag(word)) {
+        Some(Word::Fixed(command)) if command == "clippy" => {
+            compilers::rustc(&arguments[own.len()..])
+        }
+        Some(command @ Word::Fixed(name)) => is_operand(command) && !listed(CARGO_RUNS, name),
+        Some(Word::Open(_)) => false,
+        None => true,
+    };
+    does && !has_option(own, &options) && !has_short(own, &['C'])
 }
 
-/// Tells whether `cmake` may be told by a word to run a command or a script.
-pub(super) fn runs_beside_configuring(word: &Word) -> bool {
-    match word {
-        Word::Open(text) => may_be_option(text),
-        Word::Fixed(word) => word == "-E" || word.starts_with("-P"),
-    }
-}
-
-/// Tells whether `go` runs what it builds, and not another program on it.
+/// Tells whether `go` runs what it builds, and neither another program on it nor another compiler or
+/// linker.
 pub(super) fn go(arguments: &[Word]) -> bool {
+    let tools = "cover nm objdump test2json";
+    let tool = match arguments {
+        [first, rest @ ..] if is(first, "tool") => {
+            matches!(rest.first(), Some(Word::Fixed(tool)) if listed(tools, tool))
+        }
+        _ => true,
+    };
     let runs = |word: &Word| match word {
         Word::Open(text) => may_be_option(text),
         Word::Fixed(word) => {
             let name = word.trim_start_matches('-').split('=').next();
             let name = name.unwrap_or_default();
-            let runs = [
-                "exec", "toolexec", "vettool", "overlay", "modfile", "C", "w",
-            ];
-            word.starts_with('-') && runs.contains(&name)
+            let runs = "exec toolexec vettool overlay modfile C w compiler gccgoflags ldflags";
+            word.starts_with('-') && listed(runs, name)
         }
     };
-    !arguments.iter().any(runs)
+    tool && !arguments.iter().any(runs)
 }
 
 /// Tells whether `deno` is told to work on files.
@@ -131,7 +169,18 @@ pub(super) fn deno(arguments: &[Word]) -> bool {
     let works = "bench cache check compile doc fmt info lint run task test types --version --help";
     match arguments {
         [Word::Fixed(first), rest @ ..] => {
-            listed(works, first) && !rest.iter().any(|word| is(word, "-"))
+            let options = [
+                "--config",
+                "--cwd",
+                "--eval",
+                "--import",
+                "--preload",
+                "--require",
+            ];
+            listed(works, first)
+                && !rest.iter().any(is_code)
+                && !has_option(rest, &options)
+                && !has_short(before_operand(rest), &['c'])
         }
         _ => false,
     }
@@ -141,7 +190,60 @@ pub(super) fn deno(arguments: &[Word]) -> bool {
 pub(super) fn bun(arguments: &[Word]) -> bool {
     let first = arguments.first();
     first.is_some_and(|word| is_operand(word) && !is(word, "exec") && !is(word, "repl"))
-        && !arguments.iter().any(|word| is(word, "-"))
+        && !arguments.iter().any(is_code)
         && !has_option(arguments, &["--eval", "--print", "--cwd", "--shell"])
         && !has_short(arguments, &['e', 'p'])
+}
+
+/// Tells whether `gradle` builds the project that is there, with no script besides.
+pub(super) fn gradle(arguments: &[Word]) -> bool {
+    let options = [
+        "--build-file",
+        "--include-build",
+        "--init-script",
+        "--project-dir",
+        "--settings-file",
+    ];
+    !has_option(arguments, &options) && !has_short(arguments, &['I', 'b', 'c', 'p'])
+}
+
+/// Tells whether `mvn` builds the project that is there and runs nothing else.
+pub(super) fn mvn(arguments: &[Word]) -> bool {
+    let runs = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("exec"));
+    let options = ["--file", "--settings", "--global-settings"];
+    !has_option(arguments, &options)
+        && !has_short(before_operand(arguments), &['f', 's'])
+        && !arguments.iter().any(runs)
+}
+
+/// Tells whether `rake` runs tasks of the project and no code that it is handed.
+pub(super) fn rake(arguments: &[Word]) -> bool {
+    let options = [
+        "--execute*",
+        "--libdir",
+        "--rakefile",
+        "--rakelib",
+        "--require",
+    ];
+    !has_option(arguments, &options) && !has_short(arguments, &['E', 'I', 'R', 'e', 'f', 'p', 'r'])
+}
+
+/// Tells whether `mix` runs tasks of the project and no code that it is handed.
+pub(super) fn mix(arguments: &[Word]) -> bool {
+    let runs = "cmd do eval rpc";
+    let first = matches!(arguments.first(), Some(Word::Fixed(first)) if !listed(runs, first));
+    let options = ["--eval", "--require", "--rpc-eval"];
+    (first || arguments.is_empty())
+        && !has_option(arguments, &options)
+        && !has_short(arguments, &['e', 'r'])
+}
+
+/// Tells whether a word is code, or says that the input is.
+fn is_code(word: &Word) -> bool {
+    matches!(word, Word::Fixed(word) if word == "-" || word.starts_with("data:"))
+}
+
+/// Returns the words before the first that is no option.
+fn before_operand(words: &[Word]) -> &[Word] {
+    &words[..words.iter().take_while(|word| !is_operand(word)).count()]
 }

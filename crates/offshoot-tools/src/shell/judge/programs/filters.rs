@@ -103,13 +103,37 @@ pub(super) fn tar(arguments: &[Word]) -> bool {
         "--info-script",
         "--new-volume-script",
         "--rmt-command",
+        // Such a file may hold options.
+        "--files-from",
     ];
     // The first word needs no dash.
     let bundle = match arguments {
-        [Word::Fixed(first), ..] => first.contains(['I', 'F']) && !first.starts_with('-'),
+        [Word::Fixed(first), ..] => first.contains(['I', 'F', 'T']) && !first.starts_with('-'),
         _ => false,
     };
-    !has_option(arguments, &runs) && !has_short(arguments, &['I', 'F']) && !bundle
+    !has_option(arguments, &runs) && !has_short(arguments, &['I', 'F', 'T']) && !bundle
+}
+
+/// Tells whether `uniq` only prints: a second name is that of a file it writes.
+pub(super) fn uniq(arguments: &[Word]) -> bool {
+    let is_flag = |word: &&Word| matches!(word, Word::Fixed(word) if word.starts_with('-'));
+    arguments.iter().filter(|word| !is_flag(word)).count() < 2
+        && arguments.iter().all(|word| matches!(word, Word::Fixed(_)))
+}
+
+/// Tells whether `less` only shows: its keys, which can be given to it, run programs and name one
+/// that opens files, and it can write a copy.
+pub(super) fn less(arguments: &[Word]) -> bool {
+    let keys = |word: &Word| match word {
+        Word::Fixed(word) => word
+            .strip_prefix('+')
+            .is_some_and(|key| !key.chars().all(|c| c.is_ascii_digit() || c == 'G')),
+        Word::Open(_) => false,
+    };
+    let options = ["--lesskey*", "--log-file", "--LOG-FILE", "--cmd"];
+    !has_option(arguments, &options)
+        && !has_short(arguments, &['k', 'o', 'O'])
+        && !arguments.iter().any(keys)
 }
 
 pub(super) fn zip(arguments: &[Word]) -> bool {

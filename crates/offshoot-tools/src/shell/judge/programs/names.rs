@@ -22,7 +22,7 @@ const RUNNERS: &str = "at autossh batch bwrap capsh catchsegv choom chroot chrt 
      watch x86_64 xargs xvfb-run";
 
 /// Read a language in which commands can be run.
-const LANGUAGES: &str = "dc ed emacs ex ftp gs m4 mysql nano nvim psql rnano rview rvim sqlite sqlite3 telnet vi view \
+const LANGUAGES: &str = "dc ed emacs ex exiftool ftp gs m4 mysql nano nvim psql rnano rview rvim sqlite sqlite3 telnet vi view \
      vim vim.basic vim.gtk3 vim.nox vim.tiny vimdiff vipw visudo vigr";
 
 /// Words of the grammar: where one is a program's name, the parse is wrong.
@@ -30,8 +30,8 @@ const RESERVED: &str = "! [[ ]] case coproc do done elif else esac fi for functi
                         then until while { }";
 
 /// Run a file if that is the first thing they are given, and else code.
-const INTERPRETERS: &str = "ash bash clisp csh dash elixir elvish erl es fish ghci groovy guile iex ipython irb jshell \
-     julia ksh lua luajit mksh node nodejs nu ocaml osascript osh perl php pwsh pypy python racket \
+const INTERPRETERS: &str = "ash bash clisp csh dash elixir elvish erl es fish ghci gnuplot groovy guile iex ipython irb jshell \
+     julia ksh lua luajit mksh node nodejs nu ocaml octave osascript osh perl php pwsh pypy python r racket \
      rbash rc rscript ruby runghc sbcl scala sh tclsh tcsh ts-node tsx wish xonsh yash ysh zsh";
 
 pub(super) fn is_opaque(name: &str) -> bool {

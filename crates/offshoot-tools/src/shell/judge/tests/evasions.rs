@@ -3,7 +3,7 @@
 use offshoot_types::permission::Action;
 use proptest::prelude::*;
 
-use super::{check, decide};
+use super::{check, decide, decide_with, shown};
 
 /// What only looks like something that is allowed.
 const ALIKE: &[&str] = &[
@@ -227,5 +227,42 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in hostile()) {
         decide(&text);
+    }
+}
+
+#[test]
+fn who_forbids_what_is_seen_through_forbids_it() {
+    let all = &[("shell.run", "*")];
+    for (denied, command) in [
+        ("nohup *", "nohup sleep 100 &"),
+        ("nohup", "exec nohup sleep 100"),
+        ("exec", "exec nohup sleep 100"),
+        ("busybox", "busybox rm x"),
+        ("busybox rm *", "/bin/busybox rm x"),
+        ("setsid *", "setsid sleep 1"),
+        ("env", "env RUST_BACKTRACE=1 ls"),
+        ("timeout", "timeout 5 ls"),
+        ("nice *", "nice -n 5 ls"),
+        ("command", "command ls"),
+        ("time", "time ls"),
+        ("git --no-pager *", "git --no-pager log"),
+        ("nohup *", "nohup sh -c ls"),
+    ] {
+        let said = decide_with(all, &[("shell.run", denied)], command);
+        assert_eq!(
+            said,
+            Action::Deny,
+            "{denied}: {command} {:?}",
+            shown(command)
+        );
+    }
+    // None of them needs to be allowed, and a deny of all else is none of them.
+    for command in [
+        "timeout 5 ls -l",
+        "nohup env RUST_BACKTRACE=1 ls",
+        "time ls",
+    ] {
+        let said = decide_with(&[("shell.run", "ls *")], &[("shell.run", "*")], command);
+        assert_eq!(said, Action::Allow, "{command}");
     }
 }

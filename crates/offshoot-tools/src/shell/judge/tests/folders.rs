@@ -1,6 +1,6 @@
 //! Where relative paths lead behind a `cd`.
 
-use super::shown;
+use super::{is_opaque, shown};
 
 /// Checks which files a command may write to; `?` if that cannot be said.
 #[track_caller]
@@ -10,7 +10,7 @@ fn check(command: &str, expected: &[&str]) {
         .iter()
         .filter_map(|need| need.strip_prefix("fs.write "))
         .collect();
-    if needs.iter().any(|need| need.starts_with("shell.opaque")) {
+    if is_opaque(command) {
         files.push("?");
     }
     assert_eq!(files, expected, "{command}: {needs:?}");

@@ -204,7 +204,10 @@ fn commands_are_seen_word_by_word() {
         "mkdir \"$x\" && ls>f",
         &["shell.run mkdir \"$x\"", "fs.write /w/f", "shell.run ls"],
     );
-    check("timeout 5 make -j2", &["shell.run make -j2"]);
+    check(
+        "timeout 5 make -j2",
+        &["shell.run make -j2", "shell.wrapper timeout 5 make -j2"],
+    );
     check(
         "sudo make install",
         &[
@@ -215,5 +218,5 @@ fn commands_are_seen_word_by_word() {
     check("ls; ls; ls", &["shell.run ls"]);
     check("x=1", &["shell.run \"x=1\""]);
     check("echo 2>f x", &["fs.write /w/f", "shell.run echo x"]);
-    check("cat <>f", &["shell.opaque cat <>f", "shell.run cat"]);
+    check("cat <>f", &["shell.unread cat <>f", "shell.run cat"]);
 }
