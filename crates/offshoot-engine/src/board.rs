@@ -7,6 +7,7 @@
 //! nothing: the session does.
 
 mod live;
+mod places;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -479,77 +480,6 @@ impl State {
     /// Tells whether nothing runs and nothing wants to (R19).
     pub(crate) fn is_idle(&self) -> bool {
         self.tree.open_runs() == 0 && self.runnable.is_empty()
-    }
-
-    /// Reserves a place for a child of an agent; not if as many live as may.
-    pub(crate) fn plan_child(&mut self, parent: &AgentId, limits: &Limits) -> bool {
-        let room = self.live() < limits.descendants;
-        if room {
-            *self.planned.entry(parent.clone()).or_default() += 1;
-        }
-        room
-    }
-
-    /// Returns how many agents below one are about to live.
-    pub(crate) fn planned_below(&self, top: &AgentId) -> usize {
-        let is_below = |id: &AgentId| self.tree.path(id).contains(&top);
-        let planned = self.planned.iter().filter(|(parent, _)| is_below(parent));
-        let waking = self.waking().filter(|id| *id != top && is_below(id));
-        planned.map(|(_, many)| many).sum::<usize>() + waking.count()
-    }
-
-    /// Returns how many descendants of the root live, or are about to.
-    pub(crate) fn live(&self) -> usize {
-        let root_runs = self
-            .tree
-            .root()
-            .and_then(|root| self.tree.agent(root)?.open_run());
-        self.tree.open_runs() - usize::from(root_runs.is_some()) + self.planned()
-    }
-
-    /// Tells whether an agent rests and has something to run for.
-    pub(crate) fn is_about_to_run(&self, id: &AgentId) -> bool {
-        let agent = self.tree.agent(id);
-        self.runnable.contains(id) && agent.is_some_and(|agent| agent.open_run().is_none())
-    }
-
-    /// Notes that a planned child of an agent is there.
-    fn born_as_planned(&mut self, parent: &AgentId) {
-        if let Some(planned) = self.planned.get_mut(parent) {
-            *planned -= 1;
-            if *planned == 0 {
-                self.planned.remove(parent);
-            }
-        }
-    }
-
-    /// Returns how many agents are about to live.
-    pub(crate) fn planned(&self) -> usize {
-        self.planned.values().sum::<usize>() + self.waking().count()
-    }
-
-    /// Returns the agents that are about to live again: one that still runs is counted as running.
-    fn waking(&self) -> impl Iterator<Item = &AgentId> {
-        let runs = |id: &AgentId| {
-            let agent = self.tree.agent(id);
-            agent.is_some_and(|agent| agent.open_run().is_some())
-        };
-        self.waking.iter().filter(move |id| !runs(id))
-    }
-
-    /// Counts an agent as one that is about to live, from when it rests on.
-    pub(crate) fn plan_to_wake(&mut self, id: &AgentId) {
-        self.waking.insert(id.clone());
-    }
-
-    /// Tells whether an agent is about to be woken.
-    pub(crate) fn is_waking(&self, id: &AgentId) -> bool {
-        self.waking.contains(id)
-    }
-
-    /// Takes that back: it runs, or nobody wakes it.
-    pub(crate) fn let_sleep(&mut self, id: &AgentId) {
-        self.waking.remove(id);
     }
 
     /// Returns how a run ended, if it has.

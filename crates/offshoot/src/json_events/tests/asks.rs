@@ -226,9 +226,15 @@ fn a_question_that_nobody_was_there_to_answer_is_no_permission_that_was_refused(
     log.add("root", decides(decision(Action::Ask), None, None));
     log.add("root", fails("c1", ErrorKind::Denied, "nobody is here"));
     assert_eq!(
-        log.tail(2),
-        ["tool.execution_start", "tool.execution_complete"]
+        log.tail(4),
+        [
+            "tool.execution_start",
+            "tool.execution_complete",
+            "assistant.turn_end",
+            "assistant.turn_start"
+        ]
     );
+    assert!(log.data("permission.completed").is_empty());
 }
 
 #[test]
