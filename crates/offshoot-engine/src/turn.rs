@@ -42,6 +42,18 @@ pub(crate) struct Over {
     _held: Option<Grant>,
 }
 
+impl Over {
+    fn of(transcript: Transcript, how: TurnEnd) -> Self {
+        Self {
+            transcript,
+            said: None,
+            how,
+            hooked: Vec::new(),
+            _held: None,
+        }
+    }
+}
+
 /// Runs the open turn of an agent to its end.
 pub(crate) async fn run(
     agent: Arc<Agent>,
@@ -64,20 +76,11 @@ async fn steps(
     cancel: CancellationToken,
     sent: &mut Sent,
 ) -> Result<Over, StoreError> {
-    let over = |transcript, said, how, held| {
-        Ok(Over {
-            transcript,
-            said,
-            how,
-            hooked: Vec::new(),
-            _held: held,
-        })
-    };
     let prefix = match agent.prefix() {
         Ok(prefix) => prefix,
         Err(error) => {
             agent.give_up_calls(&mut transcript).await?;
-            return over(transcript, None, failed(error), None);
+            return Ok(Over::of(transcript, failed(error)));
         }
     };
     let mut room = Room::default();
@@ -85,7 +88,7 @@ async fn steps(
     // The cap that a step ran into: the next one hands back.
     let (mut rank, mut reached, end) = agent.take_up(&prefix, &mut transcript, &cancel).await?;
     if let Some(end) = end {
-        return over(transcript, None, end, None);
+        return Ok(Over::of(transcript, end));
     }
     loop {
         agent.take_messages(&mut transcript, &arrived).await?;
@@ -94,7 +97,7 @@ async fn steps(
         }
         let made = agent.make_room(&prefix, &mut transcript, &mut room, &cancel);
         if let Some(end) = Box::pin(made).await? {
-            return over(transcript, None, end, None);
+            return Ok(Over::of(transcript, end));
         }
         let Some(ready) = transcript.ready() else {
             return Err(broken("a step with an open call"));
@@ -103,8 +106,8 @@ async fn steps(
         let size = caps::bytes(&prefix, &messages);
         let grant = match agent.admit(&prefix, size, reached, &cancel).await {
             Admitted::Step(grant) => grant,
-            Admitted::Nothing(cap) => return over(transcript, None, TurnEnd::Exhausted(cap), None),
-            Admitted::Cancelled => return over(transcript, None, agent.aborted(), None),
+            Admitted::Nothing(cap) => return Ok(Over::of(transcript, TurnEnd::Exhausted(cap))),
+            Admitted::Cancelled => return Ok(Over::of(transcript, agent.aborted())),
         };
         let request = context::request(&prefix, messages, agent.asker(), &grant);
         let last = grant.last;
@@ -123,7 +126,7 @@ async fn steps(
                             rank = Rank::Resuming;
                             continue;
                         };
-                        let over = over(transcript, None, how, None)?;
+                        let over = Over::of(transcript, how);
                         return Ok(Over { hooked, ..over });
                     }
                     None => (message, TurnEnd::Finished),
@@ -140,7 +143,7 @@ async fn steps(
                 let carried = Box::pin(ran).await?;
                 *sent = carried.sent;
                 if let Some(end) = carried.end {
-                    return over(transcript, None, end, None);
+                    return Ok(Over::of(transcript, end));
                 }
                 (reached, rank) = (carried.cap, Rank::Resuming);
                 continue;
@@ -166,7 +169,11 @@ async fn steps(
             }
             (Reply::Failed(said, error), _, _) => (said, failed(error)),
         };
-        return over(transcript, Some(said), how, Some(grant));
+        return Ok(Over {
+            said: Some(said),
+            _held: Some(grant),
+            ..Over::of(transcript, how)
+        });
     }
 }
 
