@@ -58,7 +58,10 @@ pub(crate) struct Board {
     /// Shared with the other trees of the runtime.
     pub(crate) governors: Arc<Governors>,
     state: Mutex<State>,
+    /// For who watches agents at work, and for who wants to hear what comes of it: to be woken for
+    /// every move of every agent costs more than the move.
     live: broadcast::Sender<Arc<[Update]>>,
+    news: broadcast::Sender<Arc<[Update]>>,
     ground: Ground,
     /// Fires when somebody answered something.
     pub(crate) answered: Notify,
@@ -133,6 +136,7 @@ impl Board {
             limits,
             state: Mutex::new(state),
             live: broadcast::Sender::new(LIVE_BACKLOG),
+            news: broadcast::Sender::new(LIVE_BACKLOG),
             ground,
             answered: Notify::new(),
             freed: Notify::new(),
@@ -217,12 +221,15 @@ impl Board {
 
     fn tell(&self, updates: Arc<[Update]>) {
         // An error says that nobody listens.
+        if updates.iter().any(Update::is_news) {
+            drop(self.news.send(updates.clone()));
+        }
         drop(self.live.send(updates));
     }
 
     /// Returns how many subscribers there are.
     pub(crate) fn listeners(&self) -> usize {
-        self.live.receiver_count()
+        self.live.receiver_count() + self.news.receiver_count()
     }
 
     /// Notes what an agent does now.

@@ -26,6 +26,15 @@ const BEHIND: Duration = Duration::from_millis(2);
 /// Entries read at one time.
 const PAGE: usize = 512;
 
+/// How much of a tree's life a subscriber is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Whatever agents do and say, as they do.
+    All,
+    /// What comes of it.
+    News,
+}
+
 /// A follower of one tree.
 pub struct Subscription {
     store: Arc<dyn Store>,
@@ -34,6 +43,7 @@ pub struct Subscription {
     pos: Pos,
     ready: VecDeque<Update>,
     source: Source,
+    detail: Detail,
     find: Find,
 }
 
@@ -75,8 +85,17 @@ impl Subscription {
             pos: after,
             ready: VecDeque::new(),
             source: Source::Log,
+            detail: Detail::All,
             find,
         }
+    }
+
+    /// Leaves out what agents say and do before it comes to something: pieces of messages and outputs,
+    /// and what they wait for but a model that is asked again. For who does not watch.
+    #[must_use]
+    pub fn news_only(mut self) -> Self {
+        self.detail = Detail::News;
+        self
     }
 
     /// Returns the next update; waits for one. Fails only when the log cannot be read.
@@ -106,10 +125,16 @@ impl Subscription {
     async fn fill(&mut self) -> Result<(), StoreError> {
         match &mut self.source {
             Source::Live { board, updates } => match updates.recv().await {
-                Ok(updates) => self.ready.extend(updates.iter().cloned()),
+                Ok(updates) => {
+                    let detail = self.detail;
+                    let wanted = updates.iter().filter(|update| is_wanted(update, detail));
+                    self.ready.extend(wanted.cloned());
+                }
                 // Too slow: read what was missed and join again.
                 Err(broadcast::error::RecvError::Lagged(_)) => {
-                    self.source = board.upgrade().as_ref().map_or(Source::Log, join);
+                    let board = board.upgrade();
+                    let join = |board| join(board, self.detail);
+                    self.source = board.as_ref().map_or(Source::Log, join);
                 }
                 Err(broadcast::error::RecvError::Closed) => self.source = Source::Log,
             },
@@ -131,6 +156,7 @@ impl Subscription {
             Source::Log => {
                 let board = (self.find)(&self.tree);
                 let ours = board.is_some();
+                let join = |board| join(board, self.detail);
                 if let Some(source) = board.as_ref().map(join)
                     && source.upto().is_none_or(|upto| upto >= self.pos)
                 {
@@ -162,8 +188,12 @@ impl Subscription {
     }
 }
 
-fn join(board: &Arc<Board>) -> Source {
-    let (snapshot, updates) = board.join();
+fn is_wanted(update: &Update, detail: Detail) -> bool {
+    detail == Detail::All || update.is_news()
+}
+
+fn join(board: &Arc<Board>, detail: Detail) -> Source {
+    let (snapshot, updates) = board.join(detail);
     let doing = snapshot.activities.into_iter();
     let mut then: Vec<Update> = doing
         .map(|(id, activity)| Update::Activity(id, activity))
@@ -173,6 +203,7 @@ fn join(board: &Arc<Board>) -> Source {
     if snapshot.idle {
         then.push(Update::Idle);
     }
+    then.retain(|update| is_wanted(update, detail));
     Source::Behind {
         board: Arc::downgrade(board),
         updates,

@@ -33,6 +33,19 @@ pub enum Update {
     Parked(StoreError),
 }
 
+impl Update {
+    /// Tells whether it is for everybody, and not only for who watches agents at work.
+    pub(crate) fn is_news(&self) -> bool {
+        match self {
+            Self::Delta(_) | Self::Output(_) => false,
+            Self::Activity(_, activity) => matches!(activity, Activity::Retrying { .. }),
+            Self::Entry(_) | Self::Notice(..) | Self::Hooked(..) | Self::Idle | Self::Parked(_) => {
+                true
+            }
+        }
+    }
+}
+
 /// A piece of a message that is not committed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {

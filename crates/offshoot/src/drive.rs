@@ -182,8 +182,12 @@ async fn ask(
     let message = prompt.is_some().then(|| MessageId::new(System.new_id()));
     let command = command(&id, &agent, (prompt, swap), message.clone());
     // Listening begins before there is anything to hear: what is not in the log is told only once.
+    let updates = runtime.subscribe(&id, tree.pos()).await;
     let mut news = News {
-        updates: runtime.subscribe(&id, tree.pos()).await,
+        updates: match view.watches() {
+            true => updates,
+            false => updates.news_only(),
+        },
         heard: VecDeque::new(),
     };
     logging::sent(&command);

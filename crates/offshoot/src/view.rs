@@ -167,6 +167,14 @@ impl View {
         }
     }
 
+    /// Tells whether it shows agents at work, and not only what comes of it.
+    pub(crate) fn watches(&self) -> bool {
+        match &self.form {
+            Form::Answers(_) => false,
+            Form::Events(_) | Form::Console(_) => true,
+        }
+    }
+
     /// Tells whether anything was done since the view began, other than burying the dead.
     pub(crate) fn is_stirred(&self) -> bool {
         self.stirred

@@ -10,6 +10,7 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use super::Board;
+use crate::subscribe::Detail;
 use crate::update::{Activity, Delta, DeltaKind, Output, Update};
 
 /// How much of what a call says is kept for who joins later.
@@ -46,9 +47,12 @@ impl Spoken {
 
 impl Board {
     /// Joins the live updates; what they lack up to now is in the snapshot.
-    pub(crate) fn join(&self) -> (Snapshot, broadcast::Receiver<Arc<[Update]>>) {
+    pub(crate) fn join(&self, detail: Detail) -> (Snapshot, broadcast::Receiver<Arc<[Update]>>) {
         let state = self.state();
-        let receiver = self.live.subscribe();
+        let receiver = match detail {
+            Detail::All => self.live.subscribe(),
+            Detail::News => self.news.subscribe(),
+        };
         let busy = state
             .nodes
             .iter()

@@ -61,7 +61,7 @@ impl Follower {
         Ok(Self {
             shared: shared.clone(),
             tree: tree.clone(),
-            updates: shared.subscribe(tree, seen.pos()).await?,
+            updates: shared.subscribe(tree, seen.pos()).await?.news_only(),
             seen: seen.clone(),
         })
     }

@@ -77,7 +77,7 @@ pub(super) async fn attach(
     };
     drop(log);
     let mut watch = Watch {
-        news: runtime.subscribe(&id, tree.pos()).await,
+        news: runtime.subscribe(&id, tree.pos()).await.news_only(),
         store,
         id,
         agent,
