@@ -266,25 +266,6 @@ impl Board {
         }
     }
 
-    /// Hands back orders about calls that have returned by now.
-    pub(crate) fn refuse_late_orders(&self, parent: &AgentId, calls: &[CallId]) {
-        let mut state = self.state();
-        let mut late = Vec::new();
-        for call in calls {
-            let child = state
-                .children_of_calls
-                .remove(&(parent.clone(), call.clone()));
-            let node = child.and_then(|child| state.nodes.get_mut(&child));
-            late.extend(node.and_then(|node| node.promote.take()));
-            let own = state.nodes.get_mut(parent);
-            late.extend(own.and_then(|node| node.answers.remove(call)));
-        }
-        if !late.is_empty() {
-            state.late.extend(late);
-            self.stirred.notify_one();
-        }
-    }
-
     /// Returns the prefix that agents of a kind share, made once.
     pub(crate) fn prefix<E>(
         &self,
@@ -529,10 +510,8 @@ impl State {
                 }
                 if let Origin::Task(parent) = &spawned.origin {
                     self.born_as_planned(&parent.agent);
-                    if !parent.background {
-                        let call = (parent.agent.clone(), parent.call.clone());
-                        self.children_of_calls.insert(call, id.clone());
-                    }
+                    let call = (parent.agent.clone(), parent.call.clone());
+                    self.children_of_calls.insert(call, id.clone());
                 }
             }
             Event::Settled { .. } => {
@@ -560,10 +539,15 @@ impl State {
             }
             Event::CallFinished { call, .. } => {
                 self.outputs.remove(&(id.clone(), call.clone()));
-                // Whoever answered what nobody waits for any more is told so.
+                // Whoever answered what nobody waits for any more is told so, and whoever wanted it to
+                // return.
                 let node = self.nodes.get_mut(id);
                 self.late
                     .extend(node.and_then(|node| node.answers.remove(call)));
+                let child = self.children_of_calls.remove(&(id.clone(), call.clone()));
+                let child = child.and_then(|child| self.nodes.get_mut(&child));
+                self.late
+                    .extend(child.and_then(|child| child.promote.take()));
             }
             Event::TurnStarted { .. } => {
                 self.let_sleep(id);

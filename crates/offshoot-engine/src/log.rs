@@ -59,6 +59,17 @@ impl Sent {
             Self::Heard | Self::Underway(_) => Ok(()),
         }
     }
+
+    /// Waits for something else meanwhile; `None` once it is known that this has failed.
+    pub(crate) async fn beside<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
+        let mut other = std::pin::pin!(other);
+        tokio::select! {
+            biased;
+            value = &mut other => return Some(value),
+            written = self.committed() => written.ok()?,
+        }
+        Some(other.await)
+    }
 }
 
 #[derive(Debug)]
@@ -76,6 +87,10 @@ impl Batch {
             };
             (message.id == *id).then_some(message)
         })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Returns what is the agent's own.

@@ -64,7 +64,11 @@ pub(crate) async fn ask(
         let leave = tokio::select! {
             biased;
             () = cancel.cancelled() => return Reply::Cancelled(step.end(StopReason::Cut)),
-            leave = leave_to_ask(agent, prefix, rank) => leave,
+            leave = sent.beside(leave_to_ask(agent, prefix, rank)) => match leave {
+                Some(leave) => leave,
+                // Whoever waits for the log is told.
+                None => return Reply::Cancelled(step.end(StopReason::Cut)),
+            },
         };
         agent.set_activity(Activity::FirstByte);
         let ended = tokio::select! {

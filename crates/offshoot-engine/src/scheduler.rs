@@ -466,7 +466,6 @@ impl Open {
 pub(crate) struct Outcomes {
     batch: Batch,
     orders: Vec<(Ordered, Receipt)>,
-    calls: Vec<CallId>,
     can_be_told_again: bool,
 }
 
@@ -491,7 +490,6 @@ impl Outcomes {
                     child: None,
                 });
             }
-            outcomes.calls.push(call.clone());
             outcomes.batch.own(Event::CallFinished {
                 call,
                 outcome,
@@ -524,17 +522,17 @@ impl Outcomes {
         let Self {
             batch,
             orders,
-            calls,
             can_be_told_again: _,
         } = self;
+        if batch.is_empty() {
+            return Box::pin(std::future::ready(Ok(Vec::new())));
+        }
         let sent = agent.log.append(batch);
-        let (board, id) = (agent.board.clone(), agent.id.clone());
         Box::pin(async move {
             let entries = sent.await?;
             for (order, receipt) in orders {
                 order.answer(receipt);
             }
-            board.refuse_late_orders(&id, &calls);
             Ok(entries)
         })
     }

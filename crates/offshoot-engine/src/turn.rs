@@ -104,7 +104,12 @@ async fn steps(
         };
         let messages = context::messages(ready, agent.inherited.as_deref());
         let size = caps::bytes(&prefix, &messages);
-        let grant = match agent.admit(&prefix, size, reached, &cancel).await {
+        let admitted = agent.admit(&prefix, size, reached, &cancel);
+        let Some(admitted) = sent.beside(admitted).await else {
+            sent.committed().await?;
+            return Err(broken("an outcome that was not written"));
+        };
+        let grant = match admitted {
             Admitted::Step(grant) => grant,
             Admitted::Nothing(cap) => return Ok(Over::of(transcript, TurnEnd::Exhausted(cap))),
             Admitted::Cancelled => return Ok(Over::of(transcript, agent.aborted())),

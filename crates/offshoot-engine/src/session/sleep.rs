@@ -48,13 +48,14 @@ impl Session {
 
     /// Opens the session for who asks for no more than that.
     pub(super) async fn resume(&mut self, order: Ordered) -> Result<(), StoreError> {
+        if self.sleeps() && order.reply.is_none() {
+            // Whoever left it may have somebody to ask: it is theirs once this process is gone, which may
+            // be here for something else.
+            self.taken.remove(&order.command.id);
+            return Ok(());
+        }
         if self.must_sleep().await? {
             self.wanted = true;
-            if order.reply.is_none() {
-                // Whoever left it may have somebody to ask: it is theirs once this process is gone.
-                self.taken.remove(&order.command.id);
-                return Ok(());
-            }
             return self.note(order, nothing(NOBODY)).await;
         }
         self.work().await?;
@@ -73,8 +74,10 @@ impl Session {
         let (id, message) = (order.command.agent.clone(), prompt.message.clone());
         let is_human = prompt.from.is_human();
         if !self.working {
-            order.waits = self.must_sleep().await?;
-            self.wanted |= order.waits;
+            // What somebody left who is gone is taken, and opens nothing that sleeps.
+            let is_left = order.reply.is_none() && self.sleeps();
+            order.waits = is_left || self.must_sleep().await?;
+            self.wanted |= order.waits && !is_left;
             let is_new = {
                 let state = self.board.state();
                 let agent = state.tree.agent(&id);
@@ -192,12 +195,16 @@ impl Session {
         self.taken.remove(&order.command.id);
         let (store, now) = (&self.parts.store, self.parts.env.now());
         store.submit(order.command.clone(), now).await?;
-        order.answer(Receipt::Queued);
         // Somebody has come to open it before, and had to wait for just this.
-        if self.wanted && !self.must_sleep().await? {
-            return Box::pin(self.work()).await;
+        let opens = self.wanted && !self.must_sleep().await?;
+        order.answer(match opens {
+            true => Receipt::Answered,
+            false => Receipt::Queued,
+        });
+        match opens {
+            true => Box::pin(self.work()).await,
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Tells whether all that is pending is for whoever opens the session.

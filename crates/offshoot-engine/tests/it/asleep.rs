@@ -140,10 +140,33 @@ async fn r16_an_answer_opens_it_for_who_came_before_and_could_not() {
     let (stage, ask) = left_asking(script, Asks::NOBODY).await;
     let more = Order::Prompt(stage.words("more"));
     assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
-    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Answered);
     stage.quiet().await;
     let settlement = stage.settlement(&stage.root()).await;
     assert_eq!(settlement.output.as_deref(), Some("more"));
+}
+
+#[tokio::test]
+async fn r16_an_answer_opens_nothing_for_who_has_gone() {
+    for left in [None, Some("more")] {
+        let (stage, ask) = left_asking(writes(), Asks::NOBODY).await;
+        stage
+            .leave_order(match left {
+                Some(text) => Order::Prompt(stage.words(text)),
+                None => Order::Resume,
+            })
+            .await;
+        assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+        stage
+            .runtime
+            .shutdown(offshoot_engine::Ending::WhenQuiet)
+            .await;
+        assert!(!is_decided(&stage).await, "{left:?}: nobody has opened it");
+        let stage = stage.crash_into(Asks::NOBODY).await;
+        resume(&stage).await;
+        stage.quiet().await;
+        assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+    }
 }
 
 #[tokio::test]

@@ -357,6 +357,17 @@ impl Stage {
         self.runtime.command(command).await.unwrap()
     }
 
+    /// Leaves an order for the root, as a process does that is gone before anybody takes it.
+    pub(crate) async fn leave_order(&self, order: Order) {
+        let command = Command {
+            id: CommandId::new(self.env.new_id()),
+            tree: self.tree.clone(),
+            agent: self.root(),
+            order,
+        };
+        self.store.submit(command, self.env.now()).await.unwrap();
+    }
+
     /// Sends an order from another process, which has more agents than this one.
     pub(crate) async fn order_from_elsewhere(&self, order: Order, more: Manifest) -> Receipt {
         let cast: Vec<Manifest> = self.cast.iter().cloned().chain([more]).collect();
