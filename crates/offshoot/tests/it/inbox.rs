@@ -198,6 +198,12 @@ fn tls_10_a_question_at_a_terminal_is_answered_there() {
     terminal.until(&["question 2 of 2", "What else?", "answer:"]);
     terminal.enter("nothing");
     assert_eq!(terminal.ended(), Some(0));
+    terminal.press("reddish");
+    terminal.until(&["answer: reddish"]);
+    terminal.press("\x03");
+    terminal.wait_for("an empty line", |text| {
+        text.contains("the line is cleared") && !text.contains("reddish")
+    });
     terminal.until(&["blue", "nothing"]);
 }
 
