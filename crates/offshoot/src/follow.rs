@@ -216,7 +216,7 @@ impl<'a> Follower<'a> {
                 self.view.activity(&self.tree, &agent, &activity);
             }
             Update::Notice(agent, text) => self.view.notice(&self.tree, &agent, &text)?,
-            Update::Hooked(agent, hooked) => self.view.hooked(&agent, &hooked)?,
+            Update::Hooked(agent, hooked) => self.view.hooked(&self.tree, &agent, &hooked)?,
             Update::Idle => {
                 self.idle = Some(self.tree.pos());
                 self.interrupted = false;
