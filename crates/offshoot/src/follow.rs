@@ -233,8 +233,9 @@ impl<'a> Follower<'a> {
         let settlement = settlement.map(|settlement| &**settlement);
         if self.goal.prompt.is_none() && !self.view.is_stirred() {
             self.view.quiet(None)?;
+            let mut code = Code::Completed;
             if let Some(Settlement {
-                status: Status::Lost { why },
+                status: status @ Status::Lost { why },
                 ..
             }) = settlement
             {
@@ -242,9 +243,11 @@ impl<'a> Follower<'a> {
                     "the last run of session {} is lost: {why}",
                     self.id
                 ));
+                // Whoever goes on with it and sees 0 would think that it was done.
+                code = Code::of(status);
             }
             output::note(&waiting(&self.tree, &self.id));
-            return Ok(Ended::Quiet(Code::Completed));
+            return Ok(Ended::Quiet(code));
         }
         let ended = agent.and_then(|agent| Some((settlement?, &agent.terms().caps)));
         self.view.quiet(ended)?;
