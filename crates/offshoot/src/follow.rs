@@ -20,17 +20,17 @@ use offshoot_engine::{
 use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::id::{AgentId, CallId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tree::{Spent, Tree};
+use offshoot_types::tree::{Ask, Spent, Tree};
 use tokio::time::Instant;
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
-use crate::{logging, output, render};
+use crate::{inbox, logging, output, render};
 
 /// How long nothing may happen before we look whether the owner of a tree is still there.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -389,15 +389,19 @@ impl<'a> Follower<'a> {
 pub(crate) fn asleep(tree: &Tree, id: &TreeId) -> String {
     let root = tree.agent(id.root());
     let asks = root.map(|root| root.open_calls()).unwrap_or_default();
-    let mut asks = asks.iter().filter(|open| open.asks.is_some());
+    let asks = asks.iter();
     let root = render::short(id.root());
-    let name = match (asks.next(), asks.next()) {
-        (Some(open), None) => format!("{root}:{}", open.call),
-        (Some(_), Some(_)) | (None, _) => "ASK".to_owned(),
+    let asks = asks.filter_map(|open| Some((&open.call, open.asks.as_ref()?)));
+    let asks: Vec<(&CallId, &Ask)> = asks.collect();
+    let how = match asks.as_slice() {
+        [(call, ask)] => {
+            let command = inbox::command(&format!("{root}:{call}"), ask);
+            format!("answer with \"{command}\" (see \"offshoot inbox list\")")
+        }
+        [] | [_, _, ..] => "\"offshoot inbox list\" says what it asks and how to answer".to_owned(),
     };
     format!(
-        "session {id} waits for an answer and nobody is here to give it; answer with \
-         \"offshoot inbox answer {name}\" (see \"offshoot inbox list\"), or go on with \
+        "session {id} waits for an answer and nobody is here to give it; {how}, or go on with \
          \"offshoot run --session {root} --wait-for-answers\""
     )
 }
