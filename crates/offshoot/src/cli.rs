@@ -15,7 +15,7 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use offshoot_types::caps::Span;
 
-pub(crate) use inbox::{Inbox, InboxCommand, Waiting, Words};
+pub(crate) use inbox::{Inbox, InboxCommand, Waiting, Words, refuse_time_apart};
 pub(crate) use most::Most;
 pub(crate) use permissions::{Permissions, PermissionsCommand, Whom};
 pub(crate) use trust::{Trust, Trusting, Wish};

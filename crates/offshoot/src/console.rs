@@ -404,16 +404,20 @@ impl Console {
 
     fn key(&mut self, key: Key) -> Option<Input> {
         self.hint = None;
+        self.reply.follow(self.asks.first());
         if key == Key::Control('c') {
             // As in a shell: who has begun to type means what they type.
-            if self.reply.line().is_none() && !self.input.is_empty() {
-                self.input.clear();
+            let line = match self.reply.line_mut() {
+                Some(line) => line,
+                None => &mut self.input,
+            };
+            if !line.is_empty() {
+                line.clear();
                 self.hint("the line is cleared; Ctrl-C again is for what runs");
                 return None;
             }
             return Some(Input::Interrupt);
         }
-        self.reply.follow(self.asks.first());
         if let Some(line) = self.reply.line() {
             if key == Key::Control('d') && line.is_empty() && self.talk == Talk::Chat {
                 return Some(Input::Quit);

@@ -16,7 +16,7 @@ use offshoot_types::manifest::{Manifest, names};
 use crate::assemble::{self, Models};
 use crate::config::Settings;
 use crate::exit::Stop;
-use crate::trust::{self, Digest, Kind, Standing, Thing, Trust};
+use crate::trust::{self, Digest, Key, Kind, Standing, Thing, Trust};
 use crate::{hooks, output, render};
 use folder::{File, Folder};
 
@@ -146,14 +146,16 @@ fn project(
         check(&mut reading);
         let thing = reading.manifest.as_ref().ok().map(|manifest| {
             let (digest, path) = (Digest::of(&bytes), path.display().to_string());
+            let key = Key::Path(path.clone());
             let replaces = own.get(&manifest.name).map(|agent| &agent.origin);
             Thing {
                 kind: Kind::Agent,
                 name: manifest.name.clone(),
-                standing: trust.standing(Kind::Agent, &path, &digest),
+                standing: trust.standing(Kind::Agent, &key, &digest, &[]),
                 may: trust::what_an_agent_may(manifest, replaces),
                 text: String::from_utf8_lossy(&bytes).into_owned(),
                 path,
+                key,
                 digest,
             }
         });

@@ -20,17 +20,17 @@ use offshoot_engine::{
 use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::id::{AgentId, CallId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tree::{Spent, Tree};
+use offshoot_types::tree::{Ask, Spent, Tree};
 use tokio::time::Instant;
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
-use crate::{logging, output, render};
+use crate::{inbox, logging, output, render};
 
 /// How long nothing may happen before we look whether the owner of a tree is still there.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -216,7 +216,7 @@ impl<'a> Follower<'a> {
                 self.view.activity(&self.tree, &agent, &activity);
             }
             Update::Notice(agent, text) => self.view.notice(&self.tree, &agent, &text)?,
-            Update::Hooked(agent, hooked) => self.view.hooked(&agent, &hooked)?,
+            Update::Hooked(agent, hooked) => self.view.hooked(&self.tree, &agent, &hooked)?,
             Update::Idle => {
                 self.idle = Some(self.tree.pos());
                 self.interrupted = false;
@@ -233,8 +233,9 @@ impl<'a> Follower<'a> {
         let settlement = settlement.map(|settlement| &**settlement);
         if self.goal.prompt.is_none() && !self.view.is_stirred() {
             self.view.quiet(None)?;
+            let mut code = Code::Completed;
             if let Some(Settlement {
-                status: Status::Lost { why },
+                status: status @ Status::Lost { why },
                 ..
             }) = settlement
             {
@@ -242,9 +243,11 @@ impl<'a> Follower<'a> {
                     "the last run of session {} is lost: {why}",
                     self.id
                 ));
+                // Whoever goes on with it and sees 0 would think that it was done.
+                code = Code::of(status);
             }
             output::note(&waiting(&self.tree, &self.id));
-            return Ok(Ended::Quiet(Code::Completed));
+            return Ok(Ended::Quiet(code));
         }
         let ended = agent.and_then(|agent| Some((settlement?, &agent.terms().caps)));
         self.view.quiet(ended)?;
@@ -386,15 +389,19 @@ impl<'a> Follower<'a> {
 pub(crate) fn asleep(tree: &Tree, id: &TreeId) -> String {
     let root = tree.agent(id.root());
     let asks = root.map(|root| root.open_calls()).unwrap_or_default();
-    let mut asks = asks.iter().filter(|open| open.asks.is_some());
+    let asks = asks.iter();
     let root = render::short(id.root());
-    let name = match (asks.next(), asks.next()) {
-        (Some(open), None) => format!("{root}:{}", open.call),
-        (Some(_), Some(_)) | (None, _) => "ASK".to_owned(),
+    let asks = asks.filter_map(|open| Some((&open.call, open.asks.as_ref()?)));
+    let asks: Vec<(&CallId, &Ask)> = asks.collect();
+    let how = match asks.as_slice() {
+        [(call, ask)] => {
+            let command = inbox::command(&format!("{root}:{call}"), ask);
+            format!("answer with \"{command}\" (see \"offshoot inbox list\")")
+        }
+        [] | [_, _, ..] => "\"offshoot inbox list\" says what it asks and how to answer".to_owned(),
     };
     format!(
-        "session {id} waits for an answer and nobody is here to give it; answer with \
-         \"offshoot inbox answer {name}\" (see \"offshoot inbox list\"), or go on with \
+        "session {id} waits for an answer and nobody is here to give it; {how}, or go on with \
          \"offshoot run --session {root} --wait-for-answers\""
     )
 }

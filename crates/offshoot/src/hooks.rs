@@ -15,8 +15,11 @@ use offshoot_types::suggest;
 
 use crate::config::{Hook, Settings};
 use crate::exit::Stop;
-use crate::trust::{self, Digest, Kind, Thing, Trust};
+use crate::trust::{self, Digest, Key, Kind, Thing, Trust};
 use crate::{assemble, output, render};
+
+/// Where those of a project stand, as seen from its folder.
+const FILE: &str = "offshoot.toml#hooks";
 
 /// Makes hooks of settings; their commands are kept like those of `bash`.
 pub(crate) fn assemble(hooks: &[Hook], keeper: Keeper, environment: Environment) -> Hooks {
@@ -51,29 +54,37 @@ pub(crate) fn brought(settings: &Settings, workspace: &str) -> Result<Vec<(Hook,
         return Ok(Vec::new());
     }
     let trust = Trust::of(settings, workspace);
-    let thing = |(index, hook): (usize, Hook)| {
-        let text = format!(
-            "name = {:?}\nevent = {:?}\nmatcher = {:?}\ncommand = {:?}\ntimeout = {}\n",
-            hook.name,
-            hook.event.to_string(),
-            hook.matcher,
-            hook.command,
-            hook.limit.as_secs_f64()
-        );
-        let digest = Digest::of(text.as_bytes());
-        let path = format!("offshoot.toml#hooks.{index}");
+    let texts: Vec<String> = hooks.iter().map(text).collect();
+    let digests: Vec<Digest> = texts.iter().map(|it| Digest::of(it.as_bytes())).collect();
+    let parts = hooks.into_iter().zip(texts).enumerate();
+    let brought = parts.map(|(index, (hook, text))| {
+        let digest = digests[index].clone();
+        let key = Key::of_content(FILE, hook.named.then_some(&*hook.name), &digest);
         let thing = Thing {
             kind: Kind::Hook,
             name: hook.name.clone(),
-            standing: trust.standing(Kind::Hook, &path, &digest),
+            standing: trust.standing(Kind::Hook, &key, &digest, &digests),
             may: trust::what_a_hook_may(&hook),
-            path,
+            path: format!("{FILE}.{index}"),
+            key,
             digest,
             text,
         };
         (hook, thing)
-    };
-    Ok(hooks.into_iter().enumerate().map(thing).collect())
+    });
+    Ok(brought.collect())
+}
+
+/// Returns what of a hook is accepted, and shown to who wants to see it.
+fn text(hook: &Hook) -> String {
+    format!(
+        "name = {:?}\nevent = {:?}\nmatcher = {:?}\ncommand = {:?}\ntimeout = {}\n",
+        hook.name,
+        hook.event.to_string(),
+        hook.matcher,
+        hook.command,
+        hook.limit.as_secs_f64()
+    )
 }
 
 /// Returns the hooks of a folder that its user has accepted.

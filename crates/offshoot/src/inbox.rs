@@ -9,6 +9,7 @@ mod list;
 pub(crate) mod words;
 
 use offshoot_types::store::{OpenAsk, Store};
+use offshoot_types::tree::Ask;
 
 use crate::assemble;
 use crate::cli::{Inbox, InboxCommand};
@@ -33,6 +34,15 @@ async fn open(store: &dyn Store) -> Result<Vec<OpenAsk>, Stop> {
     let mut asks = store.asks().await?;
     asks.retain(|ask| ask.owned || ask.path.len() == 1);
     Ok(asks)
+}
+
+/// Returns the command that answers something, as it can be typed.
+pub(crate) fn command(name: &str, ask: &Ask) -> String {
+    let words = match ask.questions.len() {
+        0 => "--once".to_owned(),
+        many => vec!["--say ANSWER"; many].join(" "),
+    };
+    format!("offshoot inbox answer {name} {words}")
 }
 
 /// Opens the store that has them.

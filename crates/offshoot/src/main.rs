@@ -61,7 +61,8 @@ fn main() -> ExitCode {
     {
         return offshoot_tools::shell::keep();
     }
-    let code = match start(Cli::parse(), &Surroundings::of_process()) {
+    let read = cli::refuse_time_apart(std::env::args_os()).map(|()| Cli::parse());
+    let code = match read.and_then(|cli| start(cli, &Surroundings::of_process())) {
         Ok(code) => code,
         Err(stop) => {
             tracing::error!("{stop}");

@@ -10,6 +10,7 @@
 
 mod ask;
 mod command;
+mod key;
 mod may;
 mod record;
 
@@ -23,6 +24,7 @@ use record::{Accepted, Record};
 
 pub(crate) use ask::offer;
 pub(crate) use command::trust;
+pub(crate) use key::Key;
 pub(crate) use may::agent as what_an_agent_may;
 pub(crate) use may::hook as what_a_hook_may;
 
@@ -92,6 +94,8 @@ pub(crate) struct Thing {
     pub(crate) name: String,
     /// As seen from the folder to work in.
     pub(crate) path: String,
+    /// Under what it is kept that it was accepted.
+    pub(crate) key: Key,
     pub(crate) digest: Digest,
     /// What it may do, in a line.
     pub(crate) may: String,
@@ -136,28 +140,39 @@ impl Trust {
         self.problem.as_deref().filter(|_| self.whole.is_none())
     }
 
-    /// Tells whether something is used as it is now.
-    pub(crate) fn standing(&self, kind: Kind, path: &str, digest: &Digest) -> Standing {
+    /// Tells whether something is used as it is now; `beside` is what stands in the same file.
+    pub(crate) fn standing(
+        &self,
+        kind: Kind,
+        key: &Key,
+        digest: &Digest,
+        beside: &[Digest],
+    ) -> Standing {
         if let Some(by) = &self.whole {
             return Standing::Accepted(by.clone());
         }
-        match self.accepted.digest(kind, path) {
-            Some(accepted) if accepted == digest.as_str() => Standing::Accepted(By::Record),
-            Some(_) => Standing::Doubted(Doubt::Changed),
-            None => Standing::Doubted(Doubt::New),
+        if self.accepted.has(kind, key, digest) {
+            return Standing::Accepted(By::Record);
         }
+        Standing::Doubted(match self.accepted.had(kind, key, beside) {
+            true => Doubt::Changed,
+            false => Doubt::New,
+        })
     }
 }
 
-/// Accepts things as they were when they were read, whatever has become of them since.
+/// Accepts things of those that a folder brings as they were when they were read, whatever has
+/// become of them since.
 fn accept<'a>(
     settings: &Settings,
     workspace: &str,
-    things: impl IntoIterator<Item = &'a Thing>,
+    brought: &[Thing],
+    chosen: impl IntoIterator<Item = &'a Thing>,
 ) -> Result<(), Stop> {
+    let there: Vec<Digest> = brought.iter().map(|thing| thing.digest.clone()).collect();
     Record::of(settings).change(workspace, |accepted| {
-        for thing in things {
-            accepted.put(thing.kind, &thing.path, &thing.digest);
+        for thing in chosen {
+            accepted.put(thing.kind, &thing.key, &thing.digest, &there);
         }
     })
 }

@@ -108,7 +108,7 @@ impl View {
                     && new
                     && is_news(hooked)
                 {
-                    output::note(&format!("hook {}", render::hooked(hooked)));
+                    output::note(&hook_line(tree, &entry.agent, hooked));
                 }
                 if let Some(text) = answers.take(entry).filter(|_| new) {
                     self.answer(&text)?;
@@ -120,7 +120,7 @@ impl View {
                     && new
                     && is_news(hooked)
                 {
-                    console.aside(&format!("hook {}", render::hooked(hooked)))?;
+                    console.aside(&hook_line(tree, &entry.agent, hooked))?;
                 }
             }
             Form::Events(fold) => {
@@ -305,16 +305,21 @@ impl View {
     }
 
     /// Shows what a hook did that is not in the log.
-    pub(crate) fn hooked(&mut self, agent: &AgentId, hooked: &Hooked) -> io::Result<()> {
-        let text = format!("hook {}", render::hooked(hooked));
+    pub(crate) fn hooked(
+        &mut self,
+        tree: &Tree,
+        agent: &AgentId,
+        hooked: &Hooked,
+    ) -> io::Result<()> {
         match &mut self.form {
             Form::Events(fold) => {
+                let text = format!("hook {}", render::hooked(hooked));
                 let event = fold.hook_notice(agent, &text, System.now());
                 print(&mut self.stdout, &event)
             }
-            Form::Console(console) => console.aside(&text),
+            Form::Console(console) => console.aside(&hook_line(tree, agent, hooked)),
             Form::Answers(_) => {
-                output::note(&text);
+                output::note(&hook_line(tree, agent, hooked));
                 Ok(())
             }
         }
@@ -371,6 +376,20 @@ fn is_news(hooked: &Hooked) -> bool {
         Did::Failed { .. } => true,
         Did::Refused { .. } | Did::Stopped { .. } => hooked.call.is_none() || hooked.note.is_some(),
         Did::Passed | Did::Told | Did::Asked { .. } => hooked.note.is_some(),
+    }
+}
+
+/// Says what a hook did, and to whom where that is an agent below the root: calls of siblings have
+/// the same names.
+fn hook_line(tree: &Tree, agent: &AgentId, hooked: &Hooked) -> String {
+    let text = format!("hook {}", render::hooked(hooked));
+    match below(tree, agent) {
+        Some((definition, depth)) => {
+            let indent = "  ".repeat(depth as usize);
+            let definition = render::harmless(definition);
+            format!("{indent}{definition} {}: {text}", render::short(agent))
+        }
+        None => text,
     }
 }
 

@@ -1,9 +1,12 @@
 //! The arguments of `offshoot inbox`, and of waiting for answers.
 
+use std::ffi::OsString;
+
 use clap::{Args, Subcommand};
 use offshoot_types::caps::Span;
 
 use super::most;
+use crate::exit::Stop;
 
 #[derive(Debug, Args)]
 pub(crate) struct Inbox {
@@ -73,6 +76,23 @@ pub(crate) struct Words {
     /// Answers a question with words, or with the number of a choice; once for each question
     #[arg(long, value_name = "ANSWER")]
     pub(crate) say: Vec<String>,
+}
+
+/// Refuses a time that stands apart from the flag it is meant for: it would be taken for the prompt, and
+/// the answers waited for for ever.
+pub(crate) fn refuse_time_apart(args: impl Iterator<Item = OsString>) -> Result<(), Stop> {
+    let mut args = args.take_while(|arg| arg != "--").peekable();
+    while let Some(arg) = args.next() {
+        let Some(time) = args.peek().and_then(|next| next.to_str()) else {
+            continue;
+        };
+        if arg == "--wait-for-answers" && time.parse::<Span>().is_ok() {
+            return Err(Stop::usage(format!(
+                "a time is given with an equals sign: --wait-for-answers={time}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether somebody answers later, where nobody sits there.

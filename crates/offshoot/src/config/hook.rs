@@ -30,6 +30,8 @@ const MOST_OF_NAME: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hook {
     pub(crate) name: String,
+    /// Whether somebody gave it that name; otherwise it goes by its command.
+    pub(crate) named: bool,
     pub(crate) event: Point,
     /// As it was written; it can be read.
     pub(crate) matcher: String,
@@ -106,6 +108,7 @@ impl Reading<'_> {
             word.chars().take(MOST_OF_NAME).collect()
         };
         Ok(Hook {
+            named: name.is_some(),
             name: name.unwrap_or_else(usual),
             event,
             matcher,

@@ -63,6 +63,11 @@ impl Reply {
         self.to.is_some().then_some(&self.line)
     }
 
+    /// Returns the line to change it, if keys go there.
+    pub(crate) fn line_mut(&mut self) -> Option<&mut Editor> {
+        self.to.is_some().then_some(&mut self.line)
+    }
+
     /// Takes a key; returns the line when it is done.
     pub(crate) fn key(&mut self, key: Key) -> Option<String> {
         self.line.key(key)

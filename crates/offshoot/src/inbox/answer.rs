@@ -98,7 +98,7 @@ fn kept(ask: &OpenAsk) -> String {
                  before, the answer may be too late"
             .to_owned(),
         false => format!(
-            "nobody runs the session; \"offshoot run --session {}\" goes on with it",
+            "nobody runs the session; \"offshoot run --session {} --wait-for-answers\" goes on with it",
             render::short(ask.tree.root())
         ),
     }

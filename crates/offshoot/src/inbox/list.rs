@@ -7,8 +7,9 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
-use offshoot_types::permission::Decision;
+use offshoot_types::permission::{Decision, Need};
 use offshoot_types::store::{OpenAsk, Store};
+use offshoot_types::tree::Ask;
 use serde_json::json;
 
 use super::words;
@@ -94,9 +95,9 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     }
     if !ask.owned {
         let session = render::short(ask.tree.root());
-        let waits = if *answered { "" } else { " --wait-for-answers" };
         head.push_str(&format!(
-            "; nobody runs the session: \"offshoot run --session {session}{waits}\" goes on with it"
+            "; nobody runs the session: \"offshoot run --session {session} --wait-for-answers\" \
+             goes on with it"
         ));
     }
     let mut lines = vec![head];
@@ -121,7 +122,21 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
         lines.extend(call.as_ref().map(change).unwrap_or_default());
         lines.push(format!("  because {}", why(&ask.decision)));
     }
+    if !answered {
+        let command = super::command(name, &ask.ask);
+        lines.push(format!("  answer: {command}{}", otherwise(&ask.ask)));
+    }
     lines
+}
+
+/// Says what else may be answered.
+fn otherwise(ask: &Ask) -> &'static str {
+    // No answer to what a hook asks is one to the next call.
+    let is_of_hook = ask.needs.iter().any(Need::is_of_hook);
+    match ask.questions.is_empty() && !is_of_hook {
+        true => "  (or --agent, --session, --deny REASON)",
+        false => "  (or --deny REASON)",
+    }
 }
 
 /// Returns what a call would put into a file, or says to its tool.

@@ -3,11 +3,12 @@
 //! On a narrow screen folders go, then ids are shown by their last characters, by which they are
 //! found as well; whoever pipes the list gets everything.
 
+use std::collections::HashSet;
 use std::io;
 
 use offshoot_types::env::Env;
-use offshoot_types::id::Timestamp;
-use offshoot_types::store::SessionSummary;
+use offshoot_types::id::{AgentId, Timestamp};
+use offshoot_types::store::{SessionSummary, Store};
 use serde_json::json;
 
 use crate::config::Settings;
@@ -32,10 +33,11 @@ pub(super) async fn list(settings: &Settings, children: bool, json: bool) -> Res
         sessions.extend(store.children().await?);
         sessions.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
     }
+    let asleep = asleep(store.as_ref()).await?;
     let mut stdout = Stdout::default();
     if json {
         for session in &sessions {
-            stdout.line(&session_json(session).to_string())?;
+            stdout.line(&session_json(session, &asleep).to_string())?;
         }
         return Ok(());
     }
@@ -43,14 +45,29 @@ pub(super) async fn list(settings: &Settings, children: bool, json: bool) -> Res
         output::note("there are no sessions yet");
         return Ok(());
     }
-    for line in lines(&sessions, System.now(), terminal::width(&io::stdout())) {
+    let width = terminal::width(&io::stdout());
+    for line in lines(&sessions, &asleep, System.now(), width) {
         stdout.line(&line)?;
     }
     Ok(())
 }
 
-fn lines(sessions: &[SessionSummary], now: Timestamp, width: Option<usize>) -> Vec<String> {
-    let rows: Vec<[String; 6]> = sessions.iter().map(|session| row(session, now)).collect();
+/// Returns the sessions that wait for an answer and that nobody runs. What a child asked died with
+/// its process; what a root asked waits (R16).
+async fn asleep(store: &dyn Store) -> Result<HashSet<AgentId>, Stop> {
+    let asks = store.asks().await?.into_iter();
+    let asleep = asks.filter(|ask| !ask.owned && ask.path.len() == 1);
+    Ok(asleep.map(|ask| ask.agent).collect())
+}
+
+fn lines(
+    sessions: &[SessionSummary],
+    asleep: &HashSet<AgentId>,
+    now: Timestamp,
+    width: Option<usize>,
+) -> Vec<String> {
+    let rows = sessions.iter().map(|session| row(session, asleep, now));
+    let rows: Vec<[String; 6]> = rows.collect();
     let Some(width) = width else {
         return table::lines(HEAD, &rows, None);
     };
@@ -67,11 +84,11 @@ fn lines(sessions: &[SessionSummary], now: Timestamp, width: Option<usize>) -> V
     table::lines(NARROW, &rows, Some(width))
 }
 
-fn row(session: &SessionSummary, now: Timestamp) -> [String; 6] {
+fn row(session: &SessionSummary, asleep: &HashSet<AgentId>, now: Timestamp) -> [String; 6] {
     [
         session.agent.to_string(),
         agent(session),
-        status(session).to_owned(),
+        status(session, asleep).to_owned(),
         clock::age(session.updated_at, now),
         session.workspace.clone(),
         session.title.clone(),
@@ -90,13 +107,13 @@ fn agent(session: &SessionSummary) -> String {
     }
 }
 
-fn session_json(session: &SessionSummary) -> serde_json::Value {
+fn session_json(session: &SessionSummary, asleep: &HashSet<AgentId>) -> serde_json::Value {
     json!({
         "sessionId": session.agent,
         "parentId": session.parent,
         "agent": session.definition,
         "agentNow": session.now,
-        "status": status(session),
+        "status": status(session, asleep),
         "title": session.title,
         "cwd": session.workspace,
         "agents": session.agents,
@@ -108,10 +125,11 @@ fn session_json(session: &SessionSummary) -> serde_json::Value {
 }
 
 /// Returns the word for what a session is doing.
-fn status(session: &SessionSummary) -> &str {
+fn status<'a>(session: &'a SessionSummary, asleep: &HashSet<AgentId>) -> &'a str {
     match (session.open_runs, session.owned) {
         (0, _) => session.status.as_deref().unwrap_or("new"),
         (_, true) => "running",
+        (_, false) if asleep.contains(&session.agent) => "waits",
         (_, false) => "interrupted",
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_types::caps::Span;
-use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::id::AgentId;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::lookup::{self, Found};
 use crate::output::{self, Stdout};
 use crate::render::Length;
 use crate::signals::Signals;
-use crate::{assemble, render};
+use crate::{assemble, inbox, render};
 
 /// How often the logs are read: as often as whoever follows another process does.
 const LOOK: Duration = Duration::from_millis(100);
@@ -46,8 +46,8 @@ enum Stand {
     New,
     /// It would work, and nobody runs its session.
     Abandoned,
-    /// Nobody runs its session, and it waits for an answer to what this call asks.
-    Asks(CallId),
+    /// Nobody runs its session, and it waits for an answer, which this command gives.
+    Asks(String),
 }
 
 /// Waits for agents.
@@ -80,8 +80,8 @@ pub(super) async fn wait(
                 continue;
             }
             stdout.line(&line(&found, &stand, json))?;
-            if let Stand::Asks(call) = &stand {
-                output::note(&way(&found, call));
+            if let Stand::Asks(answer) = &stand {
+                output::note(&way(&found, answer));
             }
             code = worse(code, stand.code());
         }
@@ -116,14 +116,18 @@ async fn stand(store: &dyn Store, found: &mut Found) -> Result<Stand, StoreError
             StoreError::new(StoreErrorKind::Unusable, text)
         })?;
     }
-    let Some(agent) = session.tree.agent(agent) else {
+    let id = &*agent;
+    let Some(agent) = session.tree.agent(id) else {
         return Ok(Stand::New);
     };
     let works = agent.open_run().is_some() || (!agent.queue.is_empty() && !agent.paused);
     // What a child asked dies with its process; what a root asked waits for an answer (R16).
     let calls = agent.open_calls().into_iter();
     let mut asking = calls.filter(|call| call.asks.is_some() && agent.parent().is_none());
-    let asks = asking.next().map(|call| call.call.clone());
+    let asks = asking.next().and_then(|call| {
+        let name = format!("{}:{}", render::short(id), call.call);
+        Some(inbox::command(&name, call.asks.as_ref()?))
+    });
     Ok(match (works, owned, agent.settlement()) {
         (true, true, _) => Stand::Works,
         (true, false, _) => asks.map_or(Stand::Abandoned, Stand::Asks),
@@ -183,11 +187,11 @@ fn line(found: &Found, stand: &Stand, json: bool) -> String {
 }
 
 /// Says how to answer what a session asks that nobody runs.
-fn way(found: &Found, call: &CallId) -> String {
+fn way(found: &Found, answer: &str) -> String {
     let session = render::short(&found.agent);
     render::harmless(&format!(
-        "see \"offshoot inbox list\", answer with: offshoot inbox answer {session}:{call}, and go on \
-         with: offshoot run --session {session}"
+        "see \"offshoot inbox list\", answer with \"{answer}\", and go on with \
+         \"offshoot run --session {session} --wait-for-answers\""
     ))
 }
 

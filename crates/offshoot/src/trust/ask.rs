@@ -33,7 +33,8 @@ pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), St
         return Ok(());
     }
     let brought = definitions::brought(settings, workspace).things;
-    let mut doubted: Vec<Thing> = brought.into_iter().filter(|it| !it.is_accepted()).collect();
+    let doubted = brought.iter().filter(|it| !it.is_accepted()).cloned();
+    let mut doubted: Vec<Thing> = doubted.collect();
     // What runs by itself before what is started.
     doubted.sort_by_key(|thing| thing.kind != Kind::Hook);
     if doubted.is_empty() {
@@ -56,7 +57,7 @@ pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), St
     let question = format!("use {them} from now on? y, n, or s to see the files [n] ");
     loop {
         match later_answer(&question).await?.as_str() {
-            "y" | "yes" => return accept(settings, workspace, &doubted),
+            "y" | "yes" => return accept(settings, workspace, &brought, &doubted),
             "s" | "show" => doubted.iter().try_for_each(show_text)?,
             reply if is_no(reply) => return Ok(()),
             _ => say(UNCLEAR)?,

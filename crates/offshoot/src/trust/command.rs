@@ -33,11 +33,14 @@ pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop>
         Wish::Ask | Wish::List => show(&mut stdout, &workspace, &things, args.json)?,
         Wish::All | Wish::Revoke => {}
     }
-    let all = things.len();
-    let things = things.into_iter();
-    let doubted: Vec<Thing> = things.filter(|it| !it.is_accepted()).collect();
+    let doubted = things.iter().filter(|it| !it.is_accepted()).cloned();
+    let doubted: Vec<Thing> = doubted.collect();
+    let take = |chosen: &[&Thing], stdout: &mut Stdout| {
+        accept(settings, &workspace, &things, chosen.iter().copied())?;
+        say_accepted(chosen, stdout, args.json)
+    };
     match args.wish() {
-        _ if all == 0 => {
+        _ if things.is_empty() => {
             let folder = render::harmless(&workspace);
             output::note(&format!("{folder} brings nothing that has to be accepted"));
         }
@@ -47,7 +50,10 @@ pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop>
         }
         Wish::Ask if ask::can_ask() => {
             let chosen = ask::which(&doubted)?;
-            take(settings, &workspace, &chosen, (&mut stdout, args.json))?;
+            match chosen.is_empty() {
+                true => output::note("nothing was accepted"),
+                false => take(&chosen, &mut stdout)?,
+            }
         }
         Wish::Ask => {
             return Err(Stop::usage(
@@ -60,24 +66,14 @@ pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop>
                 show(&mut stdout, &workspace, &doubted, args.json)?;
             }
             let all: Vec<&Thing> = doubted.iter().collect();
-            take(settings, &workspace, &all, (&mut stdout, args.json))?;
+            take(&all, &mut stdout)?;
         }
     }
     Ok(Code::Completed)
 }
 
-/// Accepts things, and says which.
-fn take(
-    settings: &Settings,
-    workspace: &str,
-    chosen: &[&Thing],
-    (stdout, json): (&mut Stdout, bool),
-) -> Result<(), Stop> {
-    if chosen.is_empty() {
-        output::note("nothing was accepted");
-        return Ok(());
-    }
-    accept(settings, workspace, chosen.iter().copied())?;
+/// Says which things were accepted.
+fn say_accepted(chosen: &[&Thing], stdout: &mut Stdout, json: bool) -> Result<(), Stop> {
     for thing in chosen {
         let thing = Thing {
             standing: Standing::Accepted(By::Record),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Kind};
+use super::{Digest, Key, Kind};
 use crate::config::Settings;
 use crate::exit::Stop;
 
@@ -28,7 +28,7 @@ pub(super) struct Record {
     folder: PathBuf,
 }
 
-/// What was accepted in one folder: by kind, by path, the digest.
+/// What was accepted in one folder: by kind, by key, the digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Accepted(BTreeMap<String, BTreeMap<String, String>>);
 
@@ -114,18 +114,42 @@ impl Record {
 }
 
 impl Accepted {
-    pub(super) fn digest(&self, kind: Kind, path: &str) -> Option<&str> {
-        Some(self.0.get(kind.word())?.get(path)?)
+    /// Tells whether something was accepted as it is.
+    pub(super) fn has(&self, kind: Kind, key: &Key, digest: &Digest) -> bool {
+        let Some(kept) = self.0.get(kind.word()) else {
+            return false;
+        };
+        match key {
+            Key::Path(path) => kept.get(path).is_some_and(|kept| kept == digest.as_str()),
+            // Under whatever it is kept: once it was kept under its place in the file.
+            Key::Content { .. } => kept.values().any(|kept| kept == digest.as_str()),
+        }
     }
 
-    pub(super) fn put(&mut self, kind: Kind, path: &str, digest: &Digest) {
-        let kind = self.0.entry(kind.word().to_owned()).or_default();
-        kind.insert(path.to_owned(), digest.as_str().to_owned());
+    /// Tells whether something was accepted that this has taken the place of, and that is none of
+    /// those beside it.
+    pub(super) fn had(&self, kind: Kind, key: &Key, beside: &[Digest]) -> bool {
+        let kept = self.0.get(kind.word());
+        kept.is_some_and(|kept| {
+            let mut kept = kept.iter();
+            kept.any(|(at, kept)| key.follows(at, kept) && !is_among(beside, kept))
+        })
+    }
+
+    /// Keeps that something was accepted, in the place of what it follows and is not there any more.
+    pub(super) fn put(&mut self, kind: Kind, key: &Key, digest: &Digest, there: &[Digest]) {
+        let kept = self.0.entry(kind.word().to_owned()).or_default();
+        kept.retain(|at, kept| !key.follows(at, kept) || is_among(there, kept));
+        kept.insert(key.to_string(), digest.as_str().to_owned());
     }
 
     pub(super) fn len(&self) -> usize {
         self.0.values().map(BTreeMap::len).sum()
     }
+}
+
+fn is_among(digests: &[Digest], digest: &str) -> bool {
+    digests.iter().any(|one| one.as_str() == digest)
 }
 
 /// Reads the file; `None` if there is none.

@@ -147,6 +147,25 @@ fn an_ask_does_not_take_the_line_that_is_being_typed() {
     assert!(!stage.path().join("ran").exists());
 }
 
+#[test]
+fn ctrl_c_clears_a_reply_that_is_begun_and_neither_stops_nor_leaves() {
+    let stage = Stage::new(ASKS);
+    let mut terminal = Terminal::start(&stage, (80, 24), &CHAT);
+    terminal.until(&["> "]);
+    terminal.enter("go");
+    terminal.until(&["build asks", "allow?"]);
+    for _ in 0..3 {
+        terminal.press("n not th");
+        terminal.until(&["allow? n not th"]);
+        terminal.press("\x03");
+        terminal.wait_for("an empty line", |text| {
+            text.contains("the line is cleared") && !text.contains("n not th")
+        });
+    }
+    terminal.enter("y");
+    terminal.until(&["it said ran"]);
+}
+
 /// Two children that want to run a command each.
 const TWO: &str = r#"
 replies:

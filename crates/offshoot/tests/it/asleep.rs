@@ -43,3 +43,31 @@ fn r16_the_turn_that_sleeps_can_be_cancelled_from_the_command_line() {
     );
     assert!(asked(&stage).is_empty());
 }
+
+#[test]
+fn a_session_that_sleeps_is_said_to_wait_and_what_is_said_about_answering_can_be_pasted() {
+    let stage = killed("root", "run");
+    assert_eq!(stage.status("root"), "waits");
+    let answer = format!("offshoot inbox answer {} --once", name(&stage));
+    let goes_on = "\"offshoot run --session root --wait-for-answers\"";
+    let run = stage.offshoot(["run", "--session", "root"]).exited(3);
+    let wait = stage.offshoot(["sessions", "wait", "root"]).exited(3);
+    for said in [run.stderr, wait.stderr] {
+        assert!(
+            said.contains(&format!("\"{answer}\"")),
+            "{answer} in {said}"
+        );
+        assert!(said.contains(goes_on), "{said}");
+    }
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    let way = format!("  answer: {answer}  (or --agent, --session, --deny REASON)\n");
+    assert!(listed.ends_with(&way), "{way} in {listed}");
+    assert!(listed.contains(goes_on), "{listed}");
+    // Whoever goes on without it would have the next question denied.
+    let kept = stage.offshoot(answer.split(' ').skip(1)).succeeded();
+    assert_eq!(kept.stdout, "kept\n");
+    assert!(kept.stderr.contains(goes_on), "{kept:?}");
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    assert!(listed.contains(goes_on), "{listed}");
+    assert!(!listed.contains("inbox answer"), "{listed}");
+}

@@ -217,3 +217,28 @@ fn help_is_there_for_every_command_and_names_the_exit_codes() {
         stage.offshoot(args).exited(2);
     }
 }
+
+#[test]
+fn a_time_that_stands_apart_from_its_flag_is_refused_and_not_taken_for_a_prompt() {
+    let stage = Stage::new("replies: [{say: hello}]");
+    let flag = ["--wait-for-answers", "5s"];
+    for (before, after) in [
+        (&["run"][..], &[][..]),
+        (&["run"], &["hello"]),
+        (&["run", "--session", "x"], &[]),
+        (&["sessions", "message"], &["x", "hello"]),
+    ] {
+        let done = stage.offshoot([before, &flag, after].concat());
+        done.complained(2, "--wait-for-answers=5s");
+    }
+    // Elsewhere it is a prompt like any other.
+    let args = [
+        "run",
+        "--model",
+        "scripted/script.yaml",
+        "--wait-for-answers",
+        "--",
+        "5s",
+    ];
+    stage.offshoot(args).succeeded();
+}

@@ -290,3 +290,36 @@ command = "until [ -e leave ]; do sleep 0.05; done"
     stage.write("leave", "");
     assert_eq!(terminal.ended(), Some(0));
 }
+
+#[test]
+fn what_a_hook_did_names_the_agent_where_calls_of_siblings_are_named_alike() {
+    let script = r#"
+agents:
+  - {name: worker, mode: subagent, prompt: Work.}
+replies:
+  - {agent: worker, after_tools: false, call: [{tool: bash, arguments: {command: "echo ran"}}]}
+  - {agent: worker, say: done}
+  - after_tools: false
+    call:
+      - {tool: task, arguments: {subagent_type: worker, prompt: one}}
+      - {tool: task, arguments: {subagent_type: worker, prompt: two}}
+  - {say: "both are done"}
+"#;
+    let stage = Stage::new(script);
+    let hook =
+        "hooks = [{name = 'g', event = 'PostToolUse', matcher = 'bash', command = 'exit 7'}]";
+    stage.write(OWN, hook);
+    let done = stage.offshoot(asked("go")).succeeded();
+    let started = done
+        .stderr
+        .lines()
+        .filter(|line| line.contains(" started: "));
+    let ids: Vec<&str> = started
+        .map(|line| line.split_whitespace().nth(1).unwrap())
+        .collect();
+    assert_eq!(ids.len(), 2, "{done:?}");
+    for id in ids {
+        let told = format!("\n  worker {id}: hook g at PostToolUse about ");
+        assert_eq!(done.stderr.matches(&told).count(), 1, "{told}: {done:?}");
+    }
+}

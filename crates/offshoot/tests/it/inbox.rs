@@ -158,6 +158,10 @@ fn tls_10_a_question_is_answered_by_the_number_of_a_choice_or_by_words() {
         );
     }
     let name = name(&stage);
+    let way = format!(
+        "  answer: offshoot inbox answer {name} --say ANSWER --say ANSWER  (or --deny REASON)\n"
+    );
+    assert!(shown.ends_with(&way), "{way} in {shown}");
     let none = stage.offshoot(["inbox", "answer", &name, "--say", "7", "--say", "x"]);
     none.complained(2, "there is no choice 7");
     let once = stage.offshoot(["inbox", "answer", &name, "--once"]);
@@ -194,6 +198,12 @@ fn tls_10_a_question_at_a_terminal_is_answered_there() {
         "1. red",
         "answer:",
     ]);
+    terminal.press("reddish");
+    terminal.until(&["answer: reddish"]);
+    terminal.press("\x03");
+    terminal.wait_for("an empty line", |text| {
+        text.contains("the line is cleared") && !text.contains("reddish")
+    });
     terminal.enter("2");
     terminal.until(&["question 2 of 2", "What else?", "answer:"]);
     terminal.enter("nothing");
@@ -365,7 +375,7 @@ fn r16_a_session_that_sleeps_is_said_to_wait_for_an_answer_and_not_waited_for() 
     let waited = stage.offshoot(["sessions", "wait", "root"]).exited(3);
     assert_eq!(waited.stdout, "root  waits for an answer\n");
     let way = format!(
-        "answer with: offshoot inbox answer {}, and go on with: offshoot run",
+        "answer with \"offshoot inbox answer {} --once\", and go on with \"offshoot run",
         name(&stage)
     );
     assert!(waited.stderr.contains(&way), "{waited:?}");

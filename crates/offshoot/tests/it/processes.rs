@@ -195,7 +195,7 @@ fn going_on_with_a_killed_session_says_that_its_run_is_lost() {
     let mut run = stage.start("dead", "hang");
     run.until("assistant.message_delta");
     run.kill();
-    let done = stage.offshoot(["run", "--session", "dead"]).succeeded();
+    let done = stage.offshoot(["run", "--session", "dead"]).exited(1);
     assert_eq!(done.stdout, "");
     let expected = "the last run of session dead is lost: its process ended before it was done\n\
                     nothing is waiting in session dead; send a prompt to go on\n";

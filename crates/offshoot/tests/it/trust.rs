@@ -518,3 +518,84 @@ fn a_conversation_asks_before_it_begins_and_only_a_clear_yes_counts() {
     terminal.until(&["\n> "]);
     assert!(!terminal.text().contains("accepted"), "{}", terminal.text());
 }
+
+/// A hook with a name, and one that goes by its command.
+const GUARD: &str = "name = 'guard'\nevent = 'SessionStart'\ncommand = 'touch guarded'";
+const UNNAMED: &str = "event = 'Stop'\ncommand = 'echo note'";
+
+/// Has the project bring these hooks, in this order.
+fn bring(stage: &Stage, hooks: &[&str]) {
+    let hooks = hooks.iter().map(|hook| format!("[[hooks]]\n{hook}\n"));
+    stage.write("offshoot.toml", &hooks.collect::<String>());
+}
+
+fn accept_all(stage: &Stage) {
+    stage.offshoot(["trust", "--all"]).succeeded();
+}
+
+#[test]
+fn a_hook_is_accepted_as_it_is_wherever_it_stands_in_the_file() {
+    let stage = Stage::new(SCRIPT);
+    bring(&stage, &[GUARD, UNNAMED]);
+    accept_all(&stage);
+    bring(
+        &stage,
+        &["event = 'Stop'\ncommand = 'true'", UNNAMED, GUARD],
+    );
+    let expected = [("true", "new"), ("echo", "accepted"), ("guard", "accepted")];
+    assert_eq!(standing(&stage, &[]), pairs(&expected));
+    ask(&stage, &["x"]).succeeded();
+    assert!(
+        stage.path().join("guarded").exists(),
+        "the guard still runs"
+    );
+}
+
+#[test]
+fn only_of_a_hook_with_a_name_it_is_known_that_it_has_changed() {
+    let stage = Stage::new(SCRIPT);
+    bring(&stage, &[GUARD, UNNAMED]);
+    accept_all(&stage);
+    let (guard, unnamed) = (
+        GUARD.replace("guarded", "other"),
+        UNNAMED.replace("note", "no"),
+    );
+    bring(&stage, &[&unnamed, &guard]);
+    let expected = [("echo", "new"), ("guard", "changed")];
+    assert_eq!(standing(&stage, &[]), pairs(&expected));
+    // Another of its name beside it is another.
+    bring(&stage, &[&guard, GUARD]);
+    let expected = [("guard", "new"), ("guard", "accepted")];
+    assert_eq!(standing(&stage, &[]), pairs(&expected));
+    accept_all(&stage);
+    let expected = [("guard", "accepted"), ("guard", "accepted")];
+    assert_eq!(standing(&stage, &[]), pairs(&expected));
+    // What took its place has taken it: to go back is a change as well.
+    bring(&stage, &[&guard.replace("other", "third")]);
+    accept_all(&stage);
+    bring(&stage, &[GUARD]);
+    assert_eq!(standing(&stage, &[]), pairs(&[("guard", "changed")]));
+}
+
+#[test]
+fn a_hook_that_was_accepted_by_its_place_stays_accepted() {
+    let stage = Stage::new(SCRIPT);
+    bring(&stage, &[GUARD]);
+    accept_all(&stage);
+    let path = stage.data().join("trust.json");
+    let mut record: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let projects = record["projects"].as_object_mut().unwrap();
+    let project = projects.values_mut().next().unwrap();
+    let digest = project["hook"]
+        .as_object()
+        .unwrap()
+        .values()
+        .next()
+        .unwrap()
+        .clone();
+    project["hook"] = json!({ "offshoot.toml#hooks.0": digest });
+    std::fs::write(&path, record.to_string()).unwrap();
+    bring(&stage, &[UNNAMED, GUARD]);
+    let expected = [("echo", "new"), ("guard", "accepted")];
+    assert_eq!(standing(&stage, &[]), pairs(&expected));
+}
