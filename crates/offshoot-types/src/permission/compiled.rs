@@ -270,6 +270,8 @@ impl Matcher {
     fn weight(&self, target: &Target<'_>) -> (u8, usize) {
         match (target, &self.host) {
             (Target::Host(_), Some(host)) => host.weight(),
+            // Each of an agent's names is all of it, however long.
+            (Target::Call(_), _) if self.weight.0 == Kind::Exact as u8 => (self.weight.0, 0),
             _ => self.weight,
         }
     }
