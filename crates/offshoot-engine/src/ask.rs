@@ -141,11 +141,7 @@ pub(crate) fn judge(
 pub(crate) fn put(agent: &Agent, needs: Vec<Need>, decision: Decision) -> Judged {
     let Asks { yes, who } = agent.parts.asks;
     if yes {
-        return Judged::Decided(Decision {
-            action: Action::Allow,
-            layer: "the host, which says yes to everything".to_owned(),
-            rule: None,
-        });
+        return Judged::Decided(host_says_yes(&needs));
     }
     match who {
         Who::Nobody => Judged::Decided(decision),
@@ -160,12 +156,28 @@ pub(crate) fn put(agent: &Agent, needs: Vec<Need>, decision: Decision) -> Judged
     }
 }
 
+/// What the host's standing yes decides; where that answers a hook, it says which.
+pub(crate) fn host_says_yes(needs: &[Need]) -> Decision {
+    let hook = needs.iter().find_map(Need::asked_by_hook);
+    let hook = hook.map_or_else(String::new, |hook| format!(" ({hook})"));
+    Decision {
+        action: Action::Allow,
+        layer: format!("the host, which says yes to everything{hook}"),
+        rule: None,
+    }
+}
+
 /// Returns what a call is told that may not run; `None` when it may.
 pub(crate) fn denial(tool: &str, decision: &Decision) -> Option<Outcome> {
     let text = match decision.action {
         Action::Allow => return None,
         Action::Deny => format!("{tool} was denied by {}", decision.layer),
-        Action::Ask => format!("{tool} needs permission and nobody is here to give it"),
+        Action::Ask => match decision.asked_by_hook() {
+            Some(hook) => {
+                format!("{tool} needs permission, because {hook}; and nobody is here to give it")
+            }
+            None => format!("{tool} needs permission and nobody is here to give it"),
+        },
     };
     Some(Outcome::error(ErrorKind::Denied, text))
 }

@@ -312,6 +312,15 @@ impl Registry {
         self.agents.get(name).or_else(other)
     }
 
+    /// Returns every name that an agent answers to, its own first.
+    pub fn names_of<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        let others = self.aliases.iter();
+        let others =
+            others.filter(|(alias, own)| *own == name && !self.agents.contains_key(*alias));
+        let others = others.map(|(alias, _)| alias.as_str());
+        std::iter::once(name).chain(others).collect()
+    }
+
     /// Keeps an agent out of every list: the engine starts it itself.
     pub fn hide(&mut self, name: impl Into<String>) {
         self.helpers.insert(name.into());

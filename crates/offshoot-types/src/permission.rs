@@ -112,6 +112,11 @@ impl Need {
         self.capability == Self::HOOK_ASKS
     }
 
+    /// Says which hook wants a person to be asked, and why: `hook guard asks: sure?`.
+    pub fn asked_by_hook(&self) -> Option<String> {
+        self.is_of_hook().then(|| hook_asks(&self.target))
+    }
+
     /// A need from its two parts.
     pub fn new(capability: impl Into<String>, target: impl Into<String>) -> Self {
         Self {
@@ -240,6 +245,14 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Says which hook wants a person to be asked, and why, where that is what decided.
+    pub fn asked_by_hook(&self) -> Option<String> {
+        // No layer asks without a rule.
+        let by_hook = self.action == Action::Ask && self.rule.is_none();
+        let by_hook = by_hook && self.layer.starts_with("hook ");
+        by_hook.then(|| hook_asks(&self.layer))
+    }
+
     /// Returns what holds after answers that were given before, which count only where the chain said
     /// ask (R22).
     #[must_use]
@@ -248,6 +261,15 @@ impl Decision {
             return self;
         }
         granted().unwrap_or(self)
+    }
+}
+
+/// Makes a sentence of `hook guard: sure?`; a hook need not say why.
+fn hook_asks(why: &str) -> String {
+    let (hook, reason) = why.split_once(": ").unwrap_or((why, ""));
+    match reason.trim() {
+        "" => format!("{hook} asks"),
+        reason => format!("{hook} asks: {reason}"),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::lookup::Session;
 use crate::run::{self, Ask, Opened, Untrusted};
 use crate::signals::Signals;
 use crate::view::View;
-use crate::{clock, definitions, hooks, output, render, terminal};
+use crate::{clock, definitions, hooks, output, render, rules, terminal};
 
 /// How many characters of a session's first prompt are shown.
 const MOST_OF_PROMPT: usize = 48;
@@ -59,6 +59,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         barred,
     } = run::open(&ask, settings, host).await?;
     definitions::warn(&agents);
+    rules::warn_of_strangers(settings, &workspace, &agents);
     hooks::warn(settings, &workspace, &agents);
     let ends = hooks::at_end(settings, &workspace);
     if known {

@@ -41,6 +41,7 @@ pub(crate) async fn permissions(args: cli::Permissions, settings: &Settings) -> 
         } => explain::explain(&subject, &capability, &target, tool.as_deref(), json),
         PermissionsCommand::List { json, .. } => {
             rules::warn_of_all(settings);
+            rules::warn_of_strangers(settings, &subject.workspace, &subject.agents);
             list::list(&subject, json)?;
             Ok(Code::Completed)
         }
@@ -80,6 +81,8 @@ struct Subject {
     workspace: String,
     chain: Permissions,
     rules: Rules,
+    /// The agents there are in that folder.
+    agents: Catalogue,
     /// Where its tools work. Only an agent of a session has a scratch folder.
     within: Place,
     /// The session, and which of its agents it is.
@@ -105,8 +108,12 @@ impl Subject {
         let Some((chain, scratch)) = chain else {
             return Err(Stop::usage(format!("session {} has not begun", session.id)));
         };
+        // No model is asked here: without one, only what a script brings is not known.
+        let models = assemble::chosen(&settings.model).and_then(|model| Models::load(&model));
+        let agents = definitions::load(settings, Some(&workspace), &mut models.unwrap_or_default());
         Ok(Self {
             name: agent.to_string(),
+            agents,
             within: within(&workspace, scratch, data),
             workspace,
             chain,
@@ -160,6 +167,7 @@ impl Subject {
         let chain = chain_of(agents, &workspace, &rules, data.as_deref());
         Ok(Self {
             name: name.to_owned(),
+            agents: catalogue,
             within: within(&workspace, None, data),
             workspace,
             chain,

@@ -15,7 +15,7 @@ use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::{Action, Need};
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
 
-use crate::clock;
+use crate::{clock, rules};
 
 /// How many characters of a text are shown.
 const MOST: usize = 240;
@@ -213,17 +213,22 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             let questions: Vec<&str> = questions.iter().map(|one| one.question.as_str()).collect();
             ("asked", format!("{call}: {}", questions.join(" / ")))
         }
-        Event::Asked { call, needs, .. } => {
-            let needs: Vec<String> = needs.iter().map(need).collect();
-            ("asked", format!("{call} for {}", needs.join(", ")))
-        }
+        Event::Asked { call, needs, .. } => ("asked", format!("{call}{}", asked(needs))),
         Event::Decided { call, decision, .. } => {
             let word = match decision.action {
                 Action::Allow => "allowed",
                 Action::Ask => "needs an answer",
                 Action::Deny => "denied",
             };
-            ("decided", format!("{call} {word} by {}", decision.layer))
+            let rule = decision.rule.as_ref().map(|rule| {
+                let rule = Length::Cut.cut(&rules::shown(rule), MOST_OF_CALL);
+                format!(": {rule}")
+            });
+            let rule = rule.unwrap_or_default();
+            (
+                "decided",
+                format!("{call} {word} by {}{rule}", decision.layer),
+            )
         }
         Event::CallStarted { call, child } => {
             let child = child
@@ -270,6 +275,23 @@ fn compacted(compaction: &Compaction, length: Length) -> String {
     let mut text = format!("{by} to {summary}, a summary of {tokens} tokens; {kept}");
     if let Some(warning) = &compaction.warning {
         text.push_str(&format!("; {}", harmless(warning)));
+    }
+    text
+}
+
+/// Renders what somebody is asked for, and which hook wants that: ` for task explore, because hook …`.
+fn asked(needs: &[Need]) -> String {
+    let plain = needs.iter().filter(|need| !need.is_of_hook());
+    let plain: Vec<String> = plain.map(need).collect();
+    let mut text = match plain.is_empty() {
+        true => String::new(),
+        false => format!(" for {}", plain.join(", ")),
+    };
+    for hook in needs.iter().filter_map(Need::asked_by_hook) {
+        text.push_str(&format!(
+            ", because {}",
+            Length::Cut.cut(&hook, MOST_OF_CALL)
+        ));
     }
     text
 }

@@ -7,9 +7,12 @@
 
 use std::path::Path;
 
+use offshoot_agents::Catalogue;
+use offshoot_engine::is_about_an_agent;
 use offshoot_types::permission::charter::Charter;
 use offshoot_types::permission::written::{Variables, expand};
 use offshoot_types::permission::{Action, Layer, Rule, Standing};
+use offshoot_types::suggest;
 
 use crate::config::{Search, Settings, Source, Sourced};
 use crate::output;
@@ -115,6 +118,46 @@ pub(crate) fn warn(settings: &Settings) {
 /// Says all of it.
 pub(crate) fn warn_of_all(settings: &Settings) {
     tell(&settings.warnings, usize::MAX);
+}
+
+/// Says on stderr which rules name an agent that is not there.
+///
+/// The user's rules hold in every folder, and an agent may be there in another: of those only one that
+/// looks misspelt is told.
+pub(crate) fn warn_of_strangers(settings: &Settings, workspace: &str, agents: &Catalogue) {
+    tell(&strangers(settings, workspace, agents), MOST_WARNINGS);
+}
+
+fn strangers(settings: &Settings, workspace: &str, agents: &Catalogue) -> Vec<String> {
+    // A file that cannot be read is told of elsewhere.
+    let project = settings.search.project_rules(Path::new(workspace));
+    let project = project.unwrap_or_default();
+    let is_there = |name: &str| {
+        agents.get(name).is_some()
+            || agents.fault(name).is_some()
+            || agents.untrusted(name).is_some()
+    };
+    let mut warnings = Vec::new();
+    let users = settings.user_rules.iter().map(|rule| (rule, false));
+    for (rule, local) in users.chain(project.iter().map(|rule| (rule, true))) {
+        let Sourced { value, source } = rule;
+        let name = value.pattern.as_str();
+        let is_pattern = name.contains(['*', '?', '\\', '{']);
+        if !is_about_an_agent(&value.permission) || is_pattern || is_there(name) {
+            continue;
+        }
+        let known = agents.all().map(|agent| agent.manifest.name.as_str());
+        let way = match suggest::nearest(name, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if local => "see \"offshoot agents list\"".to_owned(),
+            None => continue,
+        };
+        let shown = name.escape_debug();
+        warnings.push(format!(
+            "the rule in {source} is about agent `{shown}`, and there is none; {way}"
+        ));
+    }
+    warnings
 }
 
 fn tell(warnings: &[String], most: usize) {

@@ -26,7 +26,7 @@ use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
-use crate::{clock, config, definitions, hooks, logging, output, prompt, render, trust};
+use crate::{clock, config, definitions, hooks, logging, output, prompt, render, rules, trust};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -103,6 +103,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         ..
     } = opened;
     definitions::warn(&agents);
+    rules::warn_of_strangers(settings, &workspace, &agents);
     hooks::warn(settings, &workspace, &agents);
     let ends = hooks::at_end(settings, &workspace);
     if let (None, Some(swap)) = (&prompt, &swap) {

@@ -12,6 +12,7 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Did, Entry, Event, Hooked, Origin, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
 use offshoot_types::outcome::{Body, ErrorKind};
+use offshoot_types::permission::Need;
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::{Agent, Spent, Tree};
 
@@ -482,7 +483,13 @@ fn progress(tree: &Tree, entry: &Entry) {
             };
             let indent = "  ".repeat(agent.spawned.depth as usize);
             let definition = agent.definition();
-            let what = match (needs.first(), questions.first()) {
+            // Why a hook has somebody asked is told behind what it is about.
+            let hook = needs.iter().find_map(Need::asked_by_hook);
+            let because = hook.map_or_else(String::new, |hook| {
+                format!(", because {}", render::first_words(&hook, MOST_OF_PROMPT))
+            });
+            let need = needs.iter().find(|need| !need.is_of_hook());
+            let what = match (need, questions.first()) {
                 (_, Some(question)) => render::first_words(&question.question, MOST_OF_PROMPT),
                 (Some(need), None) => {
                     let target = render::first_words(&need.target, MOST_OF_PROMPT);
@@ -496,7 +503,7 @@ fn progress(tree: &Tree, entry: &Entry) {
                 (None, None) => tool.clone(),
             };
             output::note(&format!(
-                "{indent}{definition} {id} asks: {what}; see \"offshoot inbox list\""
+                "{indent}{definition} {id} asks: {what}{because}; see \"offshoot inbox list\""
             ));
         }
         Event::Spawned(_)

@@ -107,12 +107,13 @@ impl Rulings {
     }
 
     /// Makes what was said of a call of the engine's own stricter where a hook wants a person to be
-    /// asked. It needs nothing, so that is all that is asked.
+    /// asked, about `need`: the call itself.
     pub(crate) fn narrow_own(
         &self,
         judged: Option<Judged>,
         agent: &Agent,
         call: &CallId,
+        need: Need,
     ) -> Option<Judged> {
         let Some(Ruling::Ask { layer, reason }) = self.by_call.get(call) else {
             return judged;
@@ -133,7 +134,7 @@ impl Rulings {
                     layer: why,
                     rule: None,
                 };
-                Some(ask::put(agent, vec![question], decision))
+                Some(ask::put(agent, vec![need, question], decision))
             }
         }
     }
@@ -159,14 +160,14 @@ impl Rulings {
                 ask.needs.push(question);
                 Judged::Asks(ask, decision)
             }
-            Judged::Decided(allowed) => {
+            Judged::Decided(_) => {
                 let decision = Decision {
                     action: Action::Ask,
                     layer: format!("{layer}: {reason}"),
                     rule: None,
                 };
                 if agent.parts.asks.yes {
-                    return Judged::Decided(allowed);
+                    return Judged::Decided(ask::host_says_yes(&[question]));
                 }
                 if !agent.parts.asks.is_somebody_there() {
                     return Judged::Decided(decision);

@@ -43,8 +43,9 @@ impl OwnCall<'_> {
     /// Says whether it may be carried out; `None` if nobody has anything to say of it.
     pub(crate) fn judge(&self) -> Result<Option<Judged>, Outcome> {
         let Self { agent, call, .. } = self;
-        let need = Need::new(call.tool.clone(), self.about()?);
-        let decided = agent.permissions.decide_call(&call.tool, &need.target);
+        let need = self.need()?;
+        let names = agent.parts.registry.names_of(&need.target);
+        let decided = agent.permissions.decide_call(&call.tool, &names);
         let decided = decided.map(|decision| agent.or_granted(decision, &call.tool, &need));
         Ok(match (decided, self.kind) {
             (None, _) => None,
@@ -55,6 +56,11 @@ impl OwnCall<'_> {
             }
             (Some(decision), _) => Some(Judged::Decided(decision)),
         })
+    }
+
+    /// Returns what somebody is asked about who has to allow it: the call itself.
+    fn need(&self) -> Result<Need, Outcome> {
+        Ok(Need::new(self.call.tool.clone(), self.about()?))
     }
 
     /// Returns what patterns of rules are held against: the name of the agent that it is about, if it is
@@ -111,7 +117,7 @@ impl Plan {
         let judged = match own.kind {
             EngineCall::Question => judged,
             EngineCall::Task | EngineCall::Todo | EngineCall::Steer(_) => {
-                rulings.narrow_own(judged, own.agent, &own.call.id)
+                rulings.narrow_own(judged, own.agent, &own.call.id, own.need()?)
             }
         };
         let asks = match judged {

@@ -253,7 +253,10 @@ fn fate(agent: &Agent, ask: Ask, answered: bool, judged: Judged) -> Fate {
 fn still(ask: &Ask, agent: &Agent, decision: Decision) -> Decision {
     let by_hook = ask.needs.iter().find(|need| need.is_of_hook());
     match by_hook {
-        Some(need) if decision.action == Action::Allow && !agent.parts.asks.yes => Decision {
+        Some(_) if decision.action == Action::Allow && agent.parts.asks.yes => {
+            ask::host_says_yes(&ask.needs)
+        }
+        Some(need) if decision.action == Action::Allow => Decision {
             action: Action::Ask,
             layer: need.target.clone(),
             rule: None,

@@ -222,13 +222,30 @@ async fn r22_an_answer_to_a_hook_gives_its_call_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn fnd_07_where_nobody_can_be_asked_a_hooks_ask_is_a_deny() {
-    let guard = Guard::at(&[Point::PreToolUse]).saying(ask("sure?"));
-    let (outcome, _) = check(read("a"), Asks::NOBODY, guard).await;
-    assert_eq!(kind(&outcome), ErrorKind::Denied);
-    let guard = Guard::at(&[Point::PreToolUse]).saying(ask("sure?"));
-    let (outcome, _) = check(task("worker", "go"), Asks::NOBODY, guard).await;
-    assert_eq!(kind(&outcome), ErrorKind::Denied);
+async fn fnd_07_where_nobody_can_be_asked_a_hooks_ask_is_a_deny_that_names_it() {
+    for (line, tool) in [(read("a"), "read"), (task("worker", "go"), "task")] {
+        for (reason, why) in [("sure?", "hook guard asks: sure?"), ("", "hook guard asks")] {
+            let guard = Guard::at(&[Point::PreToolUse]).saying(ask(reason));
+            let (outcome, _) = check(line.clone(), Asks::NOBODY, guard).await;
+            assert_eq!(kind(&outcome), ErrorKind::Denied);
+            let told = format!(
+                "error: {tool} needs permission, because {why}; and nobody is here to give it"
+            );
+            assert_eq!(outcome.for_model(), told);
+        }
+    }
+}
+
+#[tokio::test]
+async fn r22_a_host_that_says_yes_to_a_hook_is_who_allowed_the_call() {
+    for line in [read("a"), write("a"), task("worker", "go")] {
+        let guard = Guard::at(&[Point::PreToolUse]).saying(ask("sure?"));
+        let (_, log) = check(line, Asks::YES, guard).await;
+        let (decision, _) = decisions(&log).remove(0);
+        assert_eq!(decision.action, Action::Allow);
+        let who = "the host, which says yes to everything (hook guard asks: sure?)";
+        assert_eq!(decision.layer, who);
+    }
 }
 
 #[tokio::test]

@@ -290,7 +290,11 @@ async fn a_hook_can_have_a_person_asked_about_a_task() {
         let log = stage.log().await;
         assert_eq!(
             needs(&log),
-            [Need::new(Need::HOOK_ASKS, "hook guard: sure?")]
+            [
+                Need::new("task", "worker"),
+                Need::new(Need::HOOK_ASKS, "hook guard: sure?")
+            ],
+            "what is asked about, and why"
         );
         assert_eq!(births(&log), usize::from(runs));
     }

@@ -378,3 +378,14 @@ async fn exa_03_two_children_at_once_cannot_use_what_the_other_may() {
         assert_eq!(kind(&outcomes[1]), ErrorKind::Denied, "{name}");
     }
 }
+
+#[test]
+fn calls_that_are_about_no_agent_are_those_that_rules_take_no_name_for() {
+    let mut about_none: Vec<&str> = offshoot_engine::own_calls()
+        .filter(|call| !offshoot_engine::is_about_an_agent(call))
+        .collect();
+    about_none.sort_unstable();
+    let mut known = offshoot_types::permission::written::ABOUT_NO_AGENT;
+    known.sort_unstable();
+    assert_eq!(about_none, known);
+}

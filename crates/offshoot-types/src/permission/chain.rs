@@ -116,8 +116,9 @@ impl Permissions {
     }
 
     /// Decides a call of the engine's own, which needs nothing: allowed, unless a rule names it, or asks
-    /// about everything. `about` is what patterns are held against; `None` if nobody has a say.
-    pub fn decide_call(&self, call: &str, about: &str) -> Option<Decision> {
+    /// about everything. `about` are the names that patterns are held against: one that fits any of them
+    /// fits. `None` if nobody has a say.
+    pub fn decide_call(&self, call: &str, about: &[&str]) -> Option<Decision> {
         let verdict = self.judge(&Wanted::of_call(call, about), |_, _| {});
         match verdict.by {
             By::Nothing => None,
@@ -131,7 +132,7 @@ impl Permissions {
     }
 
     /// Decides a call of the engine's own, and tells what every layer said of it.
-    pub fn explain_call(&self, call: &str, about: &str) -> Explanation {
+    pub fn explain_call(&self, call: &str, about: &[&str]) -> Explanation {
         self.explained(&Wanted::of_call(call, about))
     }
 

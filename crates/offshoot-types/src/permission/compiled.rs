@@ -48,13 +48,13 @@ enum Target<'a> {
     Command(Argv<'a>),
     Wrapper(Argv<'a>),
     Host(Option<Host>),
-    /// A call of the engine's own, which needs nothing; the text is what it is about.
-    Call(&'a str),
+    /// A call of the engine's own, which needs nothing; the names are all those of what it is about.
+    Call(&'a [&'a str]),
 }
 
 impl<'a> Wanted<'a> {
     /// A call of the engine's own.
-    pub(super) fn of_call(call: &'a str, about: &'a str) -> Self {
+    pub(super) fn of_call(call: &'a str, about: &'a [&'a str]) -> Self {
         Self {
             tool: call,
             capability: call,
@@ -270,16 +270,24 @@ impl Matcher {
     fn weight(&self, target: &Target<'_>) -> (u8, usize) {
         match (target, &self.host) {
             (Target::Host(_), Some(host)) => host.weight(),
+            // Each of an agent's names is all of it, however long.
+            (Target::Call(_), _) if self.weight.0 == Kind::Exact as u8 => (self.weight.0, 0),
             _ => self.weight,
         }
     }
 
     fn fit(&self, target: &Target<'_>) -> Option<Fit> {
         match target {
-            Target::Text(text)
-            | Target::Opaque(text)
-            | Target::Unread(text)
-            | Target::Call(text) => self.text.fits(text).then_some(Fit::Surely),
+            Target::Text(text) | Target::Opaque(text) | Target::Unread(text) => {
+                self.text.fits(text).then_some(Fit::Surely)
+            }
+            // Who forbids one of its names forbids what has it.
+            Target::Call(names) => {
+                let mut names = names.iter();
+                names
+                    .any(|name| self.text.fits(name))
+                    .then_some(Fit::Surely)
+            }
             Target::Host(host) => self.host.as_ref()?.fit(host.as_ref()),
             Target::Command(argv) | Target::Wrapper(argv) => {
                 let words = self.words.as_ref()?;

@@ -12,7 +12,7 @@ use std::fmt;
 use super::argv;
 use super::capability::Capability;
 use super::host::HostPattern;
-use super::pattern::glob_escape;
+use super::pattern::{Pattern, glob_escape};
 use super::{Action, Rule};
 use crate::suggest;
 
@@ -63,6 +63,9 @@ pub struct Variables<'a> {
 
 /// The tool that needs commands and files both.
 const SHELL: &str = "bash";
+
+/// Calls of the engine's own that are about no agent, so that a name fits none of them.
+pub const ABOUT_NO_AGENT: [&str; 4] = ["todo", "question", "wait", "children"];
 
 const VARIABLES: [&str; 3] = ["workspace", "scratch", "home"];
 
@@ -249,6 +252,10 @@ fn check_pattern(permission: &str, pattern: &str) -> Result<(), Fault> {
             Err(what) => fault(0, what, None),
             Ok(_) => Ok(()),
         },
+        None if ABOUT_NO_AGENT.contains(&permission) && !Pattern::of(pattern).fits("") => {
+            let what = format!("`{permission}` is about no agent, so only `*` fits");
+            fault(0, &what, Some("leave the pattern out".to_owned()))
+        }
         Some(_) | None => Ok(()),
     }
 }

@@ -110,6 +110,9 @@ fn an_agent_answers_to_another_name_unless_one_has_that_name() {
     registry.add_alias("general-purpose", "general");
     assert_eq!(registry.get("general-purpose").unwrap().name, "general");
     assert_eq!(registry.for_agents().count(), 1, "a name is listed once");
+    let both = ["general", "general-purpose"];
+    assert_eq!(registry.names_of("general"), both);
     registry.add(Manifest::new("general-purpose", Mode::All, "Own."));
     assert_eq!(registry.get("general-purpose").unwrap().prompt, "Own.");
+    assert_eq!(registry.names_of("general"), ["general"]);
 }

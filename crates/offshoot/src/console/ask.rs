@@ -284,6 +284,11 @@ impl Ask {
             }
             let said = self.about.brief.split_once(' ').map(|(_, said)| said);
             for need in &self.needs {
+                if let Some(hook) = need.asked_by_hook() {
+                    let line = Line::of(Tone::Dim, "  because ").and(Tone::Plain, &hook);
+                    lines.extend(line.wrap(width, "    "));
+                    continue;
+                }
                 if need.target.is_empty() || said == Some(need.target.trim()) {
                     continue;
                 }

@@ -103,8 +103,12 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     let mut lines = vec![head];
     // Why a hook has somebody asked stands below.
     let needs = ask.ask.needs.iter();
-    for need in needs.filter(|need| !need.is_of_hook()) {
-        let tool = &ask.tool;
+    let tool = &ask.tool;
+    let mut needs = needs.filter(|need| !need.is_of_hook()).peekable();
+    if needs.peek().is_none() && ask.ask.questions.is_empty() {
+        lines.push(format!("  {tool}"));
+    }
+    for need in needs {
         let mut target = need.target.lines();
         let first = target.next().unwrap_or_default();
         // What needs nothing else is asked about itself.
@@ -120,7 +124,12 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     }
     if ask.ask.questions.is_empty() {
         lines.extend(call.as_ref().map(change).unwrap_or_default());
-        lines.push(format!("  because {}", why(&ask.decision)));
+        let hooks = ask.ask.needs.iter().filter_map(Need::asked_by_hook);
+        let mut reasons = vec![why(&ask.decision)];
+        reasons.extend(hooks);
+        // Where nobody else asks, the hook is who decided.
+        reasons.dedup();
+        lines.extend(reasons.iter().map(|why| format!("  because {why}")));
     }
     if !answered {
         let command = super::command(name, &ask.ask);
@@ -157,6 +166,9 @@ fn change(call: &Call) -> Vec<String> {
 
 /// Says why somebody has to say.
 fn why(decision: &Decision) -> String {
+    if let Some(hook) = decision.asked_by_hook() {
+        return hook;
+    }
     match &decision.rule {
         Some(rule) => format!(
             "{} says ask of {} {}",

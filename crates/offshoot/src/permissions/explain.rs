@@ -107,9 +107,16 @@ pub(super) fn explain(
 
 /// Explains a call of the engine's own, which needs nothing.
 fn explain_call(subject: &Subject, call: &str, target: &str, json: bool) -> Result<Code, Stop> {
-    let about = if is_about_an_agent(call) { target } else { "" };
+    let agents = subject.agents.registry();
+    // A run goes by the agent that is meant, whichever of its names was said.
+    let meant = agents.get(target).map(|agent| agent.name.as_str());
+    let about = match is_about_an_agent(call) {
+        true => meant.unwrap_or(target),
+        false => "",
+    };
     let need = Need::new(call, about);
-    let explanation = subject.chain.explain_call(call, about);
+    let names = agents.names_of(about);
+    let explanation = subject.chain.explain_call(call, &names);
     let verdict = explanation.decision.clone();
     let verdict = verdict.or_granted(|| granted(subject, call, &need));
     let part = Part {

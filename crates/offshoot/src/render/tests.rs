@@ -8,7 +8,7 @@ use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Context, Effort};
 use offshoot_types::message::{Call, Reasoning, StopReason, Usage, UserMessage};
 use offshoot_types::outcome::ErrorKind;
-use offshoot_types::permission::{Decision, Layer};
+use offshoot_types::permission::{Decision, Layer, Need, Rule};
 use offshoot_types::report::Report;
 use offshoot_types::settlement::{FailureKind, Status};
 use offshoot_types::terms::Terms;
@@ -261,6 +261,39 @@ fn calls_are_decided_started_and_finished() {
         reason: None,
     };
     check(decided, "decided    c1 denied by agent reader");
+    let ruled = Event::Decided {
+        call: CallId::new("c1"),
+        decision: Decision {
+            action: Action::Deny,
+            layer: "the user's rules".to_owned(),
+            rule: Some(Rule::new("task", "explore", Action::Deny)),
+        },
+        grant: None,
+        reason: None,
+    };
+    let told = "decided    c1 denied by the user's rules: deny task explore";
+    check(ruled, told);
+    let asked = |needs: &[Need]| Event::Asked {
+        call: CallId::new("c1"),
+        tool: "task".to_owned(),
+        needs: needs.to_vec(),
+        decision: Decision {
+            action: Action::Ask,
+            layer: "hook guard: sure?".to_owned(),
+            rule: None,
+        },
+        questions: Vec::new(),
+        deadline: None,
+    };
+    let hook = Need::new(Need::HOOK_ASKS, "hook guard: sure?");
+    check(
+        asked(&[Need::new("task", "explore"), hook.clone()]),
+        "asked      c1 for task explore, because hook guard asks: sure?",
+    );
+    check(
+        asked(&[hook]),
+        "asked      c1, because hook guard asks: sure?",
+    );
     let started = Event::CallStarted {
         call: CallId::new("c1"),
         child: Some(AgentId::new(KID)),

@@ -323,3 +323,38 @@ replies:
         assert_eq!(done.stderr.matches(&told).count(), 1, "{told}: {done:?}");
     }
 }
+
+#[test]
+fn what_a_hook_asks_is_told_with_what_it_is_about_and_why() {
+    let config = r#"
+[[hooks]]
+name = "guard"
+event = "PreToolUse"
+command = """
+echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask", \
+"permissionDecisionReason": "look twice"}}'
+"""
+"#;
+    let stage = stage(OWN, config);
+    let model = ["run", "--model", "scripted/script.yaml"];
+    let hook = "because hook guard asks: look twice";
+    // Where nobody is there, the agent and whoever looks on are told.
+    let done = stage.offshoot([&model[..], &["delegate"]].concat());
+    let denied = format!("task needs permission, {hook}; and nobody is here to give it");
+    assert!(done.stdout.contains(&denied), "{done:?}");
+    assert!(done.stderr.contains(&denied), "{done:?}");
+    // Where the host says yes, it has said it to the hook.
+    stage.offshoot(asked("delegate")).succeeded();
+    let shown = stage.offshoot(["sessions", "show", "s"]).succeeded();
+    let yes = "allowed by the host, which says yes to everything (hook guard asks: look twice)";
+    assert!(shown.stdout.contains(yes), "{shown:?}");
+    // Where somebody may answer, they see the call and why.
+    let waits = ["--json", "--session", "w", "--wait-for-answers", "delegate"];
+    let mut run = stage.live(&[&model[..], &waits].concat());
+    run.until("permission.requested");
+    let listed = stage.offshoot(["inbox", "list"]).succeeded();
+    assert!(listed.stdout.contains("\n  task worker\n"), "{listed:?}");
+    assert_eq!(listed.stdout.matches(hook).count(), 1, "{listed:?}");
+    assert!(!listed.stdout.contains("hook.asks"), "{listed:?}");
+    run.kill();
+}

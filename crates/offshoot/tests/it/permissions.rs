@@ -372,3 +372,61 @@ fn explain_knows_which_tools_there_are() {
     ask("grep").exited(0);
     ask("mcp:files:read").exited(0);
 }
+
+/// A root that has an agent work which it calls by another name.
+const DELEGATES: &str = r#"
+replies:
+  - {depth: 1, say: "worked"}
+  - {after_tools: false, call: [{tool: task, arguments: {subagent_type: general-purpose, prompt: work}}]}
+  - {say: "{output}"}
+"#;
+
+fn about_task(name: &str, action: &str) -> String {
+    format!("permissions = [{{permission = 'task', pattern = '{name}', action = '{action}'}}]")
+}
+
+#[test]
+fn r23_a_run_and_explain_know_an_agent_by_all_of_its_names() {
+    let names = ["general", "general-purpose"];
+    for ruled in names {
+        let stage = Stage::new(DELEGATES);
+        stage.write(USER, &about_task(ruled, "deny"));
+        for asked in names {
+            let done = explain(&stage, &["task", asked]).exited(1);
+            assert!(done.stdout.contains("task general\n"), "{done:?}");
+        }
+        let run = ["run", "--model", "scripted/script.yaml", "--session", "s"];
+        let done = stage.offshoot([&run[..], &["go"]].concat()).succeeded();
+        let denied = "task was denied by the user's rules";
+        assert!(done.stdout.contains(denied), "{ruled}: {done:?}");
+        for asked in names {
+            explain(&stage, &["--session", "s", "task", asked]).exited(1);
+        }
+        // The log has the rule that decided, and it is shown.
+        let shown = stage.offshoot(["sessions", "show", "s"]).succeeded();
+        let told = format!("denied by the user's rules: deny task {ruled}\n");
+        assert!(shown.stdout.contains(&told), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_rule_about_an_agent_that_is_not_there_is_told() {
+    let told = |name: &str| format!("is about agent `{name}`, and there is none; ");
+    let stage = stage(&[(USER, &about_task("exlore", "ask"))]);
+    let misspelt = format!("{}did you mean `explore`?", told("exlore"));
+    let done = stage.run("write").succeeded();
+    assert!(done.stderr.contains(&misspelt), "{done:?}");
+    let done = stage.offshoot(["permissions", "list"]).succeeded();
+    assert!(done.stderr.contains(&misspelt), "{done:?}");
+    // What is there by another name is there; what the user means may be there in another folder.
+    for name in ["general-purpose", "explore", "exp*", "auditor"] {
+        stage.write(USER, &about_task(name, "ask"));
+        let done = stage.run("write").succeeded();
+        assert!(!done.stderr.contains(&told(name)), "{done:?}");
+    }
+    // A project's rules are for its own folder.
+    stage.write(PROJECT, &about_task("auditor", "ask"));
+    let done = stage.run("write").succeeded();
+    let unknown = format!("{}see \"offshoot agents list\"", told("auditor"));
+    assert!(done.stderr.contains(&unknown), "{done:?}");
+}

@@ -470,9 +470,9 @@ fn a_call_of_the_engine_is_allowed_unless_a_rule_names_it_or_asks_about_everythi
             ..layer("l", Narrows, rules)
         };
         let chain = chain(&[layer("user", Grants, &[]), closed]);
-        let decided = chain.decide_call("task", "explore");
+        let decided = chain.decide_call("task", &["explore"]);
         assert_eq!(decided.as_ref().map(|it| it.action), expected, "{rules:?}");
-        let explained = chain.explain_call("task", "explore").decision;
+        let explained = chain.explain_call("task", &["explore"]).decision;
         assert_eq!(explained.action, expected.unwrap_or(Allow), "{rules:?}");
         assert!(decided.is_none_or(|decided| decided == explained));
     };
@@ -488,4 +488,23 @@ fn a_call_of_the_engine_is_allowed_unless_a_rule_names_it_or_asks_about_everythi
     check(&[("task", "explore", Deny)], Some(Deny));
     check(&[("task", "*", Deny), ("task", "explore", Allow)], None);
     check(&[("message", "*", Ask)], None);
+}
+
+#[test]
+fn r21_a_rule_about_a_call_may_have_any_name_of_the_agent() {
+    let check = |rules: &[(&str, &str, Action)], expected: Option<Action>| {
+        let chain = chain(&[layer("user", Grants, rules)]);
+        let decided = chain.decide_call("task", &["general", "general-purpose"]);
+        assert_eq!(decided.map(|it| it.action), expected, "{rules:?}");
+    };
+    check(&[("task", "general", Deny)], Some(Deny));
+    check(&[("task", "general-purpose", Deny)], Some(Deny));
+    check(&[("task", "other", Deny)], None);
+    // Said of one agent twice, the stricter holds, as between rules that say different things of the same.
+    for (one, other) in [
+        ("general", "general-purpose"),
+        ("general-purpose", "general"),
+    ] {
+        check(&[("task", one, Allow), ("task", other, Deny)], Some(Deny));
+    }
 }

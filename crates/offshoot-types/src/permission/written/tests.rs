@@ -2,7 +2,7 @@
 
 use super::*;
 
-const TOOLS: [&str; 4] = ["read", "write", "bash", "task"];
+const TOOLS: [&str; 5] = ["read", "write", "bash", "task", "wait"];
 
 #[track_caller]
 fn wrong(permission: &str, pattern: &str, expected: &str) {
@@ -32,6 +32,8 @@ fn a_rule_that_means_something_is_right() {
         ("agent.switch", "build"),
         ("credential.use", "github"),
         ("bash", "git *"),
+        ("task", "explore"),
+        ("wait", "*"),
         ("mcp:github:create_issue", "*"),
     ] {
         let rule = Rule::new(permission, pattern, Action::Deny);
@@ -146,6 +148,11 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
         "net.fetch",
         "https://example.com",
         "a host is expected here, not an address: leave out what stands around it",
+    );
+    wrong(
+        "wait",
+        "explore",
+        "`wait` is about no agent, so only `*` fits; leave the pattern out",
     );
     let long = "a".repeat(MOST_PATTERN + 1);
     wrong("fs.read", &long, "the pattern is longer than 4096 bytes");

@@ -124,6 +124,7 @@ fn r22_what_a_hook_asks_is_offered_for_this_call_only() {
     let hooks = Need::new(Need::HOOK_ASKS, "hook guard: sure?");
     open.asks[0].needs.push(hooks);
     let lines = shown(&open.lines(80, 20));
+    assert_eq!(lines[2], "  because hook guard asks: sure?");
     assert_eq!(lines.last().unwrap(), WORDS_FOR_HOOKS);
 }
 
