@@ -17,7 +17,7 @@ use crate::config::{Color, Settings};
 use crate::env::Surroundings;
 use crate::exit::{Code, Stop};
 use crate::output::Stdout;
-use crate::{render, terminal};
+use crate::{render, rules, terminal};
 
 /// How it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,8 @@ fn config(settings: &Settings, surroundings: &Surroundings) -> Vec<Finding> {
             format!("{name} = {value}, from {source}"),
         ));
     }
-    for warning in &settings.warnings {
+    // A repository that nobody has accepted may have written any number of them.
+    for warning in &rules::few(&settings.warnings) {
         findings.push(Finding::warn("config", warning));
     }
     findings

@@ -23,7 +23,7 @@ pub(crate) const USER: &str = "the user's rules";
 /// The layer of the project's rules.
 pub(crate) const PROJECT: &str = "the project's rules";
 
-/// Most warnings that are told before a run; `permissions list` tells all.
+/// Most warnings that are told before a run and by `doctor`; `permissions list` tells all.
 const MOST_WARNINGS: usize = 10;
 
 /// What the user and projects say of permissions.
@@ -112,12 +112,12 @@ impl Charter for Rules {
 /// Says on stderr what is odd about the rules, and no more than people read before a run: whoever
 /// wrote them may not be who runs.
 pub(crate) fn warn(settings: &Settings) {
-    tell(&settings.warnings, MOST_WARNINGS);
+    tell(few(&settings.warnings));
 }
 
 /// Says all of it.
 pub(crate) fn warn_of_all(settings: &Settings) {
-    tell(&settings.warnings, usize::MAX);
+    tell(settings.warnings.clone());
 }
 
 /// Says on stderr which rules name an agent that is not there.
@@ -125,7 +125,7 @@ pub(crate) fn warn_of_all(settings: &Settings) {
 /// The user's rules hold in every folder, and an agent may be there in another: of those only one that
 /// looks misspelt is told.
 pub(crate) fn warn_of_strangers(settings: &Settings, workspace: &str, agents: &Catalogue) {
-    tell(&strangers(settings, workspace, agents), MOST_WARNINGS);
+    tell(few(&strangers(settings, workspace, agents)));
 }
 
 fn strangers(settings: &Settings, workspace: &str, agents: &Catalogue) -> Vec<String> {
@@ -160,13 +160,18 @@ fn strangers(settings: &Settings, workspace: &str, agents: &Catalogue) -> Vec<St
     warnings
 }
 
-fn tell(warnings: &[String], most: usize) {
-    for warning in warnings.iter().take(most) {
-        output::note(&format!("warning: {warning}"));
+/// Returns as many warnings as people read, and how many more there are.
+pub(crate) fn few(warnings: &[String]) -> Vec<String> {
+    let mut told: Vec<String> = warnings.iter().take(MOST_WARNINGS).cloned().collect();
+    if let Some(more @ 1..) = warnings.len().checked_sub(MOST_WARNINGS) {
+        told.push(format!("{more} more; see \"offshoot permissions list\""));
     }
-    if let Some(more @ 1..) = warnings.len().checked_sub(most) {
-        let see = "see \"offshoot permissions list\"";
-        output::note(&format!("warning: {more} more; {see}"));
+    told
+}
+
+fn tell(warnings: Vec<String>) {
+    for warning in warnings {
+        output::note(&format!("warning: {warning}"));
     }
 }
 

@@ -13,7 +13,7 @@ use super::argv::{self, Argv, Fit, Words};
 use super::capability::Capability;
 use super::host::{Host, HostPattern};
 use super::pattern::{Kind, Pattern, literal};
-use super::{Action, Layer, Need, Rule};
+use super::{Action, Layer, Need, Rule, written};
 
 /// The rules of a layer by what they are about.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ struct Matcher {
     /// Which one of the layer's it is.
     index: usize,
     action: Action,
+    /// Whether it allows commands by what they are called.
+    allows_commands: bool,
     /// How specific it is for text and words.
     weight: (u8, usize),
     text: Pattern,
@@ -43,6 +45,8 @@ pub(super) struct Wanted<'a> {
 
 enum Target<'a> {
     Text(&'a str),
+    /// A file that a command is redirected to or from.
+    Redirected(&'a str),
     Opaque(&'a str),
     Unread(&'a str),
     Command(Argv<'a>),
@@ -73,6 +77,9 @@ impl<'a> Wanted<'a> {
                     Some(Capability::ShellRun) => Target::Command(argv::read(target)),
                     Some(Capability::ShellOpaque) => Target::Opaque(target),
                     Some(Capability::NetFetch) => Target::Host(Host::of(target)),
+                    Some(files) if files.is_files() && tool == written::SHELL => {
+                        Target::Redirected(target)
+                    }
                     Some(_) | None => Target::Text(target),
                 };
                 (name, target)
@@ -93,6 +100,7 @@ impl Wanted<'_> {
             // What it runs is asked for by itself; a call of the engine's own needs nothing.
             Target::Wrapper(_) | Target::Call(_) => Action::Allow,
             Target::Text(_)
+            | Target::Redirected(_)
             | Target::Opaque(_)
             | Target::Unread(_)
             | Target::Command(_)
@@ -104,7 +112,11 @@ impl Wanted<'_> {
     fn may_fit(&self) -> bool {
         match self.target {
             Target::Command(_) | Target::Wrapper(_) | Target::Host(_) => true,
-            Target::Text(_) | Target::Opaque(_) | Target::Unread(_) | Target::Call(_) => false,
+            Target::Text(_)
+            | Target::Redirected(_)
+            | Target::Opaque(_)
+            | Target::Unread(_)
+            | Target::Call(_) => false,
         }
     }
 
@@ -173,9 +185,29 @@ impl Compiled {
                 search.take((0, 0, 0), matcher.action.min(Action::Ask), matcher.index);
             }
         }
+        if matches!(wanted.target, Target::Unread(_)) {
+            search.doubt = self.may_forbid_commands(wanted.tool);
+        }
         // A list that ends in deny says it of what a wrapper runs, and of what calls need.
         let is_wrapper = matches!(wanted.target, Target::Wrapper(_));
         search.word(layer, layer.closed && !is_wrapper && !wanted.is_call())
+    }
+
+    /// Finds a rule that forbids, or asks about, commands or some of them: what nobody has read may be
+    /// one of those, with so much behind it that it is not read.
+    fn may_forbid_commands(&self, tool: &str) -> Option<usize> {
+        let is_any = |matcher: &&Matcher| matches!(matcher.text, Pattern::Any);
+        let forbids = |matcher: &&Matcher| matcher.action != Action::Allow;
+        let about = [Need::SHELL_OPAQUE, Need::SHELL_RUN, tool, "*"];
+        let mut all = about.iter().flat_map(|name| self.about(name));
+        let some = all.find(|matcher| forbids(matcher) && !is_any(matcher));
+        // Of rules for all commands the one that names them most directly has the word.
+        let whole = [tool, Need::SHELL_RUN, "*"]
+            .iter()
+            .map(|name| self.about(name).iter().filter(is_any))
+            .find_map(|rules| rules.min_by_key(|matcher| matcher.action));
+        let found = some.or_else(|| whole.filter(forbids));
+        found.map(|matcher| matcher.index)
     }
 
     /// Tells whether a layer denies a capability to a tool whatever the target.
@@ -226,6 +258,7 @@ impl Matcher {
         Self {
             index,
             action: rule.action,
+            allows_commands: written::allows_commands(rule) && pattern != "*",
             weight: (Kind::of(pattern) as u8, literal(pattern.as_bytes())),
             text: Pattern::of(pattern),
             words: commands.then(|| Words::of(pattern)),
@@ -241,6 +274,7 @@ impl Matcher {
         words.filter(|_| forbids).map(|words| Self {
             index: self.index,
             action: self.action,
+            allows_commands: false,
             weight: (Kind::Begins as u8, self.weight.1),
             text: self.text.clone(),
             words: Some(words),
@@ -255,6 +289,8 @@ impl Matcher {
             Target::Unread(_) => self.action == Action::Allow && !matches!(self.text, Pattern::Any),
             // Who speaks of all commands speaks of the one that is run.
             Target::Wrapper(_) => self.words.as_ref().is_none_or(Words::is_all),
+            // Who lets a script run has not let it be written.
+            Target::Redirected(_) => self.allows_commands,
             Target::Text(_)
             | Target::Opaque(_)
             | Target::Command(_)
@@ -278,9 +314,10 @@ impl Matcher {
 
     fn fit(&self, target: &Target<'_>) -> Option<Fit> {
         match target {
-            Target::Text(text) | Target::Opaque(text) | Target::Unread(text) => {
-                self.text.fits(text).then_some(Fit::Surely)
-            }
+            Target::Text(text)
+            | Target::Redirected(text)
+            | Target::Opaque(text)
+            | Target::Unread(text) => self.text.fits(text).then_some(Fit::Surely),
             // Who forbids one of its names forbids what has it.
             Target::Call(names) => {
                 let mut names = names.iter();

@@ -341,6 +341,21 @@ fn what_was_not_read_is_allowed_by_a_rule_for_all_that_is_opaque_and_by_no_begin
         let found = said(&[(permission, pattern, action)], &unread);
         assert_eq!(found, expected, "{permission} {pattern} {action:?}");
     }
+    // It may be what another rule forbids.
+    let all = ("shell.opaque", "*", Allow);
+    for (permission, pattern, action, expected) in [
+        ("shell.run", "rm *", Deny, (Ask, Ask)),
+        ("shell.run", "rm *", Ask, (Ask, Ask)),
+        ("shell.opaque", "sudo *", Deny, (Ask, Ask)),
+        ("bash", "rm", Deny, (Ask, Ask)),
+        ("*", "rm *", Deny, (Ask, Ask)),
+        ("shell.run", "rm *", Allow, (Allow, Allow)),
+        ("fs.write", "/etc/**", Deny, (Allow, Allow)),
+        ("edit", "/etc/**", Deny, (Allow, Allow)),
+    ] {
+        let found = said(&[all, (permission, pattern, action)], &unread);
+        assert_eq!(found, expected, "{permission} {pattern} {action:?}");
+    }
 }
 
 #[test]
@@ -460,4 +475,25 @@ fn a_pattern_under_the_name_of_a_tool_or_of_all_is_a_path_where_the_target_is_on
     let redirected = ("bash", "fs.write", "/w/scripts/a");
     check("bash", "scripts/*", Allow, redirected, Ask);
     check("*", "scripts/*", Allow, redirected, Ask);
+    // However the path is written.
+    for pattern in ["{workspace}/scripts/*", "/w/scripts/*", "/w/**", "**/a"] {
+        for permission in ["bash", "*"] {
+            check(permission, pattern, Allow, redirected, Ask);
+        }
+        check("fs.write", pattern, Allow, redirected, Allow);
+    }
+    check("*", "/w/scripts/*", Allow, write("/w/scripts/a"), Allow);
+    let run = ("bash", "shell.run", "/w/scripts/a");
+    check("shell.run", "*", Ask, run, Ask);
+    check("bash", "{workspace}/scripts/*", Allow, run, Allow);
+    check("bash", "*", Allow, redirected, Allow);
+    // A name with a star is one in whatever folder.
+    let read = |target: &'static str| ("read", "fs.read", target);
+    check("*", "*.env", Deny, read("/w/src/x/prod.env"), Deny);
+    check("*", "*.env", Deny, read("/w/src/env"), Allow);
+    check("*", "?.env", Deny, read("/w/src/a.env"), Deny);
+    let redirected = ("bash", "fs.read", "/w/src/a.env");
+    check("bash", "*.env", Ask, redirected, Ask);
+    let run = ("bash", "shell.run", "x.env");
+    check("*", "*.env", Deny, run, Deny);
 }

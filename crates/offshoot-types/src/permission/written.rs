@@ -62,7 +62,10 @@ pub struct Variables<'a> {
 }
 
 /// The tool that needs commands and files both.
-const SHELL: &str = "bash";
+pub(super) const SHELL: &str = "bash";
+
+/// The tools that need files and nothing else: what is said of them is said of paths.
+const FILE_TOOLS: [&str; 5] = ["read", "write", "edit", "glob", "grep"];
 
 /// Calls of the engine's own that are about no agent, so that a name fits none of them.
 pub const ABOUT_NO_AGENT: [&str; 4] = ["todo", "question", "wait", "children"];
@@ -72,7 +75,7 @@ const VARIABLES: [&str; 3] = ["workspace", "scratch", "home"];
 /// Finds what is wrong with a rule; `tools` are those there are.
 pub fn check(rule: &Rule, tools: &[&str]) -> Result<(), Fault> {
     check_permission(&rule.permission, tools)?;
-    check_pattern(&rule.permission, &rule.pattern)
+    check_pattern(rule)
 }
 
 /// Finds rules of one list that say different things of the same: places of the earlier and the later.
@@ -148,13 +151,30 @@ enum Reading {
 /// An `allow` of commands is none of files that are called like them: who allows `bash` to run
 /// `scripts/*` has not allowed it to write them.
 fn readings(rule: &Rule) -> &'static [Reading] {
-    let runs_commands = rule.permission == "*" || rule.permission == SHELL;
+    if is_files(&rule.permission) {
+        return &[Reading::Path];
+    }
     match Capability::of(&rule.permission) {
-        Some(capability) if capability.is_files() => &[Reading::Path],
         Some(_) => &[Reading::Text],
-        None if runs_commands && rule.action == Action::Allow => &[Reading::Text],
+        None if allows_commands(rule) => &[Reading::Text],
         None => &[Reading::Text, Reading::Path],
     }
+}
+
+/// Tells whether a rule allows what `bash` needs, commands among it.
+pub(super) fn allows_commands(rule: &Rule) -> bool {
+    rule.action == Action::Allow && is_mixed(&rule.permission)
+}
+
+/// Tells whether a permission is about commands and files both.
+fn is_mixed(permission: &str) -> bool {
+    permission == "*" || permission == SHELL
+}
+
+/// Tells whether a permission is about files and nothing else.
+fn is_files(permission: &str) -> bool {
+    let tool = FILE_TOOLS.contains(&permission);
+    tool || Capability::of(permission).is_some_and(Capability::is_files)
 }
 
 fn check_permission(name: &str, tools: &[&str]) -> Result<(), Fault> {
@@ -196,7 +216,8 @@ fn check_permission(name: &str, tools: &[&str]) -> Result<(), Fault> {
     fault(format!("unknown {kind} `{shown}`"), Some(way))
 }
 
-fn check_pattern(permission: &str, pattern: &str) -> Result<(), Fault> {
+fn check_pattern(rule: &Rule) -> Result<(), Fault> {
+    let (permission, pattern) = (rule.permission.as_str(), rule.pattern.as_str());
     let fault = |at: usize, what: &str, way: Option<String>| {
         Err(Fault {
             part: Part::Pattern,
@@ -205,7 +226,6 @@ fn check_pattern(permission: &str, pattern: &str) -> Result<(), Fault> {
             way,
         })
     };
-    let capability = Capability::of(permission);
     if pattern.trim().is_empty() {
         let way = "leave it out to mean all";
         return fault(0, "the pattern is empty", Some(way.to_owned()));
@@ -239,11 +259,15 @@ fn check_pattern(permission: &str, pattern: &str) -> Result<(), Fault> {
             return fault(at, &what, Some(way));
         }
     }
-    match capability {
-        Some(capability) if capability.is_files() => match wrong_path(pattern) {
-            Some((at, what, way)) => fault(at, what, way),
-            None => Ok(()),
-        },
+    let wrong = match is_files(permission) {
+        true => wrong_path(pattern),
+        false if may_be_path(rule) => wrong_steps(pattern),
+        false => None,
+    };
+    if let Some((at, what, way)) = wrong {
+        return fault(at, what, way);
+    }
+    match Capability::of(permission) {
         Some(Capability::ShellRun) => match wrong_command(pattern) {
             Some((at, what, way)) => fault(at, what, Some(way)),
             None => Ok(()),
@@ -260,14 +284,33 @@ fn check_pattern(permission: &str, pattern: &str) -> Result<(), Fault> {
     }
 }
 
-fn wrong_path(pattern: &str) -> Option<(usize, &'static str, Option<String>)> {
-    if pattern == "*" {
-        return None;
-    }
-    if pattern.starts_with('?') || (pattern.starts_with('*') && !pattern.starts_with("**")) {
+/// Tells whether the author of a rule about commands and files may have meant a path: one word with a
+/// slash in it, which is no address. What an `allow` of those does not mean does no harm.
+fn may_be_path(rule: &Rule) -> bool {
+    let pattern = rule.pattern.as_str();
+    let is_word = !pattern.contains(char::is_whitespace) && !pattern.contains("://");
+    let forbids = rule.action != Action::Allow && is_mixed(&rule.permission);
+    forbids && is_word && (pattern.contains('/') || pattern.starts_with('~'))
+}
+
+/// Tells whether a pattern begins with a star or `?` that stands for no `/`, as every path does.
+fn begins_in_a_part(pattern: &str) -> bool {
+    let star = pattern.starts_with('*') && !pattern.starts_with("**");
+    pattern != "*" && (star || pattern.starts_with('?'))
+}
+
+type Wrong = (usize, &'static str, Option<String>);
+
+fn wrong_path(pattern: &str) -> Option<Wrong> {
+    if begins_in_a_part(pattern) {
         let what = "paths begin with `/`, which this star does not stand for";
         return Some((0, what, Some(format!("write `**/{pattern}`"))));
     }
+    wrong_steps(pattern)
+}
+
+/// Finds what no path has, wherever it begins.
+fn wrong_steps(pattern: &str) -> Option<Wrong> {
     if pattern.starts_with('~') && pattern != "~" && !pattern.starts_with("~/") {
         let what = "only your own home folder is `~`, with a `/` or nothing behind it";
         let way = format!("write the folder out, or `./{pattern}` for a name in the workspace");
@@ -328,7 +371,7 @@ enum Piece<'a> {
 /// Takes a pattern apart at its variables. Elsewhere than in paths, braces around anything that does
 /// not look like a name are text.
 fn pieces<'a>(permission: &str, pattern: &'a str) -> Vec<Piece<'a>> {
-    let is_path = Capability::of(permission).is_some_and(Capability::is_files);
+    let is_path = is_files(permission);
     let quotes = permission == Capability::ShellRun.name();
     let is_name = |name: &str| {
         let letter = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '-';
@@ -379,6 +422,10 @@ enum Filled {
 fn fill(rule: &Rule, reading: Reading, variables: &Variables<'_>) -> Filled {
     let pattern = match reading {
         Reading::Text => Cow::Borrowed(rule.pattern.as_str()),
+        // Who forbids `*.env` means that name in whatever folder.
+        Reading::Path if rule.action != Action::Allow && begins_in_a_part(&rule.pattern) => {
+            Cow::Owned(format!("**/{}", rule.pattern))
+        }
         Reading::Path => rooted(&rule.pattern),
     };
     let mut filled = String::with_capacity(pattern.len());

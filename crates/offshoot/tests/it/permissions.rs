@@ -308,6 +308,10 @@ fn a_repository_that_nobody_accepted_does_not_fill_the_screen_with_warnings() {
     );
     let all = stage.offshoot(["permissions", "list"]).succeeded();
     assert_eq!(all.stderr.matches("warning: ").count(), 500);
+    let doctor = stage.offshoot(["doctor"]).stdout;
+    assert_eq!(doctor.matches("warn  config ").count(), 11, "{doctor}");
+    let more = "490 more; see \"offshoot permissions list\"";
+    assert!(doctor.contains(more), "{doctor}");
 }
 
 #[test]

@@ -9,12 +9,14 @@
 //! words that may be anything, and the others know one kind of program each.
 
 mod builders;
+mod cmake;
 mod compare;
 mod compilers;
 mod filters;
 mod git;
 mod names;
 mod options;
+mod typesetters;
 
 use offshoot_types::permission::argv::Word;
 
@@ -122,19 +124,17 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "mvn" | "mvnw" => builders::mvn(arguments),
         "rake" => builders::rake(arguments),
         "mix" => builders::mix(arguments),
-        "latex" | "latexmk" | "lualatex" | "pdflatex" | "pdftex" | "tex" | "xelatex" => {
-            !arguments.iter().any(compilers::escapes_tex)
-        }
+        "latexmk" => typesetters::latexmk(arguments),
+        _ if typesetters::is_tex(name) => typesetters::tex(arguments),
         "rustc" | "rustdoc" => compilers::rustc(arguments),
-        "cmake" => compilers::cmake(arguments),
-        "ctest" => !arguments.iter().any(compilers::scripts_tests),
+        "cmake" => cmake::cmake(arguments),
+        "ctest" => cmake::ctest(arguments),
         "go" => builders::go(arguments),
         "deno" => builders::deno(arguments),
         "bun" => builders::bun(arguments),
-        _ if compilers::is_linker(name) => !arguments.iter().any(compilers::loads_beside_linking),
-        _ if compilers::is_compiler(name) => {
-            !arguments.iter().any(compilers::runs_beside_compiling)
-        }
+        _ if name.starts_with("cargo-") => builders::cargo_program(name, arguments),
+        _ if compilers::is_linker(name) => compilers::only_links(arguments),
+        _ if compilers::is_compiler(name) => compilers::only_compiles(arguments),
         _ => true,
     }
 }

@@ -2,7 +2,9 @@
 
 use super::*;
 
-const TOOLS: [&str; 5] = ["read", "write", "bash", "task", "wait"];
+const TOOLS: [&str; 8] = [
+    "read", "write", "edit", "glob", "grep", "bash", "task", "wait",
+];
 
 #[track_caller]
 fn wrong(permission: &str, pattern: &str, expected: &str) {
@@ -156,6 +158,47 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
     );
     let long = "a".repeat(MOST_PATTERN + 1);
     wrong("fs.read", &long, "the pattern is longer than 4096 bytes");
+}
+
+#[test]
+fn a_path_that_fits_nothing_is_a_fault_under_a_tool_or_all_as_well() {
+    let faulty = |permission: &str, pattern: &str, action| {
+        check(&Rule::new(permission, pattern, action), &TOOLS).is_err()
+    };
+    for tool in ["read", "write", "edit", "glob", "grep"] {
+        for pattern in [
+            "*.env", "secret/", "a//b", "../x/**", "~root/**", "/w/{a,b}",
+        ] {
+            for action in [Action::Allow, Action::Ask, Action::Deny] {
+                assert!(faulty(tool, pattern, action), "{tool} {pattern}");
+            }
+        }
+        assert!(!faulty(tool, "src/**", Action::Deny));
+    }
+    wrong(
+        "write",
+        "*.env",
+        "paths begin with `/`, which this star does not stand for; write `**/*.env`",
+    );
+    for permission in ["*", "bash"] {
+        for pattern in ["secret/", "a//b", "../x/**", "~root/**", "~root"] {
+            assert!(faulty(permission, pattern, Action::Deny), "{pattern}");
+            assert!(faulty(permission, pattern, Action::Ask), "{pattern}");
+        }
+        for pattern in [
+            "*.env",
+            "~/.ssh/**",
+            "./run.sh",
+            "docs/**",
+            "curl https://x/*",
+            "https://x/y",
+            "ls //x ../y/",
+        ] {
+            assert!(!faulty(permission, pattern, Action::Deny), "{pattern}");
+        }
+        // An allow is of commands.
+        assert!(!faulty(permission, "../x/run.sh", Action::Allow));
+    }
 }
 
 const PLACES: Variables<'static> = Variables {

@@ -142,6 +142,12 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
     does && !has_option(own, &options) && !has_short(own, &['C'])
 }
 
+/// Looks at what `cargo` starts for a command that is no part of it, started by its own name.
+pub(super) fn cargo_program(name: &str, arguments: &[Word]) -> bool {
+    let command = name.trim_start_matches("cargo-");
+    !listed(CARGO_RUNS, command) && cargo(arguments)
+}
+
 /// Tells whether `go` runs what it builds, and neither another program on it nor another compiler or
 /// linker.
 pub(super) fn go(arguments: &[Word]) -> bool {
@@ -172,60 +178,122 @@ pub(super) fn deno(arguments: &[Word]) -> bool {
             let options = [
                 "--config",
                 "--cwd",
+                "--env-file",
                 "--eval",
-                "--import",
+                "--import*",
                 "--preload",
                 "--require",
             ];
             listed(works, first)
                 && !rest.iter().any(is_code)
                 && !has_option(rest, &options)
-                && !has_short(before_operand(rest), &['c'])
+                && !has_short(of_deno(first, rest), &['c'])
         }
         _ => false,
     }
 }
 
+/// Returns the words that are for `deno`, and not for the script that it runs: those up to the script,
+/// if no word before that takes a value.
+fn of_deno<'a>(command: &str, words: &'a [Word]) -> &'a [Word] {
+    let flag = |word: &&Word| match word {
+        Word::Fixed(word) => {
+            let known = ["--allow-", "--deny-", "--no-", "--unstable"];
+            listed("-A -q --quiet --watch --cached-only", word)
+                || known.iter().any(|flag| word.starts_with(flag))
+        }
+        Word::Open(_) => false,
+    };
+    let flags = words.iter().take_while(flag).count();
+    let runs = listed("compile run task", command);
+    match runs && words.get(flags).is_some_and(is_operand) {
+        true => &words[..flags],
+        false => words,
+    }
+}
+
 /// Tells whether `bun` is told to work on files.
 pub(super) fn bun(arguments: &[Word]) -> bool {
+    let options = [
+        "--config",
+        "--cwd",
+        "--env-file",
+        "--eval",
+        "--import",
+        "--preload",
+        "--print",
+        "--require",
+        "--shell",
+    ];
     let first = arguments.first();
     first.is_some_and(|word| is_operand(word) && !is(word, "exec") && !is(word, "repl"))
         && !arguments.iter().any(is_code)
-        && !has_option(arguments, &["--eval", "--print", "--cwd", "--shell"])
-        && !has_short(arguments, &['e', 'p'])
+        && !has_option(arguments, &options)
+        && !has_short(arguments, &['c', 'e', 'p', 'r'])
 }
 
-/// Tells whether `gradle` builds the project that is there, with no script besides.
+/// Options of `gradle` that change how much is done or said; behind the last two stands a value.
+const GRADLE: &str = "-S -a -d -h -i -m -q -s -t -v -w --build-cache --configuration-cache --configure-on-demand --continue \
+                      --continuous --daemon --debug --dry-run --full-stacktrace --help --info --no-build-cache \
+                      --no-configuration-cache --no-continue --no-daemon --no-parallel --no-rebuild --no-scan --offline \
+                      --parallel --profile --quiet --refresh-dependencies --rerun-tasks --stacktrace --status --stop \
+                      --version --warn -x --exclude-task --tests";
+
+/// Tells whether `gradle` builds the project that is there, with no script and no settings besides:
+/// what is known is listed, because a setting may be what the machine is started with.
 pub(super) fn gradle(arguments: &[Word]) -> bool {
-    let options = [
-        "--build-file",
-        "--include-build",
-        "--init-script",
-        "--project-dir",
-        "--settings-file",
+    let valued = [
+        "--console=",
+        "--exclude-task=",
+        "--max-workers=",
+        "--tests=",
+        "--warning-mode=",
     ];
-    !has_option(arguments, &options) && !has_short(arguments, &['I', 'b', 'c', 'p'])
+    arguments.iter().all(|word| match word {
+        Word::Open(text) => !may_be_option(text),
+        Word::Fixed(word) => is_known(word, GRADLE, &valued),
+    })
 }
+
+/// Options of `mvn` that change how much is done or said; behind the last three stands a value.
+const MVN: &str = "-B -C -N -U -V -X -am -amd -c -e -fae -ff -fn -h -ntp -o -q -v --also-make --also-make-dependents \
+                   --batch-mode --debug --errors --fail-at-end --fail-fast --fail-never --help \
+                   --no-transfer-progress --non-recursive --offline --quiet --show-version --update-snapshots --version \
+                   -DskipTests -DskipITs -DskipTests=true -Dmaven.test.skip=true -Dmaven.test.skip -pl -rf -T";
 
 /// Tells whether `mvn` builds the project that is there and runs nothing else.
 pub(super) fn mvn(arguments: &[Word]) -> bool {
-    let runs = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("exec"));
-    let options = ["--file", "--settings", "--global-settings"];
-    !has_option(arguments, &options)
-        && !has_short(before_operand(arguments), &['f', 's'])
-        && !arguments.iter().any(runs)
+    // A plugin by its whole name is one that the project need not know.
+    let foreign = |word: &str| word.contains("exec") || word.matches(':').count() > 1;
+    let valued = ["-Dtest=", "-Dit.test=", "-P", "-T"];
+    arguments.iter().all(|word| match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) => is_known(word, MVN, &valued) && !foreign(word),
+    })
 }
 
-/// Tells whether `rake` runs tasks of the project and no code that it is handed.
+/// Options of `rake` that change how much is done or said.
+const RAKE: &str = "-A -D -H -N -P -T -V -W -h -m -n -q -s -t -v --all --backtrace --describe --dry-run --help --multitask \
+                    --no-search --nosearch --prereqs --quiet --rules --silent --tasks --trace --verbose --version --where";
+
+/// Tells whether `rake` runs tasks of the project and no code that it is handed: as with `make`, a
+/// variable may name a file to run.
 pub(super) fn rake(arguments: &[Word]) -> bool {
-    let options = [
-        "--execute*",
-        "--libdir",
-        "--rakefile",
-        "--rakelib",
-        "--require",
-    ];
-    !has_option(arguments, &options) && !has_short(arguments, &['E', 'I', 'R', 'e', 'f', 'p', 'r'])
+    arguments.iter().all(|word| match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) => match word.split_once('=') {
+            Some((name, value)) if assign::is_name(name) => {
+                value.chars().all(|c| c.is_ascii_digit())
+            }
+            Some(_) | None => is_known(word, RAKE, &[]),
+        },
+    })
+}
+
+/// Tells whether a word is no option, or one of a list, or one with its value in the same word.
+fn is_known(word: &str, flags: &str, valued: &[&str]) -> bool {
+    let is_valued = || valued.iter().any(|option| word.starts_with(option));
+    !word.starts_with('-') || listed(flags, word) || is_valued()
 }
 
 /// Tells whether `mix` runs tasks of the project and no code that it is handed.
@@ -241,9 +309,4 @@ pub(super) fn mix(arguments: &[Word]) -> bool {
 /// Tells whether a word is code, or says that the input is.
 fn is_code(word: &Word) -> bool {
     matches!(word, Word::Fixed(word) if word == "-" || word.starts_with("data:"))
-}
-
-/// Returns the words before the first that is no option.
-fn before_operand(words: &[Word]) -> &[Word] {
-    &words[..words.iter().take_while(|word| !is_operand(word)).count()]
 }

@@ -1,4 +1,4 @@
-//! Compilers, linkers and what sets them up: told by options to load code, or to run
+//! Compilers and linkers: told by options to load code, or to run
 //! programs that are no part of them.
 //!
 //! Which of many options do is known of those that are listed. What hands options on
@@ -6,16 +6,17 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{listed, may_be_option};
+use super::options::{has_option, has_short, listed, may_be_option};
 
-const COMPILERS: &str = "c++ c89 c99 cc clang clang++ cpp g++ gcc gccgo gdc gfortran gnat";
+const COMPILERS: &str = "c++ c89 c99 cc clang clang++ cpp g++ gcc gccgo gdc gfortran gnat gnatlink \
+                         gnatmake";
 
 /// Whoever reads objects may load a plugin for it.
 const LINKERS: &str =
-    "ar ld ld.bfd ld.gold ld.lld lld nm objcopy objdump ranlib size strings strip";
+    "ar ld ld.bfd ld.gold ld.lld lld mold nm objcopy objdump ranlib size strings strip";
 
 /// What makes a compiler load code or run a program of another place.
-const COMPILING: [&str; 27] = [
+const COMPILING: [&str; 34] = [
     "-wrapper",
     "--wrapper",
     "-fplugin",
@@ -25,7 +26,7 @@ const COMPILING: [&str; 27] = [
     "--specs",
     "-B",
     "--prefix",
-    "-Xclang",
+    "-X",
     "-mllvm",
     "-load",
     "-ccc-",
@@ -35,13 +36,34 @@ const COMPILING: [&str; 27] = [
     "-Wl,",
     "-Wa,",
     "-Wp,",
-    "-Xlinker",
-    "-Xassembler",
-    "-Xpreprocessor",
     "-fuse-ld",
     "--ld-path",
     "--for-",
     "-fmodule-mapper",
+    "--GCC",
+    "--GNAT",
+    "--LINK",
+    "--amdgpu-arch-tool",
+    "--cuda-",
+    "--hip",
+    "--nvptx-arch-tool",
+    "--offload-arch-tool",
+    "--ptxas-",
+    "--rocm-",
+    "@",
+];
+
+/// What makes a linker, or what reads objects, load code or run a program. Some take long options
+/// behind one dash, and shortened.
+const LINKING: [&str; 9] = [
+    "-pl",
+    "-fplug",
+    "-load-pass",
+    "--load-pass",
+    "-mllvm",
+    "--mllvm",
+    "-run",
+    "--run",
     "@",
 ];
 
@@ -65,61 +87,34 @@ fn is_one_of(list: &str, name: &str) -> bool {
     listed(list, bare)
 }
 
-/// Tells whether a compiler may be told by a word to run programs of another place.
-pub(super) fn runs_beside_compiling(word: &Word) -> bool {
-    begins(word, &COMPILING)
+/// Tells whether a compiler runs no program of another place.
+pub(super) fn only_compiles(arguments: &[Word]) -> bool {
+    let long = ["--config", "--prefix", "--specs", "--wrapper"];
+    !arguments.iter().any(|word| begins(word, &COMPILING)) && !has_option(arguments, &long)
 }
 
-/// Tells whether a linker may be told by a word to load code.
-pub(super) fn loads_beside_linking(word: &Word) -> bool {
-    begins(word, &["-plug", "--plug", "-fplug", "@"])
+/// Tells whether a linker loads no code.
+pub(super) fn only_links(arguments: &[Word]) -> bool {
+    !arguments.iter().any(|word| begins(word, &LINKING)) && !has_option(arguments, &["--plugin*"])
 }
 
-/// Tells whether `rustc` uses its own linker and backend.
+/// Tells whether `rustc` uses its own linker and backend, and no macros but those of its own crates:
+/// a macro is code that the compiler loads.
 pub(super) fn rustc(arguments: &[Word]) -> bool {
-    let options = ["-C", "-Z", "--codegen", "@", "--test-runtool", "--runtool"];
-    !arguments.iter().any(|word| begins(word, &options))
-}
-
-/// Tells whether TeX may be told by a word to run programs.
-pub(super) fn escapes_tex(word: &Word) -> bool {
     let options = [
-        "-shell",
-        "--shell",
-        "-enable-w",
-        "--enable-w",
-        "-cnf",
-        "--cnf",
-        "-e",
-        "-r",
-        "--lua",
+        "@",
+        "--codegen",
+        "--doctest",
+        "--extern",
+        "--runtool",
+        "--sysroot",
+        "--test-builder",
+        "--test-runtool",
     ];
-    begins(word, &options)
-}
-
-/// Settings of `cmake` itself that name no program and no script.
-const CMAKE_SETTINGS: &str = "CMAKE_BUILD_TYPE CMAKE_C_STANDARD CMAKE_CXX_STANDARD CMAKE_INSTALL_PREFIX \
-                              CMAKE_EXPORT_COMPILE_COMMANDS CMAKE_POSITION_INDEPENDENT_CODE";
-
-/// Tells whether `cmake` does what the project says, with the programs that are there.
-pub(super) fn cmake(arguments: &[Word]) -> bool {
-    let runs = |word: &Word| match word {
-        Word::Open(text) => may_be_option(text),
-        Word::Fixed(word) => {
-            let setting = word.strip_prefix("-D").unwrap_or(word);
-            let name = setting.split([':', '=']).next().unwrap_or_default();
-            // Behind `--` it is what builds that is told something.
-            let tells = listed("-E --", word) || word.starts_with("-P") || word.starts_with("-C");
-            let names = name.starts_with("CMAKE_") && !listed(CMAKE_SETTINGS, name);
-            tells || word.starts_with("--toolchain") || names
-        }
-    };
-    !arguments.iter().any(runs)
-}
-
-/// Tells whether `ctest` may be told by a word to run a script or a build.
-pub(super) fn scripts_tests(word: &Word) -> bool {
-    begins(word, &["-S", "--script", "--build", "-D", "-T", "-M"])
+    // A machine that is described in a file has its own linker.
+    let described = |word: &Word| matches!(word, Word::Fixed(word) if word.contains(".json"));
+    let tells = |word: &Word| begins(word, &options) || described(word);
+    !arguments.iter().any(tells) && !has_short(arguments, &['C', 'L', 'Z'])
 }
 
 fn begins(word: &Word, options: &[&str]) -> bool {

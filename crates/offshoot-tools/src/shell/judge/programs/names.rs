@@ -32,7 +32,7 @@ const RESERVED: &str = "! [[ ]] case coproc do done elif else esac fi for functi
 /// Run a file if that is the first thing they are given, and else code.
 const INTERPRETERS: &str = "ash bash clisp csh dash elixir elvish erl es fish ghci gnuplot groovy guile iex ipython irb jshell \
      julia ksh lua luajit mksh node nodejs nu ocaml octave osascript osh perl php pwsh pypy python r racket \
-     rbash rc rscript ruby runghc sbcl scala sh tclsh tcsh ts-node tsx wish xonsh yash ysh zsh";
+     rbash rc rscript ruby runghc sbcl scala sh tclsh tcsh texlua ts-node tsx wish xonsh yash ysh zsh";
 
 pub(super) fn is_opaque(name: &str) -> bool {
     // The program that loads programs.

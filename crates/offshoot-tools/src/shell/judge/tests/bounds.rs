@@ -119,3 +119,31 @@ fn what_was_not_read_is_not_allowed_by_how_it_begins() {
     let begins = &[("shell.opaque", "export *"), ("shell.run", "export *")];
     assert_eq!(decide_with(begins, &[], short), Action::Allow);
 }
+
+#[test]
+fn what_is_too_long_to_be_read_is_not_allowed_where_a_rule_forbids_commands() {
+    let allow = [("shell.run", "*"), ("shell.opaque", "*")];
+    let long = format!("ls; rm x #{}", "x".repeat(17_000));
+    assert_eq!(decide_with(&allow, &[], &long), Action::Allow);
+    for deny in [
+        ("shell.run", "rm *"),
+        ("shell.run", "rm"),
+        ("shell.opaque", "sudo *"),
+        ("bash", "rm *"),
+        ("*", "rm *"),
+    ] {
+        let said = decide_with(&allow, &[deny], &long);
+        assert_eq!(said, Action::Ask, "{deny:?}");
+    }
+    // Who denies all and excepts commands has said what he thinks of them.
+    let said = decide_with(&allow, &[("*", "*"), ("fs.write", "/etc/**")], &long);
+    assert_eq!(said, Action::Allow);
+    let opaque = [("shell.opaque", "*")];
+    for deny in [("*", "*"), ("shell.run", "*")] {
+        assert_ne!(
+            decide_with(&opaque, &[deny], &long),
+            Action::Allow,
+            "{deny:?}"
+        );
+    }
+}
