@@ -60,15 +60,18 @@ impl Sent {
         }
     }
 
-    /// Waits for something else meanwhile; `None` once it is known that this has failed.
-    pub(crate) async fn beside<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
+    /// Waits for something else meanwhile, unless it is known before that this has failed.
+    pub(crate) async fn beside<T>(
+        &mut self,
+        other: impl Future<Output = T>,
+    ) -> Result<T, StoreError> {
         let mut other = std::pin::pin!(other);
         tokio::select! {
             biased;
-            value = &mut other => return Some(value),
-            written = self.committed() => written.ok()?,
+            value = &mut other => return Ok(value),
+            written = self.committed() => written?,
         }
-        Some(other.await)
+        Ok(other.await)
     }
 }
 

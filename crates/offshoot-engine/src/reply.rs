@@ -65,9 +65,9 @@ pub(crate) async fn ask(
             biased;
             () = cancel.cancelled() => return Reply::Cancelled(step.end(StopReason::Cut)),
             leave = sent.beside(leave_to_ask(agent, prefix, rank)) => match leave {
-                Some(leave) => leave,
+                Ok(leave) => leave,
                 // Whoever waits for the log is told.
-                None => return Reply::Cancelled(step.end(StopReason::Cut)),
+                Err(_) => return Reply::Cancelled(step.end(StopReason::Cut)),
             },
         };
         agent.set_activity(Activity::FirstByte);

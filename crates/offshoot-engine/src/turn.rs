@@ -105,11 +105,7 @@ async fn steps(
         let messages = context::messages(ready, agent.inherited.as_deref());
         let size = caps::bytes(&prefix, &messages);
         let admitted = agent.admit(&prefix, size, reached, &cancel);
-        let Some(admitted) = sent.beside(admitted).await else {
-            sent.committed().await?;
-            return Err(broken("an outcome that was not written"));
-        };
-        let grant = match admitted {
+        let grant = match sent.beside(admitted).await? {
             Admitted::Step(grant) => grant,
             Admitted::Nothing(cap) => return Ok(Over::of(transcript, TurnEnd::Exhausted(cap))),
             Admitted::Cancelled => return Ok(Over::of(transcript, agent.aborted())),

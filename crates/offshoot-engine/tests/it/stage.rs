@@ -348,23 +348,22 @@ impl Stage {
 
     /// Sends an order to an agent of any session.
     pub(crate) async fn order_in(&self, tree: &TreeId, agent: AgentId, order: Order) -> Receipt {
-        let command = Command {
+        let command = self.command(tree, agent, order);
+        self.runtime.command(command).await.unwrap()
+    }
+
+    fn command(&self, tree: &TreeId, agent: AgentId, order: Order) -> Command {
+        Command {
             id: CommandId::new(self.env.new_id()),
             tree: tree.clone(),
             agent,
             order,
-        };
-        self.runtime.command(command).await.unwrap()
+        }
     }
 
     /// Leaves an order for the root, as a process does that is gone before anybody takes it.
     pub(crate) async fn leave_order(&self, order: Order) {
-        let command = Command {
-            id: CommandId::new(self.env.new_id()),
-            tree: self.tree.clone(),
-            agent: self.root(),
-            order,
-        };
+        let command = self.command(&self.tree, self.root(), order);
         self.store.submit(command, self.env.now()).await.unwrap();
     }
 
@@ -380,12 +379,7 @@ impl Stage {
             &cast,
             (&self.hooks, &self.helpers, &self.charter),
         );
-        let command = Command {
-            id: CommandId::new(self.env.new_id()),
-            tree: self.tree.clone(),
-            agent: self.root(),
-            order,
-        };
+        let command = self.command(&self.tree, self.root(), order);
         elsewhere.command(command).await.unwrap()
     }
 
