@@ -3,7 +3,8 @@
 //! They share one slot of their agent and run side by side, writes one after
 //! another (R27). Asked to stop when the turn is, dropped when they do not: that
 //! sequence exists only here. A tool that panics has failed, and nothing else
-//! has. What a tool is handed of its agent is a place, a journal and an ear.
+//! has. What a tool is handed of its agent is a place, a journal, an ear and
+//! what it may see.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,8 +15,9 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::{Action, Need};
 use offshoot_types::store::StoreError;
-use offshoot_types::tool::{Effect, Output, Place, Tool, Work};
+use offshoot_types::tool::{Effect, Output, Place, Sight, Tool, Work};
 use offshoot_types::tree::Ask;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -68,6 +70,7 @@ impl<'a> Desk<'a> {
             arguments,
             asks,
         } = run;
+        let was_asked = asks.is_some();
         if let Some(ask) = asks
             && let Some(outcome) = self.ask(&call, &tool, &ask).await?
         {
@@ -81,7 +84,11 @@ impl<'a> Desk<'a> {
             Effect::Read => None,
         };
         let began = self.agent.parts.env.now();
-        let mut outcome = self.carry_out(&call, &tool, arguments.clone()).await;
+        let work = Work {
+            sight: self.agent.sight(&tool.spec().id, was_asked),
+            ..self.agent.work(&call, arguments.clone(), self.cancel)
+        };
+        let mut outcome = self.carry_out(&tool, work).await;
         if tool.spec().id == PLAN_EXIT
             && !outcome.is_error()
             && let Err(refused) = self.agent.hand_over(&arguments, self.cancel).await
@@ -142,7 +149,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Runs a tool to its end: asked to stop when the turn is, dropped when it does not.
-    async fn carry_out(&self, call: &CallId, tool: &Arc<dyn Tool>, arguments: RawJson) -> Outcome {
+    async fn carry_out(&self, tool: &Arc<dyn Tool>, work: Work) -> Outcome {
         let id = &tool.spec().id;
         if self.cancel.is_cancelled() {
             return Outcome::error(
@@ -150,7 +157,6 @@ impl<'a> Desk<'a> {
                 format!("{id} was cancelled before it ran"),
             );
         }
-        let work = self.agent.work(call, arguments, self.cancel);
         let work = async { tool.run(work).await };
         let work = AssertUnwindSafe(work).catch_unwind();
         let mut work = std::pin::pin!(work);
@@ -210,6 +216,31 @@ impl Agent {
             output: Output::new(move |text| board.output(&agent, &call, text)),
             ..Work::new(arguments, self.place())
         }
+    }
+
+    /// Returns which files a search of this agent may look at, in a folder that it was allowed.
+    ///
+    /// What a rule denies is left out, and what a rule asks about as well, unless somebody has said
+    /// yes: to this search, beforehand, or to everything.
+    fn sight(&self, tool: &str, was_asked: bool) -> Sight {
+        const READ: &str = "fs.read";
+        let chain = self.permissions.clone();
+        let workspace = format!("{}/", self.workspace.trim_end_matches('/'));
+        let whole_workspace = !chain.narrows_sight(tool, READ, &workspace);
+        let says_yes = was_asked || self.parts.asks.yes;
+        let (board, agent, tool) = (self.board.clone(), self.id.clone(), tool.to_owned());
+        Sight::new(move |path| {
+            if whole_workspace && path.starts_with(&workspace) {
+                return true;
+            }
+            let need = Need::new(READ, path);
+            let granted = || board.state().tree.granted(&agent, &tool, &need).is_some();
+            match chain.sight(&tool, &need) {
+                Action::Allow => true,
+                Action::Ask => says_yes || granted(),
+                Action::Deny => false,
+            }
+        })
     }
 
     /// Ends what the agent's calls have left running, before its run settles.

@@ -16,7 +16,7 @@ use crate::patience::{self, Enough, Patience};
 use crate::pattern::Pattern;
 use crate::refusal::Refusal;
 use crate::target::{self, Root, Target};
-use crate::walk::{self, Seen, Start};
+use crate::walk::{self, Search, Seen, Start};
 
 /// Most files that one answer shows.
 const MOST_SHOWN: usize = 1000;
@@ -90,11 +90,11 @@ impl Tool for Glob {
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
         Box::pin(async move {
-            let Work { place, cancel, .. } = work;
-            match parse(&work.arguments, &place) {
+            match parse(&work.arguments, &work.place) {
                 Ok((target, pattern)) => {
+                    let cancel = work.cancel.clone();
                     let search = move |patience: &Patience| {
-                        glob(&target, &pattern, &place, patience).unwrap_or_else(|refusal| {
+                        glob(&target, &pattern, &work, patience).unwrap_or_else(|refusal| {
                             refusal.into_outcome(&format!("glob {}", target.shown()))
                         })
                     };
@@ -139,21 +139,22 @@ fn below_a_root<'a>(pattern: &'a str, place: &Place) -> Option<(String, &'a str)
 fn glob(
     target: &Target,
     pattern: &Pattern,
-    place: &Place,
+    work: &Work,
     patience: &Patience,
 ) -> Result<Outcome, Refusal> {
-    let mut listing = Listing::new(place, "glob", "files", MOST_SHOWN);
+    let mut listing = Listing::new(&work.place, "glob", "files", MOST_SHOWN);
     let mut size = 0_u64;
-    let walked = walk::walk(
+    let search = Search {
         target,
-        Start::Folder,
+        from: Start::Folder,
         pattern,
+        sight: &work.sight,
         patience,
-        |_, seen: &Seen| {
-            size = size.saturating_add(seen.size);
-            listing.push(&listing::name(target.root(), seen.path));
-        },
-    )?;
+    };
+    let walked = walk::walk(&search, |_, seen: &Seen| {
+        size = size.saturating_add(seen.size);
+        listing.push(&listing::name(target.root(), seen.path));
+    })?;
     if walked.enough == Some(Enough::Cancelled) {
         return Err(Refusal::cancelled());
     }

@@ -28,7 +28,7 @@ use crate::patience::{self, Enough, Patience};
 use crate::pattern::Pattern;
 use crate::refusal::Refusal;
 use crate::target::{self, Target};
-use crate::walk::{self, Seen, Start};
+use crate::walk::{self, Search, Seen, Start};
 
 /// Most matches that one answer shows.
 const MOST_SHOWN: usize = 200;
@@ -133,11 +133,11 @@ impl Tool for Grep {
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
         Box::pin(async move {
-            let Work { place, cancel, .. } = work;
-            match parse(&work.arguments, &place) {
+            match parse(&work.arguments, &work.place) {
                 Ok(query) => {
+                    let cancel = work.cancel.clone();
                     let search = move |patience: &Patience| {
-                        grep(&query, &place, patience).unwrap_or_else(|refusal| {
+                        grep(&query, &work, patience).unwrap_or_else(|refusal| {
                             refusal.into_outcome(&format!("grep {}", query.target.shown()))
                         })
                     };
@@ -178,36 +178,37 @@ fn parse(arguments: &RawJson, place: &Place) -> Result<Query, String> {
     })
 }
 
-fn grep(query: &Query, place: &Place, patience: &Patience) -> Result<Outcome, Refusal> {
+fn grep(query: &Query, work: &Work, patience: &Patience) -> Result<Outcome, Refusal> {
     let Query {
         target,
         files,
         expression,
     } = query;
-    let mut listing = Listing::new(place, "grep", "matches", MOST_SHOWN);
+    let mut listing = Listing::new(&work.place, "grep", "matches", MOST_SHOWN);
     let mut searcher = searcher();
     let (mut matching, mut failed) = (0, 0);
-    let mut walked = walk::walk(
+    let search = Search {
         target,
-        Start::FolderOrFile,
-        files,
+        from: Start::FolderOrFile,
+        pattern: files,
+        sight: &work.sight,
         patience,
-        |root, seen: &Seen| {
-            let before = listing.lines();
-            let name = listing::name(target.root(), seen.path);
-            let searched = open(root, seen, patience).and_then(|text| match text {
-                Some(text) => {
-                    let lines = Lines::new(&name, &mut listing);
-                    searcher.search_reader(expression, text, lines)
-                }
-                None => Ok(()),
-            });
-            if searched.is_err() && patience.ends().is_none() {
-                failed += 1;
+    };
+    let mut walked = walk::walk(&search, |root, seen: &Seen| {
+        let before = listing.lines();
+        let name = listing::name(target.root(), seen.path);
+        let searched = open(root, seen, patience).and_then(|text| match text {
+            Some(text) => {
+                let lines = Lines::new(&name, &mut listing);
+                searcher.search_reader(expression, text, lines)
             }
-            matching += usize::from(listing.lines() > before);
-        },
-    )?;
+            None => Ok(()),
+        });
+        if searched.is_err() && patience.ends().is_none() {
+            failed += 1;
+        }
+        matching += usize::from(listing.lines() > before);
+    })?;
     // It may have ended inside the last file, after which the walk does not ask again.
     walked.enough = walked.enough.or_else(|| patience.ends());
     if walked.enough == Some(Enough::Cancelled) {

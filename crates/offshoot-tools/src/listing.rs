@@ -118,6 +118,12 @@ impl<'a> Listing<'a> {
             let count = walked.unreadable;
             note(&format!("folders that could not be read: {count}"));
         }
+        if walked.withheld > 0 {
+            let files = count(walked.withheld, "file", "files");
+            note(&format!(
+                "{files} left out, which rules keep from this search"
+            ));
+        }
         notes.iter().for_each(|text| note(text));
         head.push_str(summary);
         let outcome = Outcome::output(RawJson::of(&head));

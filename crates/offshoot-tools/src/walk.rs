@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::vec;
 
+use offshoot_types::tool::Sight;
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, OFlags};
 use rustix::io::Errno;
 
@@ -53,6 +54,8 @@ pub(crate) struct Walked {
     pub(crate) unreadable: usize,
     /// Whether a folder had too many names to be held.
     pub(crate) overfull: bool,
+    /// How many files rules keep from being looked at.
+    pub(crate) withheld: usize,
 }
 
 /// A name in a folder.
@@ -75,13 +78,22 @@ struct Level {
     entries: vec::IntoIter<Entry>,
 }
 
+/// What is looked for, where and how long.
+pub(crate) struct Search<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) from: Start,
+    /// Which files, by their paths from the target.
+    pub(crate) pattern: &'a Pattern,
+    /// Which of them may be looked at.
+    pub(crate) sight: &'a Sight,
+    pub(crate) patience: &'a Patience,
+}
+
 struct Walk<'a> {
     root: OwnedFd,
-    target: &'a Target,
+    search: &'a Search<'a>,
     /// From the root to where the walk starts.
     start: &'a Path,
-    pattern: &'a Pattern,
-    patience: &'a Patience,
     /// Names that are held in all levels, and the most that may be.
     held: usize,
     most_held: usize,
@@ -89,24 +101,16 @@ struct Walk<'a> {
 }
 
 /// Shows `visit` every file below a folder whose path from there fits the pattern.
-pub(crate) fn walk(
-    target: &Target,
-    from: Start,
-    pattern: &Pattern,
-    patience: &Patience,
-    visit: impl FnMut(&OwnedFd, &Seen),
-) -> Result<Walked, Refusal> {
-    walk_holding(MOST_HELD, target, from, pattern, patience, visit)
+pub(crate) fn walk(search: &Search, visit: impl FnMut(&OwnedFd, &Seen)) -> Result<Walked, Refusal> {
+    walk_holding(MOST_HELD, search, visit)
 }
 
 fn walk_holding(
     most_held: usize,
-    target: &Target,
-    from: Start,
-    pattern: &Pattern,
-    patience: &Patience,
+    search: &Search,
     mut visit: impl FnMut(&OwnedFd, &Seen),
 ) -> Result<Walked, Refusal> {
+    let target = search.target;
     let explain = |errno| match errno {
         Errno::NOENT => Refusal::failed("there is no such file or folder"),
         errno => Refusal::from(confined::explain(target, errno)),
@@ -116,10 +120,8 @@ fn walk_holding(
     let stat = rustix::fs::fstat(&start).map_err(explain)?;
     let mut walk = Walk {
         root,
-        target,
+        search,
         start: Path::new(target.below_root()),
-        pattern,
-        patience,
         held: 0,
         most_held,
         walked: Walked::default(),
@@ -129,9 +131,10 @@ fn walk_holding(
         return Ok(walk.walked);
     }
     confined::regular(&stat)?;
-    if from == Start::Folder {
+    if search.from == Start::Folder {
         return Err("it is a file, not a folder".into());
     }
+    // It was allowed by its own name, so nobody is asked whether it may be looked at.
     let seen = Seen {
         path: walk.start,
         size: u64::try_from(stat.st_size).unwrap_or(0),
@@ -154,7 +157,7 @@ impl Walk<'_> {
         let mut levels = Vec::new();
         levels.extend(self.enter(self.start.to_owned(), &rules));
         while let Some(level) = levels.last_mut() {
-            self.walked.enough = self.patience.ends();
+            self.walked.enough = self.search.patience.ends();
             if self.walked.enough.is_some() {
                 return;
             }
@@ -165,16 +168,23 @@ impl Walk<'_> {
             self.held -= 1;
             let path = level.path.join(name);
             match kind {
-                Kind::File { size } => {
+                Kind::File { size } if self.shows(&path) => {
                     let path = &path;
                     visit(&self.root, &Seen { path, size });
                 }
+                Kind::File { .. } => self.walked.withheld += 1,
                 Kind::Folder => {
                     let rules = level.rules.clone();
                     levels.extend(self.enter(path, &rules));
                 }
             }
         }
+    }
+
+    /// Tells whether a file may be looked at; `path` is from the root.
+    fn shows(&self, path: &Path) -> bool {
+        let root = self.search.target.root();
+        self.search.sight.shows(&root.join(&path.to_string_lossy()))
     }
 
     /// Reads the rules of the folders above the start, which hold below it too.
@@ -219,11 +229,14 @@ impl Walk<'_> {
     }
 
     fn read(&mut self, path: &Path, folder: &OwnedFd, rules: &Rules) -> Result<Vec<Entry>, Errno> {
+        let Search {
+            target, pattern, ..
+        } = self.search;
         let mut entries = Vec::new();
         let from_start = path.strip_prefix(self.start).unwrap_or(path);
         let depth = from_start.components().count();
         for entry in Dir::read_from(folder)? {
-            if self.patience.ends().is_some() {
+            if self.search.patience.ends().is_some() {
                 break;
             }
             let entry = entry?;
@@ -235,9 +248,9 @@ impl Walk<'_> {
                 continue;
             };
             let is_wanted = if is_folder {
-                self.pattern.enters(depth, name) && !self.target.root().hides(&path.join(name))
+                pattern.enters(depth, name) && !target.root().hides(&path.join(name))
             } else {
-                self.pattern.fits(&from_start.join(name))
+                pattern.fits(&from_start.join(name))
             };
             if !is_wanted || rules.ignore(&path.join(name), is_folder) {
                 continue;
@@ -262,7 +275,7 @@ impl Walk<'_> {
     fn is_looked_at(&self, name: &OsStr) -> bool {
         match name.as_bytes() {
             b"." | b".." | b".git" => false,
-            [b'.', ..] => self.pattern.names_hidden(name),
+            [b'.', ..] => self.search.pattern.names_hidden(name),
             _ => true,
         }
     }

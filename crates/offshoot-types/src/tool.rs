@@ -138,6 +138,8 @@ pub struct Work {
     pub journal: Arc<dyn Journal>,
     /// Where to say what comes out while it runs.
     pub output: Output,
+    /// Which files it may look at where it was allowed a folder.
+    pub sight: Sight,
 }
 
 impl Work {
@@ -149,6 +151,7 @@ impl Work {
             cancel: Cancel::never(),
             journal: Arc::new(NoJournal),
             output: Output::unheard(),
+            sight: Sight::unhindered(),
         }
     }
 }
@@ -182,5 +185,27 @@ impl Output {
     /// Says a piece.
     pub fn say(&self, text: &str) {
         (self.0)(text);
+    }
+}
+
+/// Tells which files a search may look at: it is allowed for a folder, and rules may be about some
+/// of the files below. Cloning shares it.
+#[derive(Clone)]
+pub struct Sight(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl Sight {
+    /// Has `shows` asked about the absolute path of every file; it must not block.
+    pub fn new(shows: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(shows))
+    }
+
+    /// Everything may be looked at.
+    pub fn unhindered() -> Self {
+        Self::new(|_| true)
+    }
+
+    /// Tells whether a file may be looked at.
+    pub fn shows(&self, path: &str) -> bool {
+        (self.0)(path)
     }
 }

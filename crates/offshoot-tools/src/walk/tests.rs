@@ -38,18 +38,18 @@ fn seen_holding(
     let target = Target::new(".", &place).unwrap();
     let mut paths = Vec::new();
     let every = Pattern::every();
-    let walked = walk_holding(
-        most_held,
-        &target,
-        Start::Folder,
-        &every,
+    let search = Search {
+        target: &target,
+        from: Start::Folder,
+        pattern: &every,
+        sight: &Sight::unhindered(),
         patience,
-        |_, seen| {
-            let path = seen.path.to_str().unwrap();
-            visit(path);
-            paths.push(path.to_owned());
-        },
-    );
+    };
+    let walked = walk_holding(most_held, &search, |_, seen| {
+        let path = seen.path.to_str().unwrap();
+        visit(path);
+        paths.push(path.to_owned());
+    });
     (paths, walked.unwrap())
 }
 

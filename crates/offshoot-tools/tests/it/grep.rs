@@ -6,10 +6,11 @@ use std::os::unix::fs::symlink;
 
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::permission::Need;
+use offshoot_types::tool::{Sight, Work};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, kind};
+use crate::bench::{Bench, find, kind};
 
 /// Checks the lines of an answer.
 async fn check(bench: &Bench, arguments: Value, expected: &[&str]) {
@@ -267,4 +268,28 @@ fn tls_05_a_call_needs_to_read_what_it_searches() {
         };
         assert_eq!(needs, Ok(vec![expected]));
     }
+}
+
+#[tokio::test]
+async fn what_rules_keep_from_a_search_is_left_out_and_counted() {
+    let bench = Bench::new();
+    for path in ["src/a", "src/secrets/b", "src/secrets/c"] {
+        bench.file(path, "key\n");
+    }
+    let search = async |tool: &str, arguments: Value| {
+        let work = Work {
+            sight: Sight::new(|path| !path.contains("/secrets/")),
+            ..bench.work(&arguments)
+        };
+        find(tool).run(work).await.for_model()
+    };
+    let left_out = "[2 files left out, which rules keep from this search]";
+    assert_eq!(
+        search("grep", json!({"pattern": "key"})).await,
+        format!("src/a:1:key\n{left_out}\n[1 match in 1 file]")
+    );
+    assert_eq!(
+        search("glob", json!({"pattern": "**"})).await,
+        format!("src/a\n{left_out}\n[1 file, 4 B]")
+    );
 }

@@ -157,6 +157,25 @@ impl Permissions {
         }
     }
 
+    /// Says what rules have to say of a file in a folder that a tool may search: `Allow` also where
+    /// nobody has a rule for it, because the folder was allowed.
+    pub fn sight(&self, tool: &str, need: &Need) -> Action {
+        let verdict = self.judge(&Wanted::new(tool, need), |_, _| {});
+        match verdict.by {
+            By::Default | By::Nothing => Action::Allow,
+            By::Layer(..) | By::Personal => verdict.action,
+        }
+    }
+
+    /// Tells whether `sight` could say anything but `Allow` of a file below a folder.
+    pub fn narrows_sight(&self, tool: &str, capability: &str, folder: &str) -> bool {
+        let mut links = self.links();
+        links.any(|link| {
+            link.rules
+                .withholds_below(&link.layer, tool, capability, folder)
+        })
+    }
+
     /// Returns who denies a tool all that it could need, whatever the targets: the layer's name.
     ///
     /// Every call of it needs at least one of `capabilities`; of a tool that names none, only a rule

@@ -229,6 +229,27 @@ impl Compiled {
         denies_all && all.iter().all(|matcher| matcher.denies())
     }
 
+    /// Tells whether a layer could deny, or ask about, something below a folder.
+    ///
+    /// It may say so of a folder where nothing comes of it, never the other way round.
+    pub(super) fn withholds_below(
+        &self,
+        layer: &Layer,
+        tool: &str,
+        capability: &str,
+        folder: &str,
+    ) -> bool {
+        let about = ["*", capability, tool];
+        let all = || about.iter().flat_map(|name| self.about(name));
+        let allows_all = |matcher: &Matcher| {
+            matcher.action == Action::Allow && matches!(matcher.text, Pattern::Any)
+        };
+        let forbids = |matcher: &Matcher| {
+            matcher.action != Action::Allow && matcher.text.may_fit_below(folder)
+        };
+        all().any(forbids) || (layer.closed && !all().any(allows_all))
+    }
+
     /// Tells whether a rule for the tool itself, and none that excepts anything, denies all of it.
     pub(super) fn names(&self, tool: &str) -> bool {
         let own = self.about(tool);

@@ -48,6 +48,16 @@ impl Pattern {
             Self::Glob(glob) => glob.run(text).0,
         }
     }
+
+    /// Tells whether a path below a folder could fit, as far as its fixed beginning says.
+    pub(super) fn may_fit_below(&self, folder: &str) -> bool {
+        let head = match self {
+            Self::Any => "",
+            Self::Exact(head) | Self::Begins(head) => head,
+            Self::Glob(glob) => &glob.head,
+        };
+        head.starts_with(folder) || folder.starts_with(head)
+    }
 }
 
 /// What kind of pattern a text is, the least specific first.

@@ -434,3 +434,35 @@ fn a_rule_about_an_agent_that_is_not_there_is_told() {
     let unknown = format!("{}see \"offshoot agents list\"", told("auditor"));
     assert!(done.stderr.contains(&unknown), "{done:?}");
 }
+
+#[test]
+fn a_search_leaves_out_what_rules_keep_from_it() {
+    const SEARCHES: &str = r#"
+replies:
+  - {prompt: above, after_tools: false, call: [{tool: grep, arguments: {pattern: key}}]}
+  - {prompt: within, after_tools: false, call: [{tool: grep, arguments: {pattern: key, path: docs}}]}
+  - {say: "{output}"}
+"#;
+    let rules = "permissions = [
+        {permission = 'fs.read', pattern = '**/secret/**', action = 'deny'},
+        {permission = 'fs.read', pattern = 'docs/**', action = 'ask'},
+    ]";
+    let stage = Stage::new(SEARCHES);
+    stage.write(USER, rules);
+    for path in ["src/a", "src/secret/b", "docs/c"] {
+        fs::create_dir_all(stage.path().join(path).parent().unwrap()).unwrap();
+        stage.write(path, "key");
+    }
+    let above = |args: &[&str]| {
+        let run = ["run", "--model", "scripted/script.yaml"];
+        let done = stage.offshoot([&run[..], args].concat()).succeeded();
+        done.stdout
+    };
+    let found = above(&["above"]);
+    assert!(found.contains("src/a:1:key"), "{found}");
+    assert!(!found.contains("docs/c"), "{found}");
+    assert!(found.contains("left out, which rules keep"), "{found}");
+    // Who says yes to what is asked means the files as well.
+    assert!(above(&["--yes", "above"]).contains("docs/c:1:key"));
+    assert!(above(&["--yes", "within"]).contains("docs/c:1:key"));
+}

@@ -119,6 +119,22 @@ proptest! {
     }
 
     #[test]
+    fn what_a_search_may_see_is_what_may_be_read_where_the_folder_may(
+        layers in vec(any_layer(), 0..6),
+        path in prop_oneof![Just("/w/a"), Just("/w/ab/c"), Just("/w/x"), Just("/v/a")],
+        folder in prop_oneof![Just("/w/"), Just("/w/ab/"), Just("/v/")],
+    ) {
+        let chain = chain(&layers);
+        let need = Need::new("fs.read", path);
+        let (seen, read) = (chain.sight("read", &need), chain.decide("read", &need));
+        // Only what nobody has a rule for is seen and yet asked about, one by one.
+        prop_assert!(seen == read.action || (seen == Action::Allow && read.layer == DEFAULT));
+        if path.starts_with(folder) && !chain.narrows_sight("read", "fs.read", folder) {
+            prop_assert_eq!(seen, Action::Allow);
+        }
+    }
+
+    #[test]
     fn sa_31_sa_32_a_child_is_never_looser_than_any_ancestors_ceiling(
         above in vec(any_layer(), 0..4),
         agents in vec(any_agent(), 1..6),
@@ -507,4 +523,27 @@ fn r21_a_rule_about_a_call_may_have_any_name_of_the_agent() {
     ] {
         check(&[("task", one, Allow), ("task", other, Deny)], Some(Deny));
     }
+}
+
+#[test]
+fn rules_about_other_places_do_not_narrow_what_a_search_sees() {
+    let narrows = |rules: &[(&str, &str, Action)], closed: bool| {
+        let rule = |(permission, pattern, action): &(&str, &str, Action)| {
+            Rule::new(*permission, *pattern, *action)
+        };
+        let layer = Layer {
+            rules: rules.iter().map(rule).collect(),
+            closed,
+            ..Layer::default()
+        };
+        let chain = Permissions::empty().narrow(layer);
+        chain.narrows_sight("grep", "fs.read", "/w/")
+    };
+    assert!(!narrows(&[], false));
+    assert!(!narrows(&[("fs.read", "/data/**", Action::Deny)], false));
+    assert!(!narrows(&[("fs.write", "/w/**", Action::Deny)], false));
+    assert!(!narrows(&[("fs.read", "*", Action::Allow)], true));
+    assert!(narrows(&[("fs.read", "**/.env", Action::Deny)], false));
+    assert!(narrows(&[("grep", "/w/a/*", Action::Ask)], false));
+    assert!(narrows(&[("fs.read", "/w/docs/**", Action::Allow)], true));
 }
