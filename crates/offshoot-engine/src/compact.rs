@@ -88,8 +88,8 @@ impl Default for Compacting {
 /// What a turn knows of the room it has.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
-    /// The provider said that there was too much.
-    refused: bool,
+    /// What the provider said, if that there was too much.
+    refused: Option<String>,
     /// It was tried, and there is no more to be had in this turn.
     exhausted: bool,
     /// The last step came right behind a summary.
@@ -98,9 +98,16 @@ pub(crate) struct Room {
 
 impl Room {
     /// Notes that a provider found a request too long; tells whether something can be done about it.
-    pub(crate) fn refused(&mut self, agent: &Agent) -> bool {
-        let again = std::mem::replace(&mut self.refused, true);
-        agent.may_be_shortened() && !again && !self.exhausted
+    pub(crate) fn refused(&mut self, agent: &Agent, words: &str) -> bool {
+        let before = self.refused.replace(words.to_owned());
+        agent.may_be_shortened() && before.is_none() && !self.exhausted
+    }
+
+    /// Ends a turn for want of room; the provider's own words say best what it takes.
+    fn too_long(&self, why: &str) -> TurnEnd {
+        let words = self.refused.as_ref();
+        let words = words.map_or_else(String::new, |words| format!(" ({words})"));
+        too_long(format!("{why}{words}"))
     }
 }
 
@@ -166,22 +173,22 @@ impl Agent {
                 let why = format!("its context is full and could not be shortened: {why}");
                 Ok(self.without_room(room, &why))
             }
-            Shortened::Hopeless(message) => Ok(Some(too_long(message))),
+            Shortened::Hopeless(message) => Ok(Some(room.too_long(&message))),
             Shortened::Cancelled => Ok(Some(self.aborted())),
         }
     }
 
     /// Tells whether the next request is to be made shorter.
     pub(crate) fn wants_room(&self, prefix: &Prefix, room: &Room) -> bool {
-        let full = room.refused || self.is_full(prefix);
+        let full = room.refused.is_some() || self.is_full(prefix);
         full && !room.exhausted && self.may_be_shortened()
     }
 
     /// Goes on without more room, and says why; unless the provider has refused what there is.
     fn without_room(&self, room: &mut Room, why: &str) -> Option<TurnEnd> {
         room.exhausted = true;
-        if room.refused {
-            return Some(too_long(why.to_owned()));
+        if room.refused.is_some() {
+            return Some(room.too_long(why));
         }
         self.notice(why);
         None

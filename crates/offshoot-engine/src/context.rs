@@ -26,8 +26,12 @@ use crate::schema::{Schema, Shape};
 use crate::settle;
 use crate::steer::Steering;
 
-/// Most bytes of one outcome or completion that a model is shown.
-const MAX_ITEM_BYTES: usize = 200 * 1024;
+/// Most bytes of one outcome or completion that a model is shown: what our tools show at the most, and
+/// room for what they say about it.
+const MAX_ITEM_BYTES: usize = 208 * 1024;
+
+/// How much of that is the end of an outcome that is longer: how a command ended stands there.
+const MAX_END_BYTES: usize = 8 * 1024;
 
 /// What all agents of one definition and model share in a tree.
 pub(crate) struct Prefix {
@@ -237,7 +241,7 @@ fn push_step(messages: &mut Vec<RequestMessage>, step: &Step) {
         .map(|(call, outcome)| CallOutcome {
             call: call.id.clone(),
             tool: call.tool.clone(),
-            text: capped(outcome.for_model(), MAX_ITEM_BYTES),
+            text: without_middle(outcome.for_model()),
             failed: outcome.is_error(),
         })
         .collect();
@@ -279,4 +283,15 @@ pub(crate) fn capped(mut text: String, max_bytes: usize) -> String {
     let shown = text.len();
     text.push_str(&format!("\n[truncated: {shown} of {whole} bytes shown]"));
     text
+}
+
+/// Cuts an outcome that is too long for a context in its middle, and says so there.
+fn without_middle(text: String) -> String {
+    if text.len() <= MAX_ITEM_BYTES {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(MAX_ITEM_BYTES - MAX_END_BYTES)];
+    let end = &text[text.ceil_char_boundary(text.len() - MAX_END_BYTES)..];
+    let (shown, whole) = (head.len() + end.len(), text.len());
+    format!("{head}\n[truncated: {shown} of {whole} bytes shown; the end follows]\n{end}")
 }

@@ -234,6 +234,8 @@ struct Step<'a> {
     asked_bytes: u64,
     /// The ids of the calls so far.
     calls: BTreeSet<CallId>,
+    /// Bytes of calls that are not complete, or are among the parts by now.
+    gathered: u64,
     shown: bool,
     /// When the model was asked, and when the first piece came.
     asked: Option<Timestamp>,
@@ -251,6 +253,7 @@ impl<'a> Step<'a> {
             usage: Usage::default(),
             asked_bytes: 0,
             calls: BTreeSet::new(),
+            gathered: 0,
             shown: false,
             asked: None,
             first: None,
@@ -326,6 +329,7 @@ impl<'a> Step<'a> {
                 }
             }
             Chunk::ReasoningBlock(raw) => self.close_reasoning(raw),
+            Chunk::Gathering { bytes } => self.gathered += bytes as u64,
             Chunk::Call {
                 id,
                 tool,
@@ -405,7 +409,16 @@ impl<'a> Step<'a> {
             && self.first.is_some()
             && self.prefix.model.is_metered(&self.agent.definition);
         if unknown {
+            let is_call = |part: &&AssistantPart| matches!(part, AssistantPart::Call(_));
             let said: u64 = self.parts.iter().map(caps::part_bytes).sum();
+            let calls: u64 = self
+                .parts
+                .iter()
+                .filter(is_call)
+                .map(caps::part_bytes)
+                .sum();
+            // Of calls that were cut off nothing else is known.
+            let said = said + self.gathered.saturating_sub(calls);
             self.usage = Usage {
                 input: self.asked_bytes.div_ceil(BYTES_PER_TOKEN),
                 output: said.div_ceil(BYTES_PER_TOKEN),

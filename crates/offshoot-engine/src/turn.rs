@@ -164,7 +164,7 @@ async fn steps(
             (Reply::Failed(said, error), _, _)
                 if error.kind == ModelErrorKind::TooLong
                     && said.is_empty()
-                    && room.refused(&agent) =>
+                    && room.refused(&agent, &error.message) =>
             {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! One request to a provider and the stream of chunks that answers it.
 //!
-//! Takes a slot, sends, reads events and has a dialect decode them. It knows no
+//! Waits for a slot, sends, reads events and has a dialect decode them. It knows no
 //! dialect, and it does not retry. All is owned by the stream: dropping it at any
 //! point gives back the slot and closes the connection.
 
@@ -9,27 +9,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use offshoot_types::cancel::Cancel;
 use offshoot_types::model::{Chunk, ModelError, ModelErrorKind};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::{Asked, Refusal, Told};
 use crate::sse::{Event, Parser};
-use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+use crate::transport::{HttpRequest, Transport, TransportError};
 
-/// Longest event that is read.
+/// Longest event that is read, and longest answer in one piece of JSON.
 const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 /// Longest answer that is read, in whatever pieces.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 /// Most that is read of what stands behind an error, and for how long.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+/// How often whoever waits for a slot says so.
+const PULSE: Duration = Duration::from_secs(10);
 /// How long a body may take to end once all was said. Only then is its connection used again.
 const END_PATIENCE: Duration = Duration::from_millis(200);
 
 type Body = BoxStream<'static, Result<Bytes, TransportError>>;
+/// A slot that is waited for; its place in the queue goes with it.
+type Slot = BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>;
 
 /// A dialect's half of reading: events in, chunks out. Pure, and made for one answer.
 pub(crate) trait Decode: Send + 'static {
@@ -77,7 +82,8 @@ pub(crate) struct Exchange<D> {
 impl<D: Decode> Exchange<D> {
     /// Sends the request when first polled, and gives what comes back. Ends when `cancel` fires.
     pub(crate) fn run(self, cancel: Cancel) -> BoxStream<'static, Result<Chunk, ModelError>> {
-        let state = (Stage::Asking(self), VecDeque::new(), cancel);
+        let slot = self.slots.clone().acquire_owned().boxed();
+        let state = (Stage::Queueing(self, slot), VecDeque::new(), cancel);
         stream::unfold(state, |(mut stage, mut ready, cancel)| async {
             loop {
                 if cancel.is_cancelled() {
@@ -91,7 +97,7 @@ impl<D: Decode> Exchange<D> {
                     Stage::Failed(error) => {
                         return Some((Err(error), (Stage::Over, ready, cancel)));
                     }
-                    Stage::Asking(_) | Stage::Reading(_) => tokio::select! {
+                    Stage::Queueing(..) | Stage::Asking(..) | Stage::Reading(_) => tokio::select! {
                         biased;
                         () = cancel.cancelled() => return None,
                         next = stage.next(&mut ready) => next,
@@ -102,12 +108,8 @@ impl<D: Decode> Exchange<D> {
         .boxed()
     }
 
-    async fn send(self) -> Result<Reading<D>, ModelError> {
+    async fn send(self, slot: OwnedSemaphorePermit) -> Result<Reading<D>, ModelError> {
         let Self { asked, .. } = self;
-        let Ok(slot) = self.slots.acquire_owned().await else {
-            let what = "no more requests are taken";
-            return Err(asked.error(ModelErrorKind::Unavailable, what));
-        };
         let sent = self.transport.send(self.request).await;
         let response = sent.map_err(|error| asked.not_sent(&error))?;
         if !(200..=299).contains(&response.status) {
@@ -116,7 +118,7 @@ impl<D: Decode> Exchange<D> {
             return Err(asked.refused(&refusal, &body));
         }
         Ok(Reading {
-            form: form(&response, &asked)?,
+            form: Form::Unknown,
             asked,
             decoder: self.decoder,
             body: response.body,
@@ -128,7 +130,8 @@ impl<D: Decode> Exchange<D> {
 
 /// Where an exchange stands. What is ready is given out before the next step.
 enum Stage<D> {
-    Asking(Exchange<D>),
+    Queueing(Exchange<D>, Slot),
+    Asking(Exchange<D>, OwnedSemaphorePermit),
     Reading(Reading<D>),
     Failed(ModelError),
     Over,
@@ -137,7 +140,22 @@ enum Stage<D> {
 impl<D: Decode> Stage<D> {
     async fn next(self, ready: &mut VecDeque<Chunk>) -> Self {
         match self {
-            Self::Asking(exchange) => match exchange.send().await {
+            Self::Queueing(exchange, mut slot) => {
+                match tokio::time::timeout(PULSE, &mut slot).await {
+                    Ok(Ok(slot)) => Self::Asking(exchange, slot),
+                    Ok(Err(_closed)) => {
+                        let what = "no more requests are taken";
+                        let error = exchange.asked.error(ModelErrorKind::Unavailable, what);
+                        Self::Failed(error)
+                    }
+                    Err(_elapsed) => {
+                        // It waits its turn: nothing hangs.
+                        ready.push_back(Chunk::Gathering { bytes: 0 });
+                        Self::Queueing(exchange, slot)
+                    }
+                }
+            }
+            Self::Asking(exchange, slot) => match exchange.send(slot).await {
                 Ok(reading) => Self::Reading(reading),
                 Err(error) => Self::Failed(error),
             },
@@ -151,8 +169,13 @@ impl<D: Decode> Stage<D> {
     }
 }
 
-/// How a body is to be read.
+/// What some put in front of text.
+const BOM: &str = "\u{feff}";
+
+/// How a body is to be read: by how it begins, because what servers say of it is often wrong.
 enum Form {
+    /// Nothing but blanks has come.
+    Unknown,
     Events(Parser),
     Json(BytesMut),
 }
@@ -185,6 +208,9 @@ impl<D: Decode> Reading<D> {
             let what = format!("the answer has more than {MAX_ANSWER_BYTES} bytes");
             return Err(self.asked.error(ModelErrorKind::Invalid, &what));
         }
+        if let Form::Unknown = self.form {
+            self.form = self.form_of(&piece)?;
+        }
         let flow = self.take(&piece, ready);
         let flow = flow.map_err(|broken| self.error(&broken))?;
         if flow == Flow::Over {
@@ -196,7 +222,14 @@ impl<D: Decode> Reading<D> {
 
     fn take(&mut self, piece: &[u8], ready: &mut VecDeque<Chunk>) -> Result<Flow, Broken> {
         match &mut self.form {
-            Form::Json(gathered) => gathered.extend_from_slice(piece),
+            Form::Unknown => {}
+            Form::Json(gathered) => {
+                gathered.extend_from_slice(piece);
+                if gathered.len() > MAX_EVENT_BYTES {
+                    let what = format!("it has more than {MAX_EVENT_BYTES} bytes");
+                    return Err(Broken::Unreadable(what));
+                }
+            }
             Form::Events(parser) => {
                 parser.push(piece);
                 let next = |parser: &mut Parser| {
@@ -214,11 +247,37 @@ impl<D: Decode> Reading<D> {
     }
 
     fn finish(&mut self, ready: &mut VecDeque<Chunk>) -> Result<(), Broken> {
-        if let Form::Json(gathered) = &self.form {
-            let text = String::from_utf8_lossy(gathered);
-            self.decoder.whole(&text, ready)?;
+        match &mut self.form {
+            Form::Unknown => {}
+            Form::Json(gathered) => {
+                let text = String::from_utf8_lossy(gathered);
+                let text = text.trim_start_matches(BOM);
+                self.decoder.whole(text, ready)?;
+            }
+            Form::Events(parser) => {
+                if let Some(event) = parser.last().filter(|_| !self.decoder.is_complete()) {
+                    match self.decoder.event(&event, ready) {
+                        // It was cut off in the middle.
+                        Ok(_) | Err(Broken::Unreadable(_)) => {}
+                        Err(broken) => return Err(broken),
+                    }
+                }
+            }
         }
         self.decoder.end(ready)
+    }
+
+    /// Tells how to read a body by its first piece that is not blank.
+    fn form_of(&self, piece: &[u8]) -> Result<Form, ModelError> {
+        let begins = piece.strip_prefix(BOM.as_bytes()).unwrap_or(piece);
+        let config = |what: &str| Err(self.asked.error(ModelErrorKind::Config, what));
+        match begins.trim_ascii_start().first() {
+            None => Ok(Form::Unknown),
+            Some(b'{' | b'[') => Ok(Form::Json(BytesMut::new())),
+            Some(b'<') => config("a web page came back; check the base URL"),
+            Some(0x1f) => config("the answer is compressed, which nobody asked for"),
+            Some(_) => Ok(Form::Events(Parser::new(MAX_EVENT_BYTES))),
+        }
     }
 
     /// Reads to the end of the body, if that is near.
@@ -240,20 +299,6 @@ impl<D: Decode> Reading<D> {
                 self.asked.error(ModelErrorKind::Unavailable, what)
             }
         }
-    }
-}
-
-/// Tells how to read a body. What does not say what it is counts as events.
-fn form(response: &HttpResponse, asked: &Asked) -> Result<Form, ModelError> {
-    let kind = response.header("content-type").unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    match kind.to_ascii_lowercase().as_str() {
-        "application/json" => Ok(Form::Json(BytesMut::new())),
-        "text/html" => {
-            let what = "a web page came back; check the base URL";
-            Err(asked.error(ModelErrorKind::Config, what))
-        }
-        _ => Ok(Form::Events(Parser::new(MAX_EVENT_BYTES))),
     }
 }
 

@@ -4,6 +4,8 @@
 //! provider's own words, cut and made harmless. The key is taken out of it, even
 //! where a provider repeats it. Kinds are decided here, for all dialects alike.
 
+mod date;
+
 use std::time::Duration;
 
 use offshoot_types::model::{ModelError, ModelErrorKind};
@@ -85,10 +87,7 @@ impl Asked {
     pub(crate) fn told(&self, told: &Told) -> ModelError {
         let words = told.message.as_deref().unwrap_or("it gives no reason");
         let words = self.presentable(words);
-        self.sentence(
-            told.kind(),
-            &format!("the provider failed in the middle: {words}"),
-        )
+        self.sentence(told.kind(), &format!("the provider failed: {words}"))
     }
 
     fn sentence(&self, kind: ModelErrorKind, what: &str) -> ModelError {
@@ -131,6 +130,12 @@ impl Refusal {
                 retry_after: self.retry_after,
             },
             (ModelErrorKind::Invalid, Some(ModelErrorKind::TooLong)) => ModelErrorKind::TooLong,
+            // Whoever says when to come back is not there for anybody before that.
+            (ModelErrorKind::Unavailable, _) if self.retry_after.is_some() => {
+                ModelErrorKind::RateLimited {
+                    retry_after: self.retry_after,
+                }
+            }
             (kind, _) => kind,
         };
         match kind {
@@ -164,21 +169,18 @@ impl Told {
             Some(error) => error,
         };
         let text = |key: &str| Some(error.get(key)?.as_str()?.to_owned());
-        let message = error.as_str().map(str::to_owned);
-        let message = message.or_else(|| text("message"));
-        let message = message.or_else(|| Some(value.get("message")?.as_str()?.to_owned()));
-        let detail = || value.get("detail").filter(|detail| !detail.is_null());
-        let message = message.or_else(|| {
-            let detail = detail()?;
-            Some(
-                detail
-                    .as_str()
-                    .map_or_else(|| detail.to_string(), str::to_owned),
-            )
-        });
+        let message = words(Some(error).filter(|error| error.is_string()))
+            .or_else(|| words(error.get("message")))
+            .or_else(|| words(value.get("message")))
+            .or_else(|| words(value.get("detail")));
+        // A relay says only that somebody else failed; what that one said stands elsewhere.
+        let message = match words(error.pointer("/metadata/raw")) {
+            Some(raw) => Some(format!("{}: {raw}", message.unwrap_or_default())),
+            None => message,
+        };
         let status = error.get("code").and_then(Value::as_u64);
         Self {
-            message: message.filter(|message| !message.trim().is_empty()),
+            message,
             status: status.and_then(|code| u16::try_from(code).ok()),
             names: ["code", "type", "status"]
                 .into_iter()
@@ -192,9 +194,13 @@ impl Told {
             return Self::read(&value);
         }
         let text = String::from_utf8_lossy(body);
-        // A page of a proxy is nothing to read.
-        if text.trim().is_empty() || text.trim_start().starts_with('<') {
+        if text.trim().is_empty() {
             return Self::default();
+        }
+        // Of a proxy's page only the title is worth reading.
+        if text.trim_start().starts_with('<') {
+            let title = title(&text).filter(|title| !title.trim().is_empty());
+            return title.map_or_else(Self::default, Self::new);
         }
         Self::new(&text)
     }
@@ -208,8 +214,12 @@ impl Told {
         }
     }
 
-    /// What the names for it say, the first that is known.
+    /// What the names for it say, the first that is known; of what is too long some have only words.
     fn named(&self) -> Option<ModelErrorKind> {
+        let message = self.message.as_deref().unwrap_or_default();
+        if says_too_long(message) {
+            return Some(ModelErrorKind::TooLong);
+        }
         self.names.iter().find_map(|name| match name.as_str() {
             "insufficient_quota"
             | "invalid_api_key"
@@ -228,9 +238,45 @@ impl Told {
     }
 }
 
+/// Tells whether words say that a conversation is longer than the model takes.
+fn says_too_long(words: &str) -> bool {
+    const SAYINGS: &[&str] = &[
+        "context length",
+        "maximum context",
+        "context window",
+        "context size",
+        "too many tokens",
+        "prompt is too long",
+        "input is too long",
+        "reduce the length of the messages",
+    ];
+    let words = words.to_ascii_lowercase();
+    SAYINGS.iter().any(|saying| words.contains(saying))
+}
+
+/// Returns what is said; what is no text, as it is written.
+fn words(value: Option<&Value>) -> Option<String> {
+    let words = match value? {
+        Value::Null => return None,
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    (!words.trim().is_empty()).then_some(words)
+}
+
+/// Returns the title of a web page.
+fn title(page: &str) -> Option<&str> {
+    // Only ASCII changes its case, so places stay where they are.
+    let lower = page.to_ascii_lowercase();
+    let from = lower.find("<title>")? + "<title>".len();
+    let length = lower.get(from..)?.find("</title>")?;
+    page.get(from..from + length)
+}
+
 fn of_status(status: u16) -> ModelErrorKind {
     match status {
         429 => ModelErrorKind::RateLimited { retry_after: None },
+        413 => ModelErrorKind::TooLong,
         408 | 409 | 500.. => ModelErrorKind::Unavailable,
         // Not paid, not allowed, not there, or somewhere else: somebody has to look at the settings.
         300..=399 | 401..=405 => ModelErrorKind::Config,
@@ -250,12 +296,17 @@ fn place(location: &str) -> String {
     Url::parse(location).map_or_else(|_| without_query(), |url| public(&url))
 }
 
-/// Reads how long to wait. A date would need a clock, so it counts as nothing said.
+/// Reads how long to wait. A date is held against the one that the response itself has.
 fn retry_after(response: &HttpResponse) -> Option<Duration> {
     let number = |name| response.header(name)?.trim().parse::<f64>().ok();
+    let until = || {
+        let at = date::seconds(response.header("retry-after")?)?;
+        let now = date::seconds(response.header("date")?)?;
+        Some(at.saturating_sub(now) as f64)
+    };
     let seconds = match number("retry-after-ms") {
         Some(milliseconds) => milliseconds / 1000.0,
-        None => number("retry-after")?,
+        None => number("retry-after").or_else(until)?,
     };
     Duration::try_from_secs_f64(seconds).ok()
 }

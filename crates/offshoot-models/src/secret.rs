@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// What stands in place of a secret.
 const HIDDEN: &str = "***";
 
+/// Fewest bytes of a key that somebody could not guess.
+const SHORTEST: usize = 8;
+
 /// A secret, such as a provider's key. Cloning shares it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
@@ -25,8 +28,10 @@ impl Secret {
     }
 
     /// Returns `text` with the secret taken out, should it be in there.
+    ///
+    /// What is short is no secret but a word for a server that wants any, and may be part of others.
     pub(crate) fn hide_in(&self, text: &str) -> String {
-        if self.0.is_empty() {
+        if self.0.len() < SHORTEST {
             return text.to_owned();
         }
         text.replace(&*self.0, HIDDEN)
@@ -45,9 +50,14 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_printed() {
-        let secret = Secret::new("sk-1");
+        let secret = Secret::new("sk-12345");
         assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "*** Some(***)");
-        assert_eq!(secret.hide_in("sk-1, not sk-2, sk-1"), "***, not sk-2, ***");
+        let hidden = secret.hide_in("sk-12345, not sk-2, sk-12345");
+        assert_eq!(hidden, "***, not sk-2, ***");
         assert_eq!(Secret::new("").hide_in("ab"), "ab");
+        assert_eq!(
+            Secret::new("ollama").hide_in("the ollama server"),
+            "the ollama server"
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! Server-sent events, from bytes in pieces of any size.
 //!
-//! Follows the HTML standard's rules for lines, fields and dispatch. It does not
-//! reconnect, so `id` and `retry` are read over: a request that was paid for is
-//! not sent again behind its caller's back. How the bytes were split makes no
-//! difference to the events, and the work is linear in the bytes.
+//! Follows the HTML standard's rules for lines, fields and dispatch, but for what
+//! is unfinished at the end, which is not dropped. It does not reconnect, so `id`
+//! and `retry` are read over: a request that was paid for is not sent again behind
+//! its caller's back. How the bytes were split makes no difference to the events,
+//! and the work is linear in the bytes.
 
 #[cfg(test)]
 mod tests;
@@ -69,8 +70,7 @@ impl Parser {
 
     /// Returns the next event of what has come; `None` when more bytes are needed.
     ///
-    /// After an error there is only that error. What is unfinished at the end of
-    /// the stream is no event.
+    /// After an error there is only that error.
     pub(crate) fn next(&mut self) -> Result<Option<Event>, TooLong> {
         while !self.failed {
             let Some((from, to)) = self.line() else {
@@ -87,6 +87,23 @@ impl Parser {
             return Err(TooLong { max_bytes });
         }
         Ok(None)
+    }
+
+    /// Returns what was unfinished when the stream ended. The standard drops it; but whoever forgets
+    /// the last newline has still said it.
+    pub(crate) fn last(&mut self) -> Option<Event> {
+        if self.failed {
+            return None;
+        }
+        let (from, to) = (self.start, self.buffer.len());
+        self.start = to;
+        self.scanned = to;
+        if from < to
+            && let Some(event) = self.take_line(from, to)
+        {
+            return Some(event);
+        }
+        self.dispatch()
     }
 
     /// Finds the next whole line in the buffer, without its end, and steps over it.

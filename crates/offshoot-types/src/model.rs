@@ -136,6 +136,12 @@ pub enum Chunk {
     Reasoning(String),
     /// Ends a block of thinking with what must be sent back.
     ReasoningBlock(RawJson),
+    /// More of what will be given once it is complete, such as the arguments of a call. Says only
+    /// that the model is at work, and how much it has written.
+    Gathering {
+        /// Bytes that came since the last one.
+        bytes: usize,
+    },
     /// A complete call.
     Call {
         /// As the provider named it; may be empty or repeated.

@@ -3,7 +3,8 @@
 //! The dialect numbers calls and streams the arguments of each in pieces. Some
 //! servers leave the number out, give every call the same one, or send calls in
 //! one piece; a piece is added to the call it belongs to by what it does tell.
-//! Order is the order in which calls began. The work is linear in the bytes.
+//! Order is the order in which calls began. How many there may be is bounded, and
+//! with it the work for each piece.
 
 use offshoot_types::json::RawJson;
 use offshoot_types::message::Arguments;
@@ -12,9 +13,17 @@ use serde::de::IgnoredAny;
 
 use super::wire::CallPiece;
 
+/// Most calls of one answer. Whoever makes more is broken.
+const MOST: usize = 1000;
+
 /// The calls of one answer so far.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Gathered>);
+
+/// An answer with more calls than anybody could mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it has more than {MOST} calls")]
+pub(super) struct TooMany;
 
 /// Whether calls may lack their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +45,14 @@ struct Gathered {
 }
 
 impl Calls {
-    pub(super) fn take(&mut self, piece: &CallPiece) {
+    /// Adds a piece; returns how many bytes of arguments came with it.
+    pub(super) fn take(&mut self, piece: &CallPiece) -> Result<usize, TooMany> {
         let at = match self.place(piece) {
             Some(at) => at,
+            None if self.0.len() == MOST => return Err(TooMany),
             None => {
                 self.0.push(Gathered {
-                    index: piece.index,
+                    index: piece.index(),
                     id: String::new(),
                     tool: String::new(),
                     arguments: String::new(),
@@ -50,9 +61,7 @@ impl Calls {
                 self.0.len() - 1
             }
         };
-        if let Some(call) = self.0.get_mut(at) {
-            call.add(piece);
-        }
+        Ok(self.0.get_mut(at).map_or(0, |call| call.add(piece)))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -71,8 +80,8 @@ impl Calls {
 
     /// Finds the call that a piece belongs to; `None` when it begins one.
     fn place(&self, piece: &CallPiece) -> Option<usize> {
-        let id = piece.id.as_deref().unwrap_or_default();
-        if piece.index.is_none() {
+        let id = piece.id();
+        let Some(index) = piece.index() else {
             // A name begins a call, unless the call is known by its id; what has none goes on.
             let known = |call: &Gathered| !id.is_empty() && call.id == id;
             return match self.0.iter().rposition(known) {
@@ -80,34 +89,36 @@ impl Calls {
                 None if piece.name().is_some() => None,
                 None => self.0.len().checked_sub(1),
             };
-        }
-        let at = self.0.iter().rposition(|call| call.index == piece.index)?;
+        };
+        let at = self.0.iter().rposition(|call| call.index == Some(index))?;
         let call = self.0.get(at)?;
-        // The same number again may still be another call.
-        let is_another = if id.is_empty() || call.id.is_empty() {
-            call.came_whole && piece.name().is_some()
+        // The same number again may still be another call, which then has a name. A new id alone is
+        // none: some servers make one up for every piece.
+        let differs = if id.is_empty() || call.id.is_empty() {
+            call.came_whole
         } else {
             call.id != id
         };
+        let is_another = differs && piece.name().is_some();
         (!is_another).then_some(at)
     }
 }
 
 impl Gathered {
-    fn add(&mut self, piece: &CallPiece) {
+    fn add(&mut self, piece: &CallPiece) -> usize {
         // Id and name come once; whoever repeats them repeats them in full.
         if self.id.is_empty() {
-            self.id = piece.id.clone().unwrap_or_default();
+            self.id = piece.id().to_owned();
         }
         if self.tool.is_empty() {
             self.tool = piece.name().unwrap_or_default().to_owned();
         }
-        if let Some(text) = piece.arguments() {
-            if self.arguments.is_empty() {
-                self.came_whole = is_object(&text);
-            }
-            self.arguments.push_str(&text);
+        let text = piece.arguments().unwrap_or_default();
+        if self.arguments.is_empty() {
+            self.came_whole = is_object(&text);
         }
+        self.arguments.push_str(&text);
+        text.len()
     }
 }
 

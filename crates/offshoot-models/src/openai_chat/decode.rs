@@ -1,9 +1,10 @@
 //! An answer, from events to chunks.
 //!
 //! Pure: data comes in, chunks come out, nothing waits. Text and thinking are
-//! given as they come, calls at the end, because their pieces may be mixed. An
-//! answer is complete when a reason for its end or `[DONE]` has come; usage may
-//! come after that, and some servers send only one of the two.
+//! given as they come, calls at the end, because their pieces may be mixed; until
+//! then it is only said that more of them came. An answer is complete when a
+//! reason for its end or `[DONE]` has come; usage may come after that, and some
+//! servers send only one of the two. What is gathered is bounded.
 
 #[cfg(test)]
 mod tests;
@@ -21,10 +22,17 @@ use crate::sse::Event;
 use super::calls::{Calls, Cutoff};
 use super::wire::{self, Answer, Choice, Said};
 
+/// Most bytes of text, thinking and arguments that one answer may have.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
 /// What has been read of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     named: bool,
+    /// Bytes of text, thinking and arguments so far.
+    bytes: usize,
+    /// The first event that was no JSON; some servers send such things to keep a connection open.
+    odd: Option<String>,
     /// Text or thinking was given.
     spoke: bool,
     refused: bool,
@@ -44,6 +52,10 @@ impl Decode for Decoder {
                 Ok(Flow::Over)
             }
             data if event.kind == "error" => Err(Broken::Told(told(data))),
+            data if !data.starts_with('{') => {
+                self.odd.get_or_insert_with(|| data.to_owned());
+                Ok(Flow::More)
+            }
             data => {
                 self.answer(data, out)?;
                 Ok(Flow::More)
@@ -64,7 +76,10 @@ impl Decode for Decoder {
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
         let said_something = self.spoke || !self.calls.is_empty();
         if self.finish.is_none() && !(self.done && said_something) {
-            return Err(Broken::Early);
+            return Err(match self.odd.take() {
+                Some(words) if !said_something => Broken::Told(told(&words)),
+                Some(_) | None => Broken::Early,
+            });
         }
         let stop = self.stop();
         let cutoff = match stop {
@@ -84,62 +99,83 @@ impl Decoder {
     fn answer(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
         let answer: Answer =
             serde_json::from_str(data).map_err(|error| Broken::Unreadable(error.to_string()))?;
-        if answer.error.is_some() || answer.object.as_deref() == Some("error") {
+        if answer.is_failure() {
             return Err(Broken::Told(told(data)));
         }
-        if let Some(model) = answer.model.filter(|model| !model.is_empty())
+        if let Some(model) = answer.model()
             && !self.named
         {
             self.named = true;
+            let model = model.to_owned();
             out.push_back(Chunk::Started { model });
         }
         // Where usage comes with every piece, the last one has the sum.
         if let Some(usage) = answer.usage.filter(Value::is_object) {
             self.usage = wire::usage(&usage);
         }
-        // Only one answer was asked for.
-        let choices = answer.choices.unwrap_or_default();
-        let first = choices
-            .into_iter()
-            .find(|choice| choice.index.unwrap_or(0) == 0);
-        match first {
-            Some(choice) => self.choice(choice, out),
-            None => Ok(()),
-        }
+        answer
+            .choices
+            .map_or(Ok(()), |choice| self.choice(choice, out))
     }
 
     fn choice(&mut self, choice: Choice, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+        let finish = choice.finish_reason().map(str::to_owned);
         if let Some(said) = choice.delta.or(choice.message) {
-            self.said(said, out);
+            self.said(said, out)?;
         }
-        match choice.finish_reason.as_deref() {
-            None | Some("") => {}
+        match finish.as_deref() {
+            None => {}
             Some("error") => {
                 let told = Told::new("it ended the answer with an error");
                 return Err(Broken::Told(told));
             }
-            Some(_) => self.finish = choice.finish_reason,
+            Some(_) => self.finish = finish,
         }
         Ok(())
     }
 
-    fn said(&mut self, mut said: Said, out: &mut VecDeque<Chunk>) {
+    fn said(&mut self, mut said: Said, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
         if let Some(thinking) = said.reasoning() {
+            self.count(thinking.len())?;
             self.spoke = true;
             out.push_back(Chunk::Reasoning(thinking));
         }
         if let Some(text) = said.text() {
+            self.count(text.len())?;
             self.spoke = true;
             out.push_back(Chunk::Text(text));
         }
         if let Some(refusal) = said.refusal() {
+            self.count(refusal.len())?;
             self.spoke = true;
             self.refused = true;
             out.push_back(Chunk::Text(refusal));
         }
-        for piece in said.tool_calls.unwrap_or_default() {
-            self.calls.take(&piece);
+        let mut gathered = None;
+        for piece in said.calls() {
+            let taken = self.calls.take(&piece);
+            let bytes = taken.map_err(|error| Broken::Unreadable(error.to_string()))?;
+            self.count(bytes)?;
+            *gathered.get_or_insert(0) += bytes;
         }
+        if let Some(bytes) = gathered {
+            // One for all that came together: it only says that something did.
+            if let Some(Chunk::Gathering { bytes: before }) = out.back_mut() {
+                *before += bytes;
+            } else {
+                out.push_back(Chunk::Gathering { bytes });
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), Broken> {
+        self.bytes += bytes;
+        if self.bytes > MOST_BYTES {
+            let what = format!("it has more than {MOST_BYTES} bytes");
+            return Err(Broken::Unreadable(what));
+        }
+        Ok(())
     }
 
     /// Says why the model stopped. Calls are believed before a reason that knows nothing of them.

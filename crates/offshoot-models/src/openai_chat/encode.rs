@@ -4,7 +4,8 @@
 //! from step to step comes first and whatever changes comes behind `messages`,
 //! so a longer conversation only extends what was sent before and a provider's
 //! cache can serve it. Thinking and unknown blocks are not sent back: this
-//! dialect has no field for them that all servers take.
+//! dialect has no field for them that all servers take. What a strict server would
+//! refuse is put so that it does not, because it would refuse every later step too.
 
 use std::borrow::Cow;
 
@@ -93,7 +94,7 @@ enum Message<'a> {
         content: &'a str,
     },
     User {
-        content: &'a str,
+        content: Cow<'a, str>,
     },
     Assistant {
         /// `null` beside calls only.
@@ -140,7 +141,17 @@ fn messages(request: &Request) -> Vec<Message<'_>> {
     }
     for message in &request.messages {
         match message {
-            RequestMessage::User(content) => messages.push(Message::User { content }),
+            RequestMessage::User(text) => match messages.last_mut() {
+                // Many chat templates want the sides to alternate.
+                Some(Message::User { content }) => {
+                    let content = content.to_mut();
+                    content.push_str("\n\n");
+                    content.push_str(text);
+                }
+                Some(_) | None => messages.push(Message::User {
+                    content: Cow::Borrowed(text),
+                }),
+            },
             RequestMessage::Assistant(parts) => messages.extend(assistant(parts)),
             RequestMessage::Outcomes(outcomes) => messages.extend(outcomes.iter().map(outcome)),
         }
@@ -159,7 +170,7 @@ fn assistant(parts: &[AssistantPart]) -> Option<Message<'_>> {
                 id: call.id.as_str(),
                 kind: "function",
                 function: Called {
-                    name: &call.tool,
+                    name: name(&call.tool),
                     arguments: arguments(&call.arguments),
                 },
             }),
@@ -176,6 +187,16 @@ fn assistant(parts: &[AssistantPart]) -> Option<Message<'_>> {
         content,
         tool_calls,
     })
+}
+
+/// Returns a tool's name, or what stands for one that no tool could have: servers that check names
+/// would refuse the whole conversation. Which it was stands in the call's outcome.
+fn name(tool: &str) -> &str {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    match tool.bytes().all(fits) && (1..=64).contains(&tool.len()) {
+        true => tool,
+        false => "invalid_tool",
+    }
 }
 
 /// Returns arguments as an object, whatever the model sent.

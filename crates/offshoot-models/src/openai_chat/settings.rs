@@ -142,12 +142,17 @@ impl Checked {
 
 fn address(text: &str, source: &str, key_variable: &str) -> Result<Url, ModelError> {
     let like = "give an address like http://localhost:11434/v1";
-    let url = Url::parse(text.trim())
-        .map_err(|error| config(format!("read the address in {source}: {error}; {like}")))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(config(format!(
+    let without_scheme = || {
+        config(format!(
             "read the address in {source}: it does not begin with http:// or https://; {like}"
-        )));
+        ))
+    };
+    let url = Url::parse(text.trim()).map_err(|error| match error {
+        url::ParseError::RelativeUrlWithoutBase => without_scheme(),
+        error => config(format!("read the address in {source}: {error}; {like}")),
+    })?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(without_scheme());
     }
     // Addresses are shown, logged and handed to commands: what is secret has a place of its own.
     if !url.username().is_empty() || url.password().is_some() {
@@ -173,8 +178,9 @@ fn key(secret: Secret, variable: &str) -> Result<Option<Secret>, ModelError> {
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
+        // Whoever asks what is bound to no address asks this machine.
+        Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),
+        Some(Host::Ipv6(address)) => address.is_loopback() || address.is_unspecified(),
         None => false,
     }
 }
@@ -227,6 +233,7 @@ mod tests {
         for address in [
             "http://localhost:1/v1",
             "http://127.0.0.2",
+            "http://0.0.0.0:8080/v1",
             "http://[::1]:8080/v1",
             "http://box.localhost",
         ] {
@@ -251,6 +258,13 @@ mod tests {
         let like = "give an address like http://localhost:11434/v1";
         check_error(
             settings("localhost:11434/v1", None),
+            &format!(
+                "read the address in OPENAI_BASE_URL: it does not begin with http:// or https://; \
+                 {like}"
+            ),
+        );
+        check_error(
+            settings("127.0.0.1:8080/v1", None),
             &format!(
                 "read the address in OPENAI_BASE_URL: it does not begin with http:// or https://; \
                  {like}"

@@ -1,77 +1,146 @@
 //! What servers send, as leniently as it can be read.
 //!
-//! Every field may be missing or null, and fields that are not named here are
-//! passed over. Where servers differ in type (text or a list of texts, arguments
-//! as text or as an object, counts as any number) all of them are read.
+//! Every field may be missing, null or odd, and fields that are not named here
+//! are passed over. Where servers differ in type (text or a list of texts,
+//! arguments as text or as an object, counts as any number) all of them are read.
+//! Only the one choice that was asked for is kept, however many come.
+
+mod lenient;
+
+use std::fmt;
 
 use offshoot_types::message::Usage;
 use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use self::lenient::{Text, Word};
 
 /// A piece of a streamed answer, or a whole one.
 #[derive(Deserialize)]
 pub(super) struct Answer {
-    pub(super) model: Option<String>,
-    pub(super) choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    model: Word,
+    #[serde(default, deserialize_with = "first")]
+    pub(super) choices: Option<Choice>,
     pub(super) usage: Option<Value>,
-    pub(super) error: Option<Value>,
-    /// `error` where the failure is not in an envelope.
-    pub(super) object: Option<String>,
+    error: Option<Value>,
+    #[serde(default)]
+    object: Word,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Choice {
-    pub(super) index: Option<u32>,
+    #[serde(default)]
+    index: Word,
     pub(super) delta: Option<Said>,
     /// In place of `delta` in a whole answer.
     pub(super) message: Option<Said>,
-    pub(super) finish_reason: Option<String>,
+    #[serde(default)]
+    finish_reason: Word,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Said {
-    content: Option<Value>,
-    reasoning_content: Option<Value>,
-    reasoning: Option<Value>,
-    refusal: Option<Value>,
-    pub(super) tool_calls: Option<Vec<CallPiece>>,
+    #[serde(default)]
+    content: Text,
+    #[serde(default)]
+    reasoning_content: Text,
+    #[serde(default)]
+    reasoning: Text,
+    #[serde(default)]
+    refusal: Text,
+    tool_calls: Option<Vec<CallPiece>>,
+    /// What calls were before there could be several.
+    function_call: Option<FunctionPiece>,
 }
 
 /// A call or a piece of one.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct CallPiece {
-    pub(super) index: Option<u32>,
-    pub(super) id: Option<String>,
+    #[serde(default)]
+    index: Word,
+    #[serde(default)]
+    id: Word,
     function: Option<FunctionPiece>,
 }
 
 #[derive(Deserialize)]
 struct FunctionPiece {
-    name: Option<String>,
+    #[serde(default)]
+    name: Word,
     arguments: Option<Box<RawValue>>,
+}
+
+impl Answer {
+    /// Returns how the provider names its model.
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.filled()
+    }
+
+    /// Tells whether it says that the provider failed. Some say of every piece that it did not.
+    pub(super) fn is_failure(&self) -> bool {
+        let error = match &self.error {
+            None | Some(Value::Null | Value::Bool(false)) => false,
+            Some(Value::String(words)) => !words.is_empty(),
+            Some(Value::Bool(true) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => true,
+        };
+        // Without an envelope the whole of it is the failure.
+        error || self.object.filled() == Some("error")
+    }
+}
+
+impl Choice {
+    /// Returns why it ended, once that is said.
+    pub(super) fn finish_reason(&self) -> Option<&str> {
+        self.finish_reason.filled()
+    }
 }
 
 impl Said {
     pub(super) fn text(&mut self) -> Option<String> {
-        text(self.content.take())
+        std::mem::take(&mut self.content).filled()
     }
 
     /// Returns the thinking; servers that send it under both names send it twice.
     pub(super) fn reasoning(&mut self) -> Option<String> {
-        text(self.reasoning_content.take()).or_else(|| text(self.reasoning.take()))
+        let one = std::mem::take(&mut self.reasoning_content).filled();
+        one.or_else(|| std::mem::take(&mut self.reasoning).filled())
     }
 
     pub(super) fn refusal(&mut self) -> Option<String> {
-        text(self.refusal.take())
+        std::mem::take(&mut self.refusal).filled()
+    }
+
+    /// Returns the pieces of calls; servers that send a call in the old form as well send it twice.
+    pub(super) fn calls(&mut self) -> Vec<CallPiece> {
+        let old = self.function_call.take().map(|function| CallPiece {
+            function: Some(function),
+            ..CallPiece::default()
+        });
+        let calls = self.tool_calls.take().unwrap_or_default();
+        match calls.is_empty() {
+            true => old.into_iter().collect(),
+            false => calls,
+        }
     }
 }
 
 impl CallPiece {
+    /// Returns the number of the call, where this piece tells it.
+    pub(super) fn index(&self) -> Option<u32> {
+        self.index.number()
+    }
+
+    /// Returns the id of the call; empty where this piece does not tell it.
+    pub(super) fn id(&self) -> &str {
+        self.id.filled().unwrap_or_default()
+    }
+
     /// Returns the tool's name, where this piece tells it.
     pub(super) fn name(&self) -> Option<&str> {
-        let name = self.function.as_ref()?.name.as_deref()?;
-        (!name.is_empty()).then_some(name)
+        self.function.as_ref()?.name.filled()
     }
 
     /// Returns a piece of the arguments' text.
@@ -82,17 +151,33 @@ impl CallPiece {
     }
 }
 
-/// Returns a text that is there and not empty; of a list, the texts in it.
-fn text(value: Option<Value>) -> Option<String> {
-    let text = match value? {
-        Value::String(text) => text,
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part.get("text")?.as_str())
-            .collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
-    };
-    (!text.is_empty()).then_some(text)
+/// Reads the first choice of number 0 and passes over all others: only one answer was asked for.
+fn first<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Choice>, D::Error> {
+    struct First;
+
+    impl<'de> Visitor<'de> for First {
+        type Value = Option<Choice>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of choices")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut choices: A) -> Result<Self::Value, A::Error> {
+            let mut first = None;
+            while let Some(choice) = choices.next_element::<Choice>()? {
+                if choice.index.number().unwrap_or(0) == 0 {
+                    first.get_or_insert(choice);
+                }
+            }
+            Ok(first)
+        }
+    }
+
+    deserializer.deserialize_any(First)
 }
 
 /// Reads what was spent. No kind of tokens is counted twice (SES-03).

@@ -191,6 +191,7 @@ fn estimate(request: &Request, chunks: &[Chunk]) -> Usage {
             } => said += tool.len() + arguments_len(arguments),
             Chunk::Started { .. }
             | Chunk::ReasoningBlock(_)
+            | Chunk::Gathering { .. }
             | Chunk::Raw(_)
             | Chunk::End { .. } => {}
         }

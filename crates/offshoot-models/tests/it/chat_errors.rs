@@ -44,6 +44,10 @@ async fn too_many_requests_says_how_long_to_wait() {
         ("retry-after: 0.5\r\n", Some(500)),
         ("retry-after-ms: 20\r\nretry-after: 7\r\n", Some(20)),
         ("retry-after: Wed, 21 Oct 2026 07:28:00 GMT\r\n", None),
+        (
+            "date: Wed, 21 Oct 2026 07:27:57 GMT\r\nretry-after: Wed, 21 Oct 2026 07:28:00 GMT\r\n",
+            Some(3000),
+        ),
         ("retry-after: -1\r\n", None),
         ("retry-after: inf\r\n", None),
     ] {
@@ -59,6 +63,30 @@ async fn too_many_requests_says_how_long_to_wait() {
 }
 
 #[tokio::test]
+async fn r28_a_server_that_says_when_it_will_be_there_is_believed() {
+    for status in ["503 Service Unavailable", "529 Overloaded"] {
+        let waits = ModelErrorKind::RateLimited {
+            retry_after: Some(Duration::from_secs(5)),
+        };
+        assert_eq!(kind(status, "retry-after: 5\r\n").await, waits, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_too_long_is_known_by_the_servers_words() {
+    for message in [
+        "This model's maximum context length is 8192 tokens. However, you requested 9000",
+        "the request exceeds the available context size, try increasing it",
+        "Input is too long for requested model",
+    ] {
+        let body = serde_json::json!({"error": {"message": message, "code": 400}}).to_string();
+        let server = Server::start([Reply::new("400 Bad Request", "", &body)]).await;
+        let said = reply(&model(settings(server.base_url()))).await;
+        assert!(said.starts_with("TooLong: "), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn who_has_no_money_left_is_not_told_to_wait() {
     let body = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     check(
@@ -70,7 +98,7 @@ async fn who_has_no_money_left_is_not_told_to_wait() {
 
 #[tokio::test]
 async fn statuses_say_what_can_be_done() {
-    use ModelErrorKind::{Config, Invalid, Unavailable};
+    use ModelErrorKind::{Config, Invalid, TooLong, Unavailable};
     for (status, expected) in [
         ("400 Bad Request", Invalid),
         ("401 Unauthorized", Config),
@@ -80,7 +108,7 @@ async fn statuses_say_what_can_be_done() {
         ("308 Permanent Redirect", Config),
         ("408 Request Timeout", Unavailable),
         ("409 Conflict", Unavailable),
-        ("413 Payload Too Large", Invalid),
+        ("413 Payload Too Large", TooLong),
         ("422 Unprocessable Content", Invalid),
         ("500 Internal Server Error", Unavailable),
         ("503 Service Unavailable", Unavailable),
@@ -103,8 +131,17 @@ async fn the_providers_own_words_are_told_in_all_their_forms() {
         (r#"{"object":"error","message":"it broke"}"#, ": it broke"),
         (r#"{"detail":"it broke"}"#, ": it broke"),
         (r#"{"detail":[{"msg":"a"}]}"#, r#": [{"msg":"a"}]"#),
+        (
+            r#"{"object":"error","message":{"detail":["a"]}}"#,
+            r#": {"detail":["a"]}"#,
+        ),
+        (
+            r#"{"error":{"message":"Provider failed","metadata":{"raw":"it broke"}}}"#,
+            ": Provider failed: it broke",
+        ),
         ("it broke", ": it broke"),
         ("<html><body>502</body></html>", ""),
+        ("<html><head><Title>Bad Gateway</title>", ": Bad Gateway"),
         ("", ""),
         (r#"{"error":null}"#, ""),
     ] {
@@ -227,20 +264,19 @@ async fn an_error_in_the_middle_comes_after_what_was_said() {
     for (failure, expected) in [
         (
             r#"{"error":{"code":500,"message":"out of memory","type":"server_error"}}"#,
-            "Unavailable: ask m at PLACE: the provider failed in the middle: out of memory",
+            "Unavailable: ask m at PLACE: the provider failed: out of memory",
         ),
         (
             r#"{"error":{"code":429,"message":"slow down"}}"#,
-            "RateLimited { retry_after: None }: ask m at PLACE: the provider failed in the \
-             middle: slow down",
+            "RateLimited { retry_after: None }: ask m at PLACE: the provider failed: slow down",
         ),
         (
             r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#,
-            "TooLong: ask m at PLACE: the provider failed in the middle: too long",
+            "TooLong: ask m at PLACE: the provider failed: too long",
         ),
         (
             r#"{"error":{}}"#,
-            "Unavailable: ask m at PLACE: the provider failed in the middle: it gives no reason",
+            "Unavailable: ask m at PLACE: the provider failed: it gives no reason",
         ),
     ] {
         let expected = format!("a | {expected}");
@@ -248,7 +284,7 @@ async fn an_error_in_the_middle_comes_after_what_was_said() {
     }
     check(
         Reply::stream("event: error\ndata: it broke\n\n"),
-        "Unavailable: ask m at PLACE: the provider failed in the middle: it broke",
+        "Unavailable: ask m at PLACE: the provider failed: it broke",
     )
     .await;
 }
@@ -300,4 +336,33 @@ async fn neither_the_key_nor_a_password_is_told() {
         assert!(!shown.contains(secret), "{shown}");
     }
     assert!(shown.contains(&format!("ask m at {address}")), "{shown}");
+}
+
+#[tokio::test]
+async fn whatever_a_server_calls_its_answer_it_is_read_by_how_it_begins() {
+    let whole = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
+    for (kind, body) in [
+        ("text/plain", whole.to_owned()),
+        ("text/event-stream", format!("\u{feff}\n {whole}")),
+        (
+            "application/json",
+            format!("data: {whole}\n\ndata: [DONE]\n\n"),
+        ),
+        ("text/html", format!(": hello\n\ndata: {whole}\n\n")),
+        // Who forgets the last newline has still said it.
+        ("text/event-stream", format!("data: {whole}")),
+    ] {
+        let headers = format!("content-type: {kind}\r\n");
+        check(Reply::new("200 OK", &headers, &body), "hi | End").await;
+    }
+}
+
+#[tokio::test]
+async fn a_whole_answer_without_end_is_not_gathered_for_ever() {
+    let endless = format!("{{\"a\": \"{}", "x".repeat(9 * 1024 * 1024));
+    check(
+        Reply::new("200 OK", JSON, &endless).in_pieces_of(1024 * 1024),
+        "Invalid: ask m at PLACE: the answer cannot be read: it has more than 8388608 bytes",
+    )
+    .await;
 }

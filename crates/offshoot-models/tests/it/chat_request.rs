@@ -198,3 +198,41 @@ async fn the_head_names_us_the_key_and_what_we_take() {
     .await;
     assert!(!seen.head.to_lowercase().contains("authorization"));
 }
+
+#[tokio::test]
+async fn two_messages_of_the_users_side_in_a_row_are_one() {
+    let user = |text: &str| RequestMessage::User(text.to_owned());
+    let thinking = AssistantPart::Reasoning(Reasoning {
+        text: "hm".into(),
+        raw: None,
+    });
+    let request = Request {
+        messages: vec![
+            user("a"),
+            user("b"),
+            // Nothing of it can be said in this dialect.
+            RequestMessage::Assistant(vec![thinking]),
+            user("c"),
+        ],
+        ..ask("x")
+    };
+    let body = sent(request).await;
+    let joined = r#""messages":[{"role":"user","content":"a\n\nb\n\nc"}]"#;
+    assert!(body.contains(joined), "{body}");
+}
+
+#[tokio::test]
+async fn a_name_that_no_tool_could_have_is_not_sent_back() {
+    let odd = ["", "bash<|channel|>json", "two words"];
+    let parts = odd.map(|tool| call("1", tool, Arguments::Json(json("{}"))));
+    let request = Request {
+        messages: vec![RequestMessage::Assistant(parts.to_vec())],
+        ..ask("x")
+    };
+    let body = sent(request).await;
+    assert_eq!(
+        body.matches(r#""name":"invalid_tool""#).count(),
+        3,
+        "{body}"
+    );
+}

@@ -375,7 +375,10 @@ pub(crate) fn step(request: Request) -> (Vec<AssistantPart>, Vec<Call>) {
                 assert_eq!(usage, Usage::default());
                 stopped = Some(stop);
             }
-            other @ (Chunk::Reasoning(_) | Chunk::ReasoningBlock(_) | Chunk::Raw(_)) => {
+            other @ (Chunk::Reasoning(_)
+            | Chunk::ReasoningBlock(_)
+            | Chunk::Gathering { .. }
+            | Chunk::Raw(_)) => {
                 panic!("{other:?}")
             }
         }

@@ -44,13 +44,18 @@ fn render(chunk: &Chunk) -> String {
             Arguments::Malformed(text) => format!("{tool}#{id} malformed {text}"),
         },
         Chunk::End { stop, .. } => format!("{stop:?}"),
-        Chunk::ReasoningBlock(_) | Chunk::Raw(_) => format!("{chunk:?}"),
+        Chunk::Gathering { .. } | Chunk::ReasoningBlock(_) | Chunk::Raw(_) => format!("{chunk:?}"),
     }
+}
+
+/// Tells a chunk of the answer from one that only says that something came.
+fn is_said(chunk: &&Chunk) -> bool {
+    !matches!(chunk, Chunk::Gathering { .. })
 }
 
 fn reply(events: &[&str]) -> String {
     let (chunks, ended) = read(events);
-    let mut pieces: Vec<String> = chunks.iter().map(render).collect();
+    let mut pieces: Vec<String> = chunks.iter().filter(is_said).map(render).collect();
     if let Err(broken) = ended {
         pieces.push(format!("{broken:?}"));
     }
@@ -278,7 +283,7 @@ fn other_answers_than_the_first_are_passed_over() {
 
 #[test]
 fn what_is_no_answer_is_unreadable() {
-    let said = reply(&["<html>"]);
+    let said = reply(&[r#"{"choices":5}"#]);
     assert!(said.starts_with("Unreadable("), "{said}");
 }
 
@@ -345,7 +350,7 @@ fn a_whole_answer_is_read_like_a_stream() {
         "function":{"name":"read","arguments":"{}"}}]}}],"usage":{"prompt_tokens":3}}"#;
     decoder.whole(body, &mut out).unwrap();
     decoder.end(&mut out).unwrap();
-    let pieces: Vec<String> = out.iter().map(render).collect();
+    let pieces: Vec<String> = out.iter().filter(is_said).map(render).collect();
     assert_eq!(pieces.join(" | "), "<m> | a | read#1 {} | Calls");
 }
 
@@ -386,4 +391,90 @@ proptest! {
         let has_end = matches!(chunks.last(), Some(Chunk::End { .. }));
         prop_assert_eq!(has_end, ended.is_ok());
     }
+}
+
+#[test]
+fn a_new_id_with_every_piece_of_a_call_makes_no_new_call() {
+    check_calls(
+        &[
+            r#"{"index":0,"id":"x1","function":{"name":"bash"}}"#,
+            r#"{"index":0,"id":"x2","function":{"arguments":"{\"a\""}}"#,
+            r#"{"index":0,"id":"x3","function":{"arguments":":1}"}}"#,
+        ],
+        r#"bash#x1 {"a":1} | Calls"#,
+    );
+}
+
+#[test]
+fn one_odd_field_does_not_cost_an_answer() {
+    check_calls(
+        &[
+            r#"{"index":"0","id":7,"function":{"name":"a","arguments":"{}"}}"#,
+            r#"{"index":1.0,"id":null,"function":{"name":"b","arguments":"{}"}}"#,
+            r#"{"index":-1,"id":[],"function":{"name":"c","arguments":"{}"}}"#,
+        ],
+        "a#7 {} | b# {} | c# {} | Calls",
+    );
+    let ends =
+        r#"{"error":"","object":null,"choices":[{"delta":{"content":5},"finish_reason":1}]}"#;
+    check(
+        &[&delta(r#"{"content":"a"}"#), "ping", "null", ends],
+        "a | End",
+    );
+    check(&[r#"{"error":false,"choices":[]}"#, &finish("stop")], "End");
+}
+
+#[test]
+fn words_that_are_no_events_are_told_where_nothing_else_came() {
+    check(
+        &["upstream is down"],
+        r#"Told(Told { message: Some("upstream is down"), status: None, names: [] })"#,
+    );
+}
+
+#[test]
+fn a_call_in_the_old_form_is_a_call() {
+    check(
+        &[
+            &delta(r#"{"function_call":{"name":"ls","arguments":"{\"a\":"}}"#),
+            &delta(r#"{"function_call":{"arguments":"1}"}}"#),
+            &finish("function_call"),
+        ],
+        r#"ls# {"a":1} | Calls"#,
+    );
+}
+
+#[test]
+fn pieces_of_calls_say_that_something_came() {
+    let piece = |arguments: &str| {
+        calls(&format!(
+            r#"{{"index":0,"function":{{"name":"w","arguments":"{arguments}"}}}}"#
+        ))
+    };
+    let (chunks, _) = read(&[&piece("abcd"), &piece("efgh"), &finish("stop")]);
+    assert_eq!(chunks.first(), Some(&Chunk::Gathering { bytes: 8 }));
+}
+
+#[test]
+fn what_is_gathered_is_bounded() {
+    let many: Vec<String> = (0..1001)
+        .map(|index| format!(r#"{{"index":{index}}}"#))
+        .collect();
+    check(
+        &[&calls(&many.join(","))],
+        r#"Unreadable("it has more than 1000 calls")"#,
+    );
+    let long = delta(&format!(
+        r#"{{"content":"{}"}}"#,
+        "x".repeat(5 * 1024 * 1024)
+    ));
+    let (_, ended) = read(&[&long, &long]);
+    let what = "it has more than 8388608 bytes".to_owned();
+    assert_eq!(ended, Err(Broken::Unreadable(what)));
+}
+
+#[test]
+fn only_the_choice_that_was_asked_for_is_kept() {
+    let choices = r#"{"choices":[{"index":1,"delta":{"content":"b"}},{"delta":{"content":"a"}},{"index":0,"delta":{"content":"c"}}]}"#;
+    check(&[choices, &finish("stop")], "a | End");
 }
