@@ -1,12 +1,14 @@
 //! Caps of tokens, money, time and stalls: an orderly end, and the parent goes on.
 
+use std::time::Duration;
+
 use offshoot_engine::{Activity, CommandError, Limits};
 use offshoot_types::caps::{Caps, Money, Span};
 use offshoot_types::command::{Command, Opening, Order};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
 use offshoot_types::manifest::{Manifest, Mode};
-use offshoot_types::model::ToolChoice;
+use offshoot_types::model::{ModelErrorKind, ToolChoice};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::{Cap, PartialReason, Status};
 use serde_json::json;
@@ -253,6 +255,34 @@ async fn r26_a_model_that_goes_silent_is_a_stall_and_what_it_had_said_comes_back
     );
     let mute = stage.settlement(&stage.born("mute").await).await;
     assert_eq!(mute.output.as_deref(), Some("half an ans"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r26_a_model_that_writes_a_long_call_does_not_stall_and_is_paid_for() {
+    let cap = Caps {
+        stall: Some(Span::secs(60)),
+        ..Caps::default()
+    };
+    let step = Duration::from_secs(50);
+    let script = Script::default()
+        .part("lead", [task("scribe", "go"), say("done")])
+        .part(
+            "scribe",
+            [
+                look().writing(10, step),
+                // Cut off before the call was complete: nothing else tells what it cost.
+                look()
+                    .writing(10, step)
+                    .breaking_off(ModelErrorKind::Invalid),
+            ],
+        );
+    let stage = Stage::ticking(script, vec![capped("scribe", cap)]).await;
+    stage.ask_and_wait("go").await;
+    let scribe = stage.settlement(&stage.born("scribe").await).await;
+    assert!(matches!(scribe.status, Status::Failed { .. }), "{scribe:?}");
+    assert_eq!(stage.outcomes("scribe").await.len(), 1);
+    let written = 10 * 40 / 4;
+    assert!(scribe.usage.output >= written, "{:?}", scribe.usage);
 }
 
 #[tokio::test(start_paused = true)]

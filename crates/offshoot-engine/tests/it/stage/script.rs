@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
@@ -42,6 +43,8 @@ pub(crate) struct Line {
     gate: Option<Gate>,
     gate_after: Option<Gate>,
     greedy: bool,
+    /// How long it takes to write a piece of a call.
+    writes_in: Duration,
 }
 
 /// Says a text.
@@ -108,6 +111,7 @@ impl Line {
             gate: None,
             gate_after: None,
             greedy: false,
+            writes_in: Duration::ZERO,
         }
     }
 
@@ -147,6 +151,14 @@ impl Line {
         self.acts.pop();
         let error = ModelError::new(kind, "the line went dead");
         self.acts.push(Err(error));
+        self
+    }
+
+    /// Writes its call in so many pieces of 40 bytes first, each of which takes its time.
+    pub(crate) fn writing(mut self, pieces: usize, each: Duration) -> Self {
+        let piece = || Ok(Chunk::Gathering { bytes: 40 });
+        self.acts.splice(..0, (0..pieces).map(|_| piece()));
+        self.writes_in = each;
         self
     }
 
@@ -294,6 +306,7 @@ impl Model for Script {
             gate,
             gate_after,
             greedy,
+            writes_in,
         } = line.unwrap_or_else(|| say("nothing more to say"));
         if let (true, Some(most), Some(Ok(Chunk::End { usage, .. }))) =
             (greedy, most, acts.last_mut())
@@ -311,6 +324,9 @@ impl Model for Script {
                 async move {
                     if let Some(gate) = wait {
                         gate.passed().await;
+                    }
+                    if let Ok(Chunk::Gathering { .. }) = act {
+                        tokio::time::sleep(writes_in).await;
                     }
                     script.spell(act)
                 }
