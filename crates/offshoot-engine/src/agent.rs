@@ -1,10 +1,11 @@
 //! One agent: an actor that does what its log says comes next.
 //!
-//! The actor is the only writer of its agent's log. It holds no state that the
-//! log does not: each round it asks the board what to do now and does that. A
-//! turn is an owned future that the actor drives beside its mailbox, which only
-//! the session fills (R11). It ends when there is nothing left to do; the session
-//! starts another when there is.
+//! The actor is the only writer of its agent's log. Each round it asks the board
+//! what to do now and does that. What it does next follows from the log; besides
+//! that it keeps only orders that are under way, which are handed back or sent
+//! again if it ends. A turn is an owned future that the actor drives beside its
+//! mailbox, which only the session fills (R11). It ends when there is nothing left
+//! to do; the session starts another when there is.
 
 pub(crate) mod chores;
 mod rewind;
@@ -137,10 +138,10 @@ struct Actor {
     named: bool,
     /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
     rewinds: VecDeque<rewind::Pending>,
-    /// Whether somebody has cancelled the turn that slept: it ends, and nothing goes on with it.
+    /// Whether the turn that slept was cancelled: it ends and is not taken up again.
     dropped: bool,
-    /// Whether it may begin a turn that is not the answer to an order. If that changes, whoever
-    /// started it starts it again.
+    /// Whether it may begin turns that no order asks for. If that changes, the session starts the actor
+    /// again.
     working: bool,
 }
 
@@ -180,7 +181,7 @@ impl Actor {
                 }
                 Next::Run => self.turn().await?,
                 Next::Start { .. } if !self.working => match self.agent.left_open() {
-                    // What is queued is for whoever opens the session; the run is not left to them.
+                    // What is queued waits for whoever opens the session; a cancelled run does not.
                     Some(status) if self.dropped => self.settle(status).await?,
                     Some(_) | None => return Ok(()),
                 },
@@ -279,7 +280,7 @@ impl Actor {
                 self.record(order, batch, Receipt::Resumed);
             }
             Order::Rewind(rewind) => self.order_rewind(order, rewind),
-            // The session keeps these to itself.
+            // The session handles these itself.
             Order::Open(_) | Order::Fork(_) | Order::Promote | Order::Answer(_) => {
                 self.record(
                     order,
@@ -449,7 +450,7 @@ impl Actor {
         agent.knows_prompt(id) || self.sent.contains(id)
     }
 
-    /// Tells whoever asked for a run to stop how it ended, as soon as it has: by that or otherwise.
+    /// Tells whoever asked for a run to stop how it ended, once it has, for whatever reason.
     async fn answer_cancels(&mut self) -> Result<(), StoreError> {
         let open = self.agent.open_run();
         let (waiting, settled): (Vec<_>, Vec<_>) = self

@@ -98,7 +98,7 @@ pub(crate) fn judge(
         .map_err(|_| panicked(id))?
         .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))?;
     if needs.is_empty() && agent.read_only && tool.spec().effect == Effect::Write {
-        // It changes something and does not say what: nobody could hold it to reading.
+        // It writes, but does not say what it needs, so no rule could hold it to reading.
         return Ok(Judged::Decided(Decision {
             action: Action::Deny,
             layer: "an agent that is read-only".to_owned(),
@@ -241,7 +241,7 @@ async fn too_late(agent: &Agent, deadline: Option<Timestamp>) {
     }
 }
 
-/// Says why an answer is none to what is asked.
+/// Says why an answer does not fit what is asked, if so.
 pub(crate) fn misfit(ask: &Ask, verdict: &Verdict) -> Option<String> {
     match (verdict, ask.questions.is_empty()) {
         (Verdict::Deny { .. }, _) | (Verdict::Once | Verdict::Session | Verdict::Agent, true) => {
@@ -267,7 +267,7 @@ fn look(agent: &Agent, call: &CallId, tool: &str, needs: &[Need]) -> Option<Answ
         return Some(Answered::By(order, verdict));
     }
     let granted = |need| state.tree.granted(&agent.id, tool, need);
-    // No need is covered by nothing: a question has none.
+    // A question has no needs, and no grant covers it.
     let granted: Option<Vec<Decision>> = needs.iter().map(granted).collect();
     let first = granted?.into_iter().next()?;
     Some(Answered::Granted(first))
@@ -287,7 +287,7 @@ pub(crate) fn decided(
         Verdict::Agent if grant.is_some() => (Action::Allow, Grant::AGENT, None),
         Verdict::Once | Verdict::Session | Verdict::Agent => (Action::Allow, ONCE, None),
         Verdict::Deny { reason } => (Action::Deny, ONCE, Some(refused(tool, reason))),
-        // Refused before it comes here: words are no permission.
+        // `misfit` refuses this before it comes here: words are no permission.
         Verdict::Said { .. } => (Action::Deny, ONCE, Some(refused(tool, ""))),
     };
     let decision = Decision {
@@ -307,8 +307,8 @@ pub(crate) fn decided(
 
 /// Returns what an answer allows from then on, if it does.
 ///
-/// Not where a hook wanted somebody asked: what it asks is about this call, and what else the call
-/// needs was shown for that question's sake, so a yes is for this call, whatever it was meant for.
+/// Never where a hook wanted somebody to be asked: its question is about this call, so a yes is for
+/// this call only, even if it was given for the agent or the session.
 pub(crate) fn granting(agent: &Agent, needs: &[Need], verdict: &Verdict) -> Option<Grant> {
     let whom = match verdict {
         Verdict::Session => agent.board.tree.root(),
@@ -382,8 +382,8 @@ impl Agent {
         answers.into_iter().flatten().filter_map(verdict).collect()
     }
 
-    /// Tells whether a call that asks this may go on waiting: somebody is there, or it is too late,
-    /// which it hears at once.
+    /// Tells whether a call that asks this may go on waiting: somebody is there, or its deadline is
+    /// over, so that the wait ends at once.
     pub(crate) fn may_wait(&self, ask: &Ask) -> bool {
         self.parts.asks.is_somebody_there() || self.is_over(ask)
     }

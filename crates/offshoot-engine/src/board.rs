@@ -58,9 +58,10 @@ pub(crate) struct Board {
     /// Shared with the other trees of the runtime.
     pub(crate) governors: Arc<Governors>,
     state: Mutex<State>,
-    /// For who watches agents at work, and for who wants to hear what comes of it: to be woken for
-    /// every move of every agent costs more than the move.
+    /// Every update, for those who watch agents at work.
     live: broadcast::Sender<Arc<[Update]>>,
+    /// Only batches that hold more than activity and deltas: being woken for every move of every agent
+    /// costs more than the move.
     news: broadcast::Sender<Arc<[Update]>>,
     ground: Ground,
     /// Fires when somebody answered something.
@@ -114,7 +115,7 @@ pub(crate) struct State {
 }
 
 impl Board {
-    /// A board for a tree whose log so far is `entries`.
+    /// A board for a tree whose log so far adds up to `tree`.
     pub(crate) fn new(
         lease: Lease,
         limits: Limits,

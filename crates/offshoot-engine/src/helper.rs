@@ -118,7 +118,7 @@ impl Agent {
                 of: self.id.clone(),
                 purpose,
             }),
-            // It costs none.
+            // A helper adds no depth.
             depth: self.depth,
             model,
             caps: HELPER_CAPS,

@@ -1,9 +1,9 @@
 //! One step of a model, from request to message.
 //!
-//! Takes a slot and a ticket of the governor, streams, publishes deltas, retries what may be retried. A
-//! stream is never replayed once something of it was shown. What was said
-//! before a cut or an abort comes back as a message marked so; calls of such a
-//! message are dropped, because nobody can tell whether they were meant so.
+//! Takes a slot and a ticket of the governor, streams, publishes deltas, retries
+//! what may be retried. A stream is never replayed once something of it was shown.
+//! What was said before a cut or an abort comes back as a message marked so; calls
+//! of such a message are dropped, because they may be incomplete.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;

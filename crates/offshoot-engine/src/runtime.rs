@@ -1,7 +1,8 @@
 //! What faces see: five verbs (R9).
 //!
-//! All faces have equal powers because there is nothing else to call. A command goes to the session of its tree, which is
-//! opened if nobody has it, or, as a row and a nudge, to the process that has it.
+//! All faces have equal powers because there is nothing else to call. A command
+//! goes to the session of its tree, which is opened if no process has it. If another
+//! process has it, the command is left in the store and that process is nudged.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -323,8 +324,9 @@ impl Runtime {
     }
 
     /// Leaves in good order (R20).
-    /// Nothing is opened any more from here on. A command that waits for an answer has one by then, or
-    /// is told `CommandError::Closed`.
+    ///
+    /// Nothing is opened any more from here on. A command that waits for an answer has one by the time
+    /// this returns, or is told `CommandError::Closed`.
     pub async fn shutdown(&self, ending: Ending) {
         match ending {
             Ending::WhenQuiet => self.inner.departure.when_quiet.cancel(),

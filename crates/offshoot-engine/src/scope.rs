@@ -3,8 +3,8 @@
 //! The registry of a child is scoped by four things and nothing else: its
 //! manifest, whether it is a root, what tools there are, and what its chain denies
 //! whatever the inputs. What it may do with the rest is decided call by call, on
-//! the real inputs, by the chain. An agent sees
-//! its own prompt; that its caller is another agent changes one line at most.
+//! the real inputs, by the chain. An agent sees its own prompt; that its caller is
+//! another agent changes one line at most.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

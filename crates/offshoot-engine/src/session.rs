@@ -476,7 +476,7 @@ impl Session {
                 let why = "it waits for an answer; open the session first";
                 self.note(order, nothing(why)).await
             }
-            // They start nothing that waits: whoever takes something back has asked for nothing.
+            // These do not make queued work start.
             Order::Rename(_) | Order::Summarise | Order::Compact | Order::Rewind(_) => {
                 self.hand_to_actor(order).await
             }

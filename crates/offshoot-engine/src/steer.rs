@@ -435,7 +435,7 @@ impl Agent {
                 Outcome::output(RawJson::of(&data))
             }
             Err(outcome) => {
-                // One that we only stopped waiting for arrives all the same.
+                // If we only stopped waiting, the message still arrives: keep its place.
                 if !cancel.is_cancelled() {
                     self.board.state().let_sleep(&target);
                 }
@@ -475,7 +475,7 @@ impl Agent {
                 let text = format!("{target} did not take it: {why}");
                 Err(Outcome::error(ErrorKind::Failed, text))
             }
-            // Nobody else answers a message, unless the session is going.
+            // Any other receipt means that the session is closing.
             Ok(_) | Err(_) => {
                 let text = "the session is being closed";
                 Err(Outcome::error(ErrorKind::Interrupted, text))
@@ -496,7 +496,7 @@ impl Agent {
         if is_open {
             self.board.cancel(&run.agent, CancelledBy::Parent);
         } else {
-            // It is done, and what somebody has opened below it since is not.
+            // The run is over, but runs opened below it since may not be.
             let below: Vec<AgentId> = {
                 let state = self.board.state();
                 let open = |id: &&AgentId| {
@@ -527,9 +527,9 @@ impl Agent {
         let events: Vec<Event> = {
             let state = self.board.state();
             let queue = state.tree.agent(&self.id).map(|agent| &agent.queue);
-            // What the conversation has not heard of yet is for the step after.
             let waiting = queue.into_iter().flatten();
-            // One that names another agent is for a turn of its own.
+            // Messages not yet in the transcript wait for the next step; one that names another agent
+            // waits for a turn of its own.
             let is_for_now = |id: &&MessageId| {
                 let message = transcript.queued(id);
                 message.is_some_and(|message| message.agent.is_none())

@@ -77,7 +77,7 @@ impl Rule {
     }
 }
 
-/// What somebody wants to do: a capability, the tool that wants it, and the target.
+/// What a call needs: a capability and its target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     /// Such as `fs.write`.
@@ -95,16 +95,18 @@ impl Need {
     /// Only a rule that names it allows it: for an allow of anything else it is an ask.
     pub const SHELL_OPAQUE: &str = "shell.opaque";
 
-    /// The capability of running what was not read at all, such as what is too long; its target is
-    /// the text. Rules about what is opaque are about it, but only one for all of that allows it.
+    /// The capability of running what was not read at all, because it is too long for instance; its
+    /// target is the text. It has no rules of its own: those for [`Self::SHELL_OPAQUE`] are about it,
+    /// but of them only one with the pattern `*` allows it.
     pub const SHELL_UNREAD: &str = "shell.unread";
 
-    /// The capability of running a command through another, such as `nohup`; its target is the whole.
-    /// Rules about commands are about it where they name it. It needs no allow: what is run does.
+    /// The capability of running a command through another, such as `nohup`; its target is all of it,
+    /// the wrapped command too. Rules for [`Self::SHELL_RUN`] that name the wrapper are about it. It
+    /// needs no allow of its own: the wrapped command does.
     pub const SHELL_WRAPPER: &str = "shell.wrapper";
 
-    /// What a hook wants a person to be asked; its target is why. No rule is about it, and no grant:
-    /// an answer is to that question of that call, and to nothing else.
+    /// What a hook wants a person to be asked; its target is why. Rules and grants are never about
+    /// it: an answer is for that question of that call only.
     pub const HOOK_ASKS: &str = "hook.asks";
 
     /// Tells whether it is what a hook wants a person to be asked.

@@ -1,8 +1,8 @@
 //! One errand: a command to a session, and everything until it is answered.
 //!
-//! Shared by all that ask an agent something. Sends the command, follows the
-//! tree until it is quiet, and
-//! leaves in good order. Finding the session and its models comes before this.
+//! Shared by all that ask an agent something. Sends the command, follows the tree
+//! until it is quiet, and leaves in good order. Finding the session and its models
+//! comes before this.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -113,8 +113,8 @@ pub(crate) async fn drive(
     })
 }
 
-/// Has it written down what was talked about, for whoever comes back. Nobody is kept for long, and
-/// nothing is said if it fails: it was not asked for.
+/// Has it written down what was talked about, for whoever comes back. It may not take long, and
+/// nothing is said if it fails: nobody asked for it.
 async fn sum_up(runtime: &Runtime, id: &TreeId, signals: &mut Signals) {
     let command = Command {
         id: CommandId::new(System.new_id()),
@@ -214,7 +214,7 @@ async fn ask(
     let is_ours = is_ours(runtime, &id).await?;
     let sleeps = match &receipt {
         Receipt::NoEffect { .. } => true,
-        // It would be another process that has not answered yet, if it were not ours.
+        // If another process owned the session, `Queued` would only mean that it has not answered yet.
         Receipt::Queued => is_ours,
         Receipt::Opened
         | Receipt::Prompted
@@ -236,8 +236,8 @@ async fn ask(
         }));
     }
     if !is_ours {
-        // What is answered there before is somebody else's. Here it is a turn that nobody was there
-        // for any more, and nobody else would print what comes of it.
+        // Skip answers to earlier prompts: the other process prints those. In a session of ours nobody
+        // else would.
         if let Some(message) = &message {
             view.answers_to(message);
         }

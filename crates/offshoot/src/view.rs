@@ -425,7 +425,7 @@ fn print(stdout: &mut Stdout, event: &WireEvent) -> io::Result<()> {
 fn progress(tree: &Tree, entry: &Entry) {
     let id = render::short(&entry.agent);
     match &entry.event {
-        // Its birth goes before: only its first prompt tells it from its siblings.
+        // The birth comes first but says little; the first prompt tells siblings apart.
         Event::Prompted(message) => {
             let Some(agent) = tree.agent(&entry.agent).filter(|agent| is_new(agent)) else {
                 return;
@@ -493,7 +493,7 @@ fn progress(tree: &Tree, entry: &Entry) {
                 (_, Some(question)) => render::first_words(&question.question, MOST_OF_PROMPT),
                 (Some(need), None) => {
                     let target = render::first_words(&need.target, MOST_OF_PROMPT);
-                    // What needs nothing else is asked about itself.
+                    // An engine call's only need is the call itself.
                     let needs = match need.capability == *tool {
                         true => tool.clone(),
                         false => format!("{tool} needs {}", need.capability),
@@ -531,7 +531,7 @@ fn is_new(agent: &Agent) -> bool {
 /// Returns the definition and the depth of a child; `None` for the root and for helpers.
 fn below<'a>(tree: &'a Tree, id: &AgentId) -> Option<(&'a str, u32)> {
     let spawned = &tree.agent(id)?.spawned;
-    // Nobody waits for what is done for an agent.
+    // Helpers are not shown.
     (spawned.depth > 0 && spawned.helper().is_none())
         .then_some((spawned.definition.as_str(), spawned.depth))
 }

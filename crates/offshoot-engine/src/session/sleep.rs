@@ -46,11 +46,11 @@ impl Session {
         Box::pin(self.take_pending()).await
     }
 
-    /// Opens the session for who asks for no more than that.
+    /// Carries out `Order::Resume`, which opens the session and asks for nothing else.
     pub(super) async fn resume(&mut self, order: Ordered) -> Result<(), StoreError> {
         if self.sleeps() && order.reply.is_none() {
-            // Whoever left it may have somebody to ask: it is theirs once this process is gone, which may
-            // be here for something else.
+            // Left by another process, which may have somebody to ask. This one may be here for something
+            // else, so the command stays for that process.
             self.taken.remove(&order.command.id);
             return Ok(());
         }
@@ -65,8 +65,8 @@ impl Session {
         self.note(order, Receipt::Resumed).await
     }
 
-    /// Takes what somebody says to an agent. It opens the session once it is the agent's: what is
-    /// refused wakes nobody.
+    /// Takes a prompt. It opens the session only once the agent has taken it: a prompt that is refused
+    /// wakes nobody.
     pub(super) async fn prompted(&mut self, mut order: Ordered) -> Result<(), StoreError> {
         let Order::Prompt(prompt) = &order.command.order else {
             return Ok(());
@@ -74,7 +74,7 @@ impl Session {
         let (id, message) = (order.command.agent.clone(), prompt.message.clone());
         let is_human = prompt.from.is_human();
         if !self.working {
-            // What somebody left who is gone is taken, and opens nothing that sleeps.
+            // A command left by a process that is gone is queued, but does not wake a sleeping session.
             let is_left = order.reply.is_none() && self.sleeps();
             order.waits = is_left || self.must_sleep().await?;
             self.wanted |= order.waits && !is_left;
@@ -93,7 +93,7 @@ impl Session {
         }
     }
 
-    /// Opens the session if something that was said to do so has been taken.
+    /// Opens the session if a prompt that is to open it has been taken.
     pub(super) async fn open_if_prompted(&mut self) -> Result<(), StoreError> {
         let taken = {
             let state = self.board.state();
@@ -109,7 +109,7 @@ impl Session {
         }
     }
 
-    /// Opens the session again for who has done so before.
+    /// Opens the session again for an order that was carried out before.
     pub(super) async fn reopen(&mut self, receipt: &Receipt) -> Result<(), StoreError> {
         let refused = matches!(receipt, Receipt::NoEffect { .. });
         match refused || self.must_sleep().await? {
@@ -160,12 +160,12 @@ impl Session {
         Ok(kept)
     }
 
-    /// Says why an answer is none, if so.
+    /// Says why an answer cannot be taken, if so.
     pub(super) fn objection(&self, command: &Command) -> Option<String> {
         let Order::Answer(answer) = &command.order else {
             return None;
         };
-        // One that was kept counts as of when it was given, however much later the session is opened.
+        // An answer that was kept counts as of when it was given, not of when the session is opened.
         let given = answer.given.unwrap_or(self.parts.env.now());
         let state = self.board.state();
         let agent = state.tree.agent(&command.agent);
@@ -182,7 +182,7 @@ impl Session {
         }
     }
 
-    /// Keeps an answer for whoever opens the session: nobody is there to whom it could be given.
+    /// Keeps an answer for whoever opens the session: the agent that asked does not run.
     pub(super) async fn keep_answer(&mut self, order: Ordered) -> Result<(), StoreError> {
         let pending = self.parts.store.pending(&self.board.tree).await?;
         let answers = |kept: &&Command| kept.answers() == order.command.answers();
@@ -195,7 +195,7 @@ impl Session {
         self.taken.remove(&order.command.id);
         let (store, now) = (&self.parts.store, self.parts.env.now());
         store.submit(order.command.clone(), now).await?;
-        // Somebody has come to open it before, and had to wait for just this.
+        // Somebody tried to open it before and could not, perhaps for want of just this answer.
         let opens = self.wanted && !self.must_sleep().await?;
         order.answer(match opens {
             true => Receipt::Answered,

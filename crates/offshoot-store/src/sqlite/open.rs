@@ -1,11 +1,11 @@
 //! Opening the file.
 //!
-//! What is there is looked at through a connection that cannot write before one
-//! is opened that can, so that a file which is damaged, newer or not ours stays
-//! as it is, byte for byte. A small file is looked through, and so is a larger one
-//! that nobody has closed or that somebody has changed since (`mark.rs`); other
-//! damage in the depths of a large file is met later (`damage.rs`). A new file is readable to its owner only; SQLite gives its two
-//! companions (`-wal`, `-shm`) the same mode.
+//! What is there is first looked at through a connection that cannot write, so that
+//! a file which is damaged, newer or not ours stays as it is, byte for byte. A small
+//! file is looked through, and so is a larger one that nobody has closed or that
+//! somebody has changed since (`mark.rs`); other damage in the depths of a large
+//! file is met later (`damage.rs`). A new file is readable to its owner only;
+//! SQLite gives its two companions (`-wal`, `-shm`) the same mode.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;

@@ -1,11 +1,11 @@
 //! A layer's rules, taken apart once and found by what they are about.
 //!
 //! Whether a rule is about a need, how specific it is, and which rule of a layer
-//! has its word. Nothing here knows of other layers. Targets are text, those of
-//! `shell.run` words and those of `net.fetch` hosts. What is opaque is allowed by
-//! nothing but a rule that names it, whatever else that layer allows; what nobody
-//! has read, by one that allows all of it; and a program that only runs another is
-//! held against rules that name it, and needs none.
+//! decides. Nothing here knows of other layers. Targets are text, those of
+//! `shell.run` words and those of `net.fetch` hosts. An opaque command is allowed
+//! only by a rule for `shell.opaque`; one that was not read at all, only by a
+//! `shell.opaque` rule with the pattern `*`. A wrapper (`nohup`) is checked against
+//! rules that name it and needs no allow of its own.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ enum Target<'a> {
     Command(Argv<'a>),
     Wrapper(Argv<'a>),
     Host(Option<Host>),
-    /// A call of the engine's own, which needs nothing; the names are all those of what it is about.
+    /// A call of the engine's own, which needs nothing; with all names of what it is about.
     Call(&'a [&'a str]),
 }
 
@@ -69,7 +69,7 @@ impl<'a> Wanted<'a> {
     pub(super) fn new(tool: &'a str, need: &'a Need) -> Self {
         let target = need.target.as_str();
         let (capability, target) = match need.capability.as_str() {
-            // No rule has these names: they are about what a rule for another says.
+            // These have no rules of their own: rules for another capability are about them.
             Need::SHELL_UNREAD => (Need::SHELL_OPAQUE, Target::Unread(target)),
             Need::SHELL_WRAPPER => (Need::SHELL_RUN, Target::Wrapper(argv::read(target))),
             name => {
@@ -94,10 +94,10 @@ impl<'a> Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Returns what holds where nobody says anything.
+    /// Returns what holds where no layer says anything.
     pub(super) fn default(&self) -> Action {
         match self.target {
-            // What it runs is asked for by itself; a call of the engine's own needs nothing.
+            // The wrapped command is a need of its own; a call of the engine's own needs nothing.
             Target::Wrapper(_) | Target::Call(_) => Action::Allow,
             Target::Text(_)
             | Target::Redirected(_)
@@ -108,7 +108,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Tells whether a rule may fit it in some cases and in others not.
+    /// Tells whether it may be unknown whether a rule fits it ([`Fit::Maybe`]).
     fn may_fit(&self) -> bool {
         match self.target {
             Target::Command(_) | Target::Wrapper(_) | Target::Host(_) => true,
@@ -129,13 +129,13 @@ impl Wanted<'_> {
     }
 }
 
-/// The word of a layer.
+/// What a layer says of a need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
     pub(super) action: Action,
     /// `None` for the implicit deny at the end of a closed layer.
     pub(super) rule: Option<&'a Rule>,
-    /// Whether the rule fits only if open words become what it names.
+    /// Whether it depends on what open words become if the rule fits.
     pub(super) in_doubt: bool,
 }
 
@@ -162,7 +162,7 @@ impl Compiled {
             best: None,
             doubt: None,
         };
-        // Who allows commands has not allowed what nobody can see into.
+        // A rule that allows commands does not allow opaque ones: only `shell.opaque` does.
         let is_opaque = matches!(wanted.target, Target::Opaque(_) | Target::Unread(_));
         let most = |named: &str| match is_opaque && named != Need::SHELL_OPAQUE {
             true => Action::Ask,
@@ -179,7 +179,7 @@ impl Compiled {
             search.look(self.about(wanted.tool), wanted, 2, most(wanted.tool));
         }
         if is_opaque {
-            // A rule for all commands is one for these as well; one for some of them is not.
+            // A rule for all commands is about opaque ones as well; one for some commands is not.
             let all = self.about(Need::SHELL_RUN).iter();
             for matcher in all.filter(|matcher| matches!(matcher.text, Pattern::Any)) {
                 search.take((0, 0, 0), matcher.action.min(Action::Ask), matcher.index);
@@ -188,20 +188,20 @@ impl Compiled {
         if matches!(wanted.target, Target::Unread(_)) {
             search.doubt = self.may_forbid_commands(wanted.tool);
         }
-        // A list that ends in deny says it of what a wrapper runs, and of what calls need.
+        // A closed layer's implicit deny does not apply to wrappers (the wrapped command is denied
+        // instead) or to engine calls, which need nothing.
         let is_wrapper = matches!(wanted.target, Target::Wrapper(_));
         search.word(layer, layer.closed && !is_wrapper && !wanted.is_call())
     }
 
-    /// Finds a rule that forbids, or asks about, commands or some of them: what nobody has read may be
-    /// one of those, with so much behind it that it is not read.
+    /// Finds a rule that denies or asks about some command: an unread command may be that one.
     fn may_forbid_commands(&self, tool: &str) -> Option<usize> {
         let is_any = |matcher: &&Matcher| matches!(matcher.text, Pattern::Any);
         let forbids = |matcher: &&Matcher| matcher.action != Action::Allow;
         let about = [Need::SHELL_OPAQUE, Need::SHELL_RUN, tool, "*"];
         let mut all = about.iter().flat_map(|name| self.about(name));
         let some = all.find(|matcher| forbids(matcher) && !is_any(matcher));
-        // Of rules for all commands the one that names them most directly has the word.
+        // Of rules for all commands, the one that names them most directly decides.
         let whole = [tool, Need::SHELL_RUN, "*"]
             .iter()
             .map(|name| self.about(name).iter().filter(is_any))
@@ -212,10 +212,10 @@ impl Compiled {
 
     /// Tells whether a layer denies a capability to a tool whatever the target.
     pub(super) fn bars(&self, layer: &Layer, tool: &str, capability: &str) -> bool {
-        // Rules are about these under other names.
+        // `shell.unread` and `shell.wrapper` have no rules of their own.
         let capability = match capability {
             Need::SHELL_UNREAD => Need::SHELL_OPAQUE,
-            // It never comes without what it runs.
+            // The wrapped command is what is denied.
             Need::SHELL_WRAPPER => return false,
             other => other,
         };
@@ -231,7 +231,7 @@ impl Compiled {
 
     /// Tells whether a layer could deny, or ask about, something below a folder.
     ///
-    /// It may say so of a folder where nothing comes of it, never the other way round.
+    /// It may say yes where in the end nothing is withheld, but never no where something is.
     pub(super) fn withholds_below(
         &self,
         layer: &Layer,
@@ -250,7 +250,7 @@ impl Compiled {
         all().any(forbids) || (layer.closed && !all().any(allows_all))
     }
 
-    /// Tells whether a rule for the tool itself, and none that excepts anything, denies all of it.
+    /// Tells whether rules that name the tool itself deny all of it, without exception.
     pub(super) fn names(&self, tool: &str) -> bool {
         let own = self.about(tool);
         let is_any = |matcher: &Matcher| matches!(matcher.text, Pattern::Any);
@@ -287,8 +287,8 @@ impl Matcher {
         }
     }
 
-    /// Returns the same for a command with more words: who forbids `rm` means `rm x` as well. Who allows
-    /// `rm` does not.
+    /// Returns the same rule for the command with arguments: a rule that denies or asks about `rm` is
+    /// about `rm x` as well. One that allows `rm` is not.
     fn with_arguments(&self) -> Option<Self> {
         let words = self.words.as_ref().and_then(Words::with_arguments);
         let forbids = self.action != Action::Allow;
@@ -306,11 +306,11 @@ impl Matcher {
     /// Tells whether it has no say about a target, although it may fit.
     fn is_silent_on(&self, target: &Target<'_>) -> bool {
         match target {
-            // Its beginning says nothing of the rest, which nobody has looked at.
+            // An allow that fits how the text begins says nothing of the rest, which was not read.
             Target::Unread(_) => self.action == Action::Allow && !matches!(self.text, Pattern::Any),
-            // Who speaks of all commands speaks of the one that is run.
+            // A rule for all commands already applies to the wrapped command.
             Target::Wrapper(_) => self.words.as_ref().is_none_or(Words::is_all),
-            // Who lets a script run has not let it be written.
+            // A rule that allows running a script does not allow writing to it.
             Target::Redirected(_) => self.allows_commands,
             Target::Text(_)
             | Target::Opaque(_)
@@ -327,7 +327,7 @@ impl Matcher {
     fn weight(&self, target: &Target<'_>) -> (u8, usize) {
         match (target, &self.host) {
             (Target::Host(_), Some(host)) => host.weight(),
-            // Each of an agent's names is all of it, however long.
+            // An agent's aliases count alike: a longer name is not more specific.
             (Target::Call(_), _) if self.weight.0 == Kind::Exact as u8 => (self.weight.0, 0),
             _ => self.weight,
         }
@@ -339,7 +339,7 @@ impl Matcher {
             | Target::Redirected(text)
             | Target::Opaque(text)
             | Target::Unread(text) => self.text.fits(text).then_some(Fit::Surely),
-            // Who forbids one of its names forbids what has it.
+            // A rule for one of the names is about whatever has it.
             Target::Call(names) => {
                 let mut names = names.iter();
                 names
@@ -362,13 +362,13 @@ impl Matcher {
 /// What was found so far in a layer.
 struct Search {
     best: Option<(Weight, Action, usize)>,
-    /// A rule that forbids, or asks, if open words become what it names.
+    /// A rule that would deny or ask, depending on what open words become.
     doubt: Option<usize>,
 }
 
 impl Search {
     fn look(&mut self, matchers: &[Matcher], wanted: &Wanted<'_>, named: u8, most: Action) {
-        // Who denies everything denies all that calls need, and those of the engine's own need nothing.
+        // `deny *` denies needs, and engine calls have none.
         let needs = |matcher: &&Matcher| !(wanted.is_call() && named == 0 && matcher.denies());
         let speaks = |matcher: &&Matcher| !matcher.is_silent_on(&wanted.target);
         for matcher in matchers.iter().filter(needs).filter(speaks) {
@@ -376,7 +376,7 @@ impl Search {
             let weight = (kind, literal, named);
             let action = matcher.action.min(most);
             let loses = !self.wins(weight, action);
-            // Only a rule that could be in doubt has a say without winning.
+            // A rule that loses may still make the result doubtful.
             let may_doubt = self.doubt.is_none() && action != Action::Allow && wanted.may_fit();
             if loses && !may_doubt {
                 continue;
@@ -405,7 +405,7 @@ impl Search {
 
     fn word(self, layer: &Layer, closed: bool) -> Option<Word<'_>> {
         let (action, rule, in_doubt) = match (self.best, self.doubt) {
-            // What may be forbidden is not allowed without a word.
+            // A possible deny turns an allow into an ask.
             (Some((_, Action::Allow, _)), Some(doubt)) => (Action::Ask, Some(doubt), true),
             (Some((_, action, rule)), _) => (action, Some(rule), false),
             (None, _) if closed => (Action::Deny, None, false),

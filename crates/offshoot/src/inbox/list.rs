@@ -111,7 +111,7 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     for need in needs {
         let mut target = need.target.lines();
         let first = target.next().unwrap_or_default();
-        // What needs nothing else is asked about itself.
+        // An engine call's only need is the call itself.
         lines.push(match need.capability == *tool {
             true => format!("  {tool} {first}").trim_end().to_owned(),
             false => format!("  {tool} needs {}: {first}", need.capability),

@@ -108,7 +108,7 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
             let text = format!("compacted: the summary has {summary_tokens} tokens");
             (text, Code::Completed)
         }
-        // What was wanted is the case.
+        // Nothing to shorten is not a failure.
         Receipt::NoEffect { why } if !news || why == NOTHING_TO_SHORTEN => {
             (format!("not compacted: {why}"), Code::Completed)
         }
