@@ -8,6 +8,7 @@
 
 mod calls;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, TurnEnd};
@@ -22,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::caps::{self, Admitted, Grant};
 use crate::compact::Room;
-use crate::context;
+use crate::context::{self, Prefix};
 use crate::log::Sent;
 use crate::node::Node;
 use crate::reply::{self, Reply};
@@ -120,24 +121,14 @@ async fn steps(
         let (said, how) = match (reply, cap, last) {
             (Reply::Whole(message), _, Some(last)) => (message, TurnEnd::HandedBack(last)),
             (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
-                match agent.objection(&prefix, &message).filter(|_| !repaired) {
-                    None if agent.is_asked_to_end() => {
-                        let may = agent.may_end(message, grant, &mut transcript, &cancel);
-                        let Some((how, hooked)) = Box::pin(may).await? else {
-                            rank = Rank::Resuming;
-                            continue;
-                        };
-                        let over = Over::of(transcript, how);
-                        return Ok(Over { hooked, ..over });
-                    }
-                    None => (message, TurnEnd::Finished),
-                    Some(objection) => {
-                        let entries = agent.log.append(objection.raise(message)).await?;
-                        follow(&mut transcript, entries)?;
-                        (repaired, rank) = (true, Rank::Resuming);
-                        continue;
-                    }
-                }
+                let end =
+                    agent.answered(&prefix, message, grant, transcript, &mut repaired, &cancel);
+                transcript = match end.await? {
+                    ControlFlow::Break(over) => return Ok(over),
+                    ControlFlow::Continue(transcript) => transcript,
+                };
+                rank = Rank::Resuming;
+                continue;
             }
             (Reply::Whole(message), _, None) => {
                 let ran = agent.carry_out(&prefix, message, grant, &mut transcript, &cancel);
@@ -261,6 +252,41 @@ fn broken(what: &str) -> StoreError {
 }
 
 impl Agent {
+    /// Takes a message without calls. It ends the turn, unless it does not fit what the agent has to
+    /// answer, which is said once (`repaired`), or hooks have the agent go on.
+    async fn answered(
+        &self,
+        prefix: &Prefix,
+        message: AssistantMessage,
+        grant: Grant,
+        mut transcript: Transcript,
+        repaired: &mut bool,
+        cancel: &CancellationToken,
+    ) -> Result<ControlFlow<Over, Transcript>, StoreError> {
+        let objection = self.objection(prefix, &message).filter(|_| !*repaired);
+        if let Some(objection) = objection {
+            let entries = self.log.append(objection.raise(message)).await?;
+            follow(&mut transcript, entries)?;
+            *repaired = true;
+            return Ok(ControlFlow::Continue(transcript));
+        }
+        if !self.is_asked_to_end() {
+            return Ok(ControlFlow::Break(Over {
+                said: Some(message),
+                _held: Some(grant),
+                ..Over::of(transcript, TurnEnd::Finished)
+            }));
+        }
+        let may = self.may_end(message, grant, &mut transcript, cancel);
+        Ok(match Box::pin(may).await? {
+            None => ControlFlow::Continue(transcript),
+            Some((how, hooked)) => ControlFlow::Break(Over {
+                hooked,
+                ..Over::of(transcript, how)
+            }),
+        })
+    }
+
     pub(crate) fn aborted(&self) -> TurnEnd {
         let state = self.board.state();
         let by = state.node(&self.id).and_then(Node::stopped);
