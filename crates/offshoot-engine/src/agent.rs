@@ -91,9 +91,9 @@ pub(crate) async fn act(
         cancels: Vec::new(),
         sent: BTreeSet::new(),
         opening: None,
-        turn: None,
+        stop_turn: None,
         chores: VecDeque::new(),
-        chore: None,
+        stop_chore: None,
         named: false,
         rewinds: VecDeque::new(),
         dropped: false,
@@ -129,11 +129,11 @@ struct Actor {
     /// The run that opens with what is on its way to the log.
     opening: Option<RunNo>,
     /// Stops the turn that runs.
-    turn: Option<CancellationToken>,
+    stop_turn: Option<CancellationToken>,
     /// Orders that need the conversation at rest.
     chores: VecDeque<Ordered>,
     /// Stops the one that is being carried out.
-    chore: Option<CancellationToken>,
+    stop_chore: Option<CancellationToken>,
     /// Whether a person's name for the session is in the log, or on its way there.
     named: bool,
     /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
@@ -199,79 +199,12 @@ impl Actor {
     }
 
     /// Carries out an order, or notes it for when it can be answered.
-    fn take(&mut self, mut order: Ordered) {
+    fn take(&mut self, order: Ordered) {
         match order.command.order.clone() {
-            Order::Prompt(prompt) => {
-                let Reception { hooked, refused } = order.heard.take().unwrap_or_default();
-                let mut batch = Batch::default();
-                for hooked in hooked {
-                    batch.own(Event::Hooked(Box::new(hooked)));
-                }
-                if let Some(why) = refused {
-                    return self.record(order, batch, nothing(&why));
-                }
-                let mut message = user_message(prompt);
-                let about = self.agent.about();
-                if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
-                    return self.record(order, batch, nothing(&why));
-                }
-                if let Some(named) = &message.agent
-                    && self.agent.parts.registry.get(named).is_none()
-                {
-                    // Whoever sent it may have other agents than the process that has the session.
-                    let why = format!("the process that runs this session knows no agent {named}");
-                    return self.record(order, batch, nothing(&why));
-                }
-                if self.knows(&message.id) {
-                    let why = nothing("a message of that id has been sent before");
-                    return self.record(order, batch, why);
-                }
-                self.sent.insert(message.id.clone());
-                // Where nothing is before it, its turn begins in the same commit.
-                let begins = !order.waits && self.is_free();
-                let start = begins.then(|| message.id.clone());
-                batch.own(Event::Prompted(message));
-                if let Some(prompt) = start {
-                    self.begin(&mut batch, Some(prompt));
-                }
-                let receipt = match order.waits {
-                    true => Receipt::Queued,
-                    false => Receipt::Prompted,
-                };
-                self.record(order, batch, receipt);
-            }
+            Order::Prompt(prompt) => self.take_prompt(order, prompt),
             Order::Rename(rename) => self.rename(order, rename),
             Order::Summarise | Order::Compact => self.chores.push_back(order),
-            Order::Cancel(Scope::Run) => {
-                if let Some(chore) = &self.chore {
-                    chore.cancel();
-                }
-                for waiting in std::mem::take(&mut self.chores) {
-                    self.record(waiting, Batch::default(), nothing("it was stopped"));
-                }
-                self.agent.board.cancel(&self.agent.id, CancelledBy::User);
-                match self.agent.open_run().or(self.opening) {
-                    Some(run) => self.cancels.push((run, order)),
-                    None => {
-                        let receipt = self.agent.how_it_ended(None);
-                        self.record(order, Batch::default(), receipt);
-                    }
-                }
-            }
-            Order::Cancel(Scope::Turn) => {
-                let receipt = match self.turn.as_ref().or(self.chore.as_ref()) {
-                    Some(turn) => {
-                        turn.cancel();
-                        Receipt::TurnCancelled
-                    }
-                    None if self.agent.sleeps() => {
-                        self.dropped = true;
-                        Receipt::TurnCancelled
-                    }
-                    None => nothing("no turn is running"),
-                };
-                self.record(order, Batch::default(), receipt);
-            }
+            Order::Cancel(scope) => self.take_cancel(order, scope),
             Order::Resume => {
                 let mut batch = Batch::default();
                 if let Some(prompt) = self.held_back() {
@@ -289,6 +222,78 @@ impl Actor {
                 );
             }
         }
+    }
+
+    /// Puts a prompt into the queue, or begins a turn with it; or says why it is not taken.
+    fn take_prompt(&mut self, mut order: Ordered, prompt: Prompt) {
+        let Reception { hooked, refused } = order.heard.take().unwrap_or_default();
+        let mut batch = Batch::default();
+        for hooked in hooked {
+            batch.own(Event::Hooked(Box::new(hooked)));
+        }
+        if let Some(why) = refused {
+            return self.record(order, batch, nothing(&why));
+        }
+        let mut message = user_message(prompt);
+        let about = self.agent.about();
+        if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
+            return self.record(order, batch, nothing(&why));
+        }
+        if let Some(named) = &message.agent
+            && self.agent.parts.registry.get(named).is_none()
+        {
+            // Whoever sent it may have other agents than the process that has the session.
+            let why = format!("the process that runs this session knows no agent {named}");
+            return self.record(order, batch, nothing(&why));
+        }
+        if self.knows(&message.id) {
+            let why = nothing("a message of that id has been sent before");
+            return self.record(order, batch, why);
+        }
+        self.sent.insert(message.id.clone());
+        // Where nothing is before it, its turn begins in the same commit.
+        let begins = !order.waits && self.is_free();
+        let start = begins.then(|| message.id.clone());
+        batch.own(Event::Prompted(message));
+        if let Some(prompt) = start {
+            self.begin(&mut batch, Some(prompt));
+        }
+        let receipt = match order.waits {
+            true => Receipt::Queued,
+            false => Receipt::Prompted,
+        };
+        self.record(order, batch, receipt);
+    }
+
+    /// Stops the run, which is answered when it has settled, or the turn or chore at hand.
+    fn take_cancel(&mut self, order: Ordered, scope: Scope) {
+        let receipt = match scope {
+            Scope::Run => {
+                if let Some(stop) = &self.stop_chore {
+                    stop.cancel();
+                }
+                for waiting in std::mem::take(&mut self.chores) {
+                    self.record(waiting, Batch::default(), nothing("it was stopped"));
+                }
+                self.agent.board.cancel(&self.agent.id, CancelledBy::User);
+                if let Some(run) = self.agent.open_run().or(self.opening) {
+                    return self.cancels.push((run, order));
+                }
+                self.agent.how_it_ended(None)
+            }
+            Scope::Turn => match self.stop_turn.as_ref().or(self.stop_chore.as_ref()) {
+                Some(stop) => {
+                    stop.cancel();
+                    Receipt::TurnCancelled
+                }
+                None if self.agent.sleeps() => {
+                    self.dropped = true;
+                    Receipt::TurnCancelled
+                }
+                None => nothing("no turn is running"),
+            },
+        };
+        self.record(order, Batch::default(), receipt);
     }
 
     /// Appends what an order caused, with the order, and answers when that is committed.
@@ -327,7 +332,7 @@ impl Actor {
 
     /// Tells whether a turn may begin with what is sent to the log next.
     fn may_begin(&self) -> bool {
-        let idle = self.turn.is_none() && self.chore.is_none() && self.appends.is_empty();
+        let idle = self.stop_turn.is_none() && self.stop_chore.is_none() && self.appends.is_empty();
         let idle = idle && self.rewinds.is_empty();
         idle && self.agent.board.state().may_begin(&self.agent.id)
     }
@@ -396,7 +401,7 @@ impl Actor {
         if self.dropped && self.agent.sleeps() {
             cancel.cancel();
         }
-        self.turn = Some(cancel.clone());
+        self.stop_turn = Some(cancel.clone());
         if let Some(batch) = self.agent.plan_title(&self.transcript) {
             self.appends.push(self.agent.log.append(batch));
         }
@@ -412,7 +417,7 @@ impl Actor {
                 over = &mut turn => break over?,
             }
         };
-        self.turn = None;
+        self.stop_turn = None;
         self.transcript = turn::end(&self.agent, over).await?;
         turn::follow(&mut self.transcript, arrived.take())
     }
