@@ -141,7 +141,7 @@ impl Heard {
             });
         }
         // The first of the strictest is named.
-        if std::mem::discriminant(&word) != std::mem::discriminant(&self.word) && word > self.word {
+        if word.is_stricter_than(&self.word) {
             self.word = word;
             self.by = watch.name().to_owned();
         }
@@ -152,7 +152,7 @@ impl Heard {
         self.hooked.extend(other.hooked);
         self.contexts.extend(other.contexts);
         self.cancelled |= other.cancelled;
-        if other.word > self.word {
+        if other.word.is_stricter_than(&self.word) {
             self.word = other.word;
             self.by = other.by;
         }

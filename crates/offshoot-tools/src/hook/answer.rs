@@ -113,12 +113,14 @@ impl Object {
         let behaviour = specific.decision.unwrap_or_default();
         let mut strictest = word(self.decision.as_deref(), self.reason)?;
         let decision = specific.permission_decision.as_deref();
-        strictest = strictest.max(word(decision, specific.permission_decision_reason)?);
-        strictest = strictest.max(word(behaviour.behavior.as_deref(), behaviour.message)?);
+        let said = word(decision, specific.permission_decision_reason)?;
+        strictest = stricter(strictest, said);
+        let said = word(behaviour.behavior.as_deref(), behaviour.message)?;
+        strictest = stricter(strictest, said);
         // Other arguments would run without having been judged. Whoever calls can call again.
         if let Some(input) = specific.updated_input.or(behaviour.updated_input) {
             let reason = format!("call it again with these arguments instead: {input}");
-            strictest = strictest.max(Word::Deny { reason });
+            strictest = stricter(strictest, Word::Deny { reason });
         }
         if self.goes_on == Some(false) {
             let reason = self.stop_reason.unwrap_or_default();
@@ -129,6 +131,20 @@ impl Object {
             context: specific.additional_context.or(self.additional_context),
             note: self.system_message,
         })
+    }
+}
+
+/// Returns the stricter of two words; of two alike the first that has a reason.
+fn stricter(one: Word, other: Word) -> Word {
+    let unexplained = match &one {
+        Word::Nothing => false,
+        Word::Ask { reason } | Word::Deny { reason } | Word::Stop { reason } => reason.is_empty(),
+    };
+    let is_alike = !other.is_stricter_than(&one) && !one.is_stricter_than(&other);
+    if other.is_stricter_than(&one) || (is_alike && unexplained) {
+        other
+    } else {
+        one
     }
 }
 
