@@ -17,7 +17,7 @@ use crate::drive::{self, Elsewhere, Errand};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::lookup::Session;
-use crate::run::{self, Ask, Opened, Untrusted};
+use crate::run::{self, Opened, Untrusted, Wanted};
 use crate::signals::Signals;
 use crate::view::View;
 use crate::{clock, definitions, hooks, output, render, rules, terminal};
@@ -39,7 +39,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         ));
     }
     let mut signals = Signals::listen()?;
-    let ask = Ask {
+    let wanted = Wanted {
         choice: &args.choice,
         session: args.session.as_deref(),
         goes_on: args.goes_on,
@@ -57,7 +57,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         agents,
         swap,
         barred,
-    } = run::open(&ask, settings, host).await?;
+    } = run::open(&wanted, settings, host).await?;
     definitions::warn(&agents);
     rules::warn_of_strangers(settings, &workspace, &agents);
     hooks::warn(settings, &workspace, &agents);

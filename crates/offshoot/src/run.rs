@@ -34,9 +34,12 @@ const BIRTH: Duration = Duration::from_secs(5);
 /// How often we look for it.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// What is said without a prompt.
+const GIVE_PROMPT: &str = "give a PROMPT, or - to read it from stdin";
+
 /// What a session is opened or continued with.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct Wanted<'a> {
     pub(crate) choice: &'a Choice,
     pub(crate) session: Option<&'a str>,
     pub(crate) goes_on: bool,
@@ -78,7 +81,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
     let mut signals = Signals::listen()?;
     let face = Face::of(args.json, settings);
-    let ask = Ask {
+    let wanted = Wanted {
         choice: &args.choice,
         session: args.session.as_deref(),
         goes_on: args.goes_on,
@@ -86,13 +89,13 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         most: args.most,
         untrusted: Untrusted::LeftOut,
     };
-    if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
-        return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
+    if prompt.is_none() && wanted.session.is_none() && !wanted.goes_on {
+        return Err(Stop::usage(GIVE_PROMPT));
     }
     let host = Host::of(settings)
         .asking(args.consent, face.can_ask())
         .waiting(args.waiting);
-    let opened = open(&ask, settings, host).await?;
+    let opened = open(&wanted, settings, host).await?;
     let Opened {
         runtime,
         session,
@@ -108,11 +111,11 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     let ends = hooks::at_end(settings, &workspace);
     if let (None, Some(swap)) = (&prompt, &swap) {
         return Err(Stop::usage(format!(
-            "agent {swap} takes over with a message; give a PROMPT, or - to read it from stdin"
+            "agent {swap} takes over with a message; {GIVE_PROMPT}"
         )));
     }
     if prompt.is_none() && !known {
-        return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
+        return Err(Stop::usage(GIVE_PROMPT));
     }
     if let Some(speaker) = speaker(&session, swap.as_deref()) {
         output::note(&speaker);
@@ -140,50 +143,48 @@ fn speaker(session: &Session, swap: Option<&str>) -> Option<String> {
 }
 
 /// Opens a session, or finds the one to continue.
-pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Result<Opened, Stop> {
-    let asked = ask.choice.model.as_deref();
-    let asked = asked.map(|model| assemble::model_name(model, Path::new("")));
-    let asked = asked.transpose()?;
+pub(crate) async fn open(
+    wanted: &Wanted<'_>,
+    settings: &Settings,
+    host: Host,
+) -> Result<Opened, Stop> {
+    let asked_model = wanted.choice.model.as_deref();
+    let asked_model = asked_model.map(|model| assemble::model_name(model, Path::new("")));
+    let asked_model = asked_model.transpose()?;
     let store = assemble::store(&settings.data_dir.value)?;
-    let known = existing(store.as_ref(), ask).await?;
-    let id = match (&known, ask.session) {
+    let known = existing(store.as_ref(), wanted).await?;
+    let id = match (&known, wanted.session) {
         (Some(session), _) => session.id.root().clone(),
         (None, Some(wanted)) => AgentId::new(wanted),
         (None, None) => AgentId::new(System.new_id()),
     };
-    let model = match (known.as_ref().and_then(Session::model), asked) {
-        (Some(kept), Some(asked)) if kept != asked => {
-            let kept = render::model(kept);
-            let text = format!("session {id} keeps its model, {kept}; leave out --model");
-            return Err(Stop::usage(text));
-        }
-        (Some(kept), _) => kept.to_owned(),
-        (None, Some(asked)) => asked,
-        (None, None) => match ask.session {
-            Some(id) => return Err(unknown(id)),
-            None => assemble::chosen(&settings.model)?,
-        },
+    let kept_model = known.as_ref().and_then(Session::model);
+    let model = match (kept_model, asked_model, wanted.session) {
+        (Some(kept), asked, _) => keep_model(&id, kept, asked.as_deref())?,
+        (None, Some(asked), _) => asked,
+        (None, None, Some(id)) => return Err(unknown(id)),
+        (None, None, None) => assemble::chosen(&settings.model)?,
     };
     assemble::check(&model, &host)?;
     let mut models = Models::load(&model)?.with_small(settings, &host)?;
     let workspace = match known.as_ref().and_then(Session::workspace) {
         Some(kept) => kept.to_owned(),
-        None => config::workspace(ask.cwd)?,
+        None => config::workspace(wanted.cwd)?,
     };
-    if ask.untrusted == Untrusted::AskedAbout {
+    if wanted.untrusted == Untrusted::AskedAbout {
         trust::offer(settings, &workspace).await?;
     }
     let helped = models.small().is_some();
     let agents = definitions::load(settings, Some(&workspace), &mut models);
-    let kept = known.as_ref().and_then(Session::definition);
-    let asked = ask.choice.agent.as_ref();
-    let agent = agent(kept.filter(|_| asked.is_none()), &settings.agent, &agents)?;
-    let swap = kept.is_some_and(|kept| kept != agent.value);
+    let kept_agent = known.as_ref().and_then(Session::definition);
+    let goes_on = kept_agent.filter(|_| wanted.choice.agent.is_none());
+    let agent = agent(goes_on, &settings.agent, &agents)?;
+    let swap = kept_agent.is_some_and(|kept| kept != agent.value);
     let swap = swap.then(|| agent.value.clone());
     // A session keeps the cap it was opened with, whoever takes over.
     let root = known.as_ref().and_then(|session| session.tree.agent(&id));
-    let kept = root.and_then(|root| root.spawned.terms.caps.cost);
-    let cap = kept.or(ask.most.caps().cost);
+    let kept_cost = root.and_then(|root| root.spawned.terms.caps.cost);
+    let cap = kept_cost.or(wanted.most.caps().cost);
     // What a session was opened with was looked at then.
     if known.is_none() || swap.is_some() {
         check_price(cap, (&agent.value, &model), &agents, (&models, &host))?;
@@ -201,7 +202,7 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
                 model: model.clone(),
                 agent: agent.value,
                 workspace,
-                caps: ask.most.caps(),
+                caps: wanted.most.caps(),
             };
             let session = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
@@ -221,6 +222,16 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
         swap,
         barred,
     })
+}
+
+/// Returns the model of a session; fails if another was asked for.
+fn keep_model(id: &AgentId, kept: &str, asked: Option<&str>) -> Result<String, Stop> {
+    if asked.is_some_and(|asked| asked != kept) {
+        let kept = render::model(kept);
+        let text = format!("session {id} keeps its model, {kept}; leave out --model");
+        return Err(Stop::usage(text));
+    }
+    Ok(kept.to_owned())
 }
 
 /// Returns the agent of a session, by its own name; fails if that cannot be what was asked for.
@@ -280,7 +291,7 @@ fn barred(
 /// Finds the session to continue; `None` if one has to be opened.
 ///
 /// A part of an id stands for the session that has it, so none can be opened under such a part.
-async fn existing(store: &dyn Store, args: &Ask<'_>) -> Result<Option<Session>, Stop> {
+async fn existing(store: &dyn Store, args: &Wanted<'_>) -> Result<Option<Session>, Stop> {
     if args.goes_on {
         let workspace = config::workspace(args.cwd)?;
         let session = lookup::newest_in(store, &workspace).await?;
@@ -320,7 +331,7 @@ fn unknown(id: &str) -> Stop {
 }
 
 /// Refuses what would change a session.
-fn keeps(session: &Session, args: &Ask<'_>) -> Result<(), Stop> {
+fn keeps(session: &Session, args: &Wanted<'_>) -> Result<(), Stop> {
     let id = &session.id;
     if let Some(flag) = args.most.given() {
         let text = format!("session {id} keeps its limits; leave out {flag}");
