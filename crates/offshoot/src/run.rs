@@ -185,11 +185,18 @@ pub(crate) async fn open(
     let root = known.as_ref().and_then(|session| session.tree.agent(&id));
     let kept_cost = root.and_then(|root| root.spawned.terms.caps.cost);
     let cap = kept_cost.or(wanted.most.caps().cost);
+    let pricing = Pricing {
+        cap,
+        model: &model,
+        agents: &agents,
+        models: &models,
+        host: &host,
+    };
     // What a session was opened with was looked at then.
     if known.is_none() || swap.is_some() {
-        check_price(cap, (&agent.value, &model), &agents, (&models, &host))?;
+        pricing.check(&agent.value)?;
     }
-    let barred = barred(cap, &model, &agents, (&models, &host));
+    let barred = pricing.barred();
     let host = host.working_in(settings, &workspace);
     let folder = workspace.clone();
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
@@ -253,39 +260,44 @@ fn agent(
     }
 }
 
-/// Refuses to open a session whose money is capped and whose model has no price.
-fn check_price(
+/// What it takes to tell whether an agent's model has a price, where money is capped.
+struct Pricing<'a> {
+    /// The cap of the session.
     cap: Option<Money>,
-    (agent, model): (&str, &str),
-    agents: &Catalogue,
-    (models, host): (&Models, &Host),
-) -> Result<(), Stop> {
-    let Some(agent) = agents.get(agent).map(|agent| &agent.manifest) else {
-        return Ok(());
-    };
-    let usual = host.limits().root;
-    let caps = [cap, agent.limits.cost, usual.cost];
-    match caps.into_iter().flatten().next() {
-        Some(_) => models.check_price(agent.model.as_deref().unwrap_or(model), host),
-        None => Ok(()),
-    }
+    /// The model of the session.
+    model: &'a str,
+    agents: &'a Catalogue,
+    models: &'a Models,
+    host: &'a Host,
 }
 
-/// Returns the agents that people may start and that cannot take over here, and why.
-fn barred(
-    cap: Option<Money>,
-    model: &str,
-    agents: &Catalogue,
-    (models, host): (&Models, &Host),
-) -> Vec<(String, String)> {
-    let mut barred = Vec::new();
-    for agent in agents.all().map(|agent| &agent.manifest) {
-        let price = check_price(cap, (&agent.name, model), agents, (models, host));
-        if let Err(stop) = price {
-            barred.push((agent.name.clone(), stop.to_string()));
+impl Pricing<'_> {
+    /// Refuses an agent whose money is capped and whose model has no price.
+    fn check(&self, agent: &str) -> Result<(), Stop> {
+        let Some(agent) = self.agents.get(agent).map(|agent| &agent.manifest) else {
+            return Ok(());
+        };
+        let usual = self.host.limits().root;
+        let caps = [self.cap, agent.limits.cost, usual.cost];
+        match caps.into_iter().flatten().next() {
+            Some(_) => {
+                let model = agent.model.as_deref().unwrap_or(self.model);
+                self.models.check_price(model, self.host)
+            }
+            None => Ok(()),
         }
     }
-    barred
+
+    /// Returns the agents that people may start and that cannot take over here, and why.
+    fn barred(&self) -> Vec<(String, String)> {
+        let mut barred = Vec::new();
+        for agent in self.agents.all().map(|agent| &agent.manifest) {
+            if let Err(stop) = self.check(&agent.name) {
+                barred.push((agent.name.clone(), stop.to_string()));
+            }
+        }
+        barred
+    }
 }
 
 /// Finds the session to continue; `None` if one has to be opened.

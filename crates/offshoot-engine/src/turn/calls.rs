@@ -32,13 +32,17 @@ pub(super) struct Carried {
 }
 
 /// The calls of a message, with what was decided of them.
-struct Judgement {
+struct Judgement<'a> {
     plan: Plan,
     /// What has to be in the log before they run.
     batch: Batch,
     rulings: Rulings,
     /// What was reserved for the message.
     held: Option<Grant>,
+    /// Stops the turn.
+    cancel: &'a CancellationToken,
+    /// Stops the calls, also where a cap is reached and the turn goes on.
+    work: &'a CancellationToken,
 }
 
 impl Agent {
@@ -88,10 +92,10 @@ impl Agent {
             batch,
             rulings,
             held: Some(grant),
+            cancel,
+            work: &work,
         };
-        let carried = self
-            .run_calls(calls, &message, transcript, (cancel, &work))
-            .await?;
+        let carried = self.run_calls(calls, &message, transcript).await?;
         let cap = late.or(carried.cap);
         Ok(Carried { cap, ..carried })
     }
@@ -118,26 +122,27 @@ impl Agent {
             batch,
             rulings: Rulings::remembered(&log),
             held: None,
+            cancel,
+            work: &cancel.child_token(),
         };
-        let work = cancel.child_token();
-        self.run_calls(calls, &message, transcript, (cancel, &work))
-            .await
+        self.run_calls(calls, &message, transcript).await
     }
 
     /// Writes down what was decided of calls and runs them; what was reserved for their message is
     /// booked with it.
     async fn run_calls(
         &self,
-        calls: Judgement,
+        calls: Judgement<'_>,
         message: &AssistantMessage,
         transcript: &mut Transcript,
-        (cancel, work): (&CancellationToken, &CancellationToken),
     ) -> Result<Carried, StoreError> {
         let Judgement {
             plan,
             batch,
             rulings,
             held,
+            cancel,
+            work,
         } = calls;
         let listening = self.is_watched_after();
         let mut finished = Vec::new();
