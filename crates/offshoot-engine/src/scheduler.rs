@@ -73,7 +73,7 @@ pub(crate) struct Finished {
     order: Option<(Ordered, Receipt)>,
     /// Whether the log can tell it again: a child's settlement is there, and recovery hands it over in
     /// the same words.
-    is_settled: bool,
+    can_be_told_again: bool,
 }
 
 impl Finished {
@@ -85,7 +85,7 @@ impl Finished {
             outcome,
             delivers: Vec::new(),
             order: None,
-            is_settled: false,
+            can_be_told_again: false,
         }
     }
 
@@ -472,7 +472,7 @@ pub(crate) struct Outcomes {
 impl Outcomes {
     fn of(finished: Vec<Finished>) -> Self {
         let mut outcomes = Self {
-            can_be_told_again: finished.iter().all(|one| one.is_settled),
+            can_be_told_again: finished.iter().all(|one| one.can_be_told_again),
             ..Self::default()
         };
         for Finished {
@@ -481,7 +481,7 @@ impl Outcomes {
             outcome,
             delivers,
             order,
-            is_settled: _,
+            can_be_told_again: _,
         } in finished
         {
             if starts {
@@ -581,7 +581,7 @@ async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Finished
                     } else {
                         vec![run.clone()]
                     },
-                    is_settled: promoted.is_none(),
+                    can_be_told_again: promoted.is_none(),
                     order: promoted.map(|order| (order, nothing("the agent had already ended"))),
                 }),
                 (None, Some(order)) => {
