@@ -21,7 +21,7 @@ use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::caps::{self, Admitted, Grant};
+use crate::caps::{self, Admitted, StepPermit};
 use crate::compact::Room;
 use crate::context::{self, Prefix};
 use crate::log::Sent;
@@ -40,7 +40,7 @@ pub(crate) struct Over {
     /// What hooks did that heard of it, and is not in the log yet.
     hooked: Vec<Event>,
     /// What was reserved for that: booked with it, and not given back before.
-    _held: Option<Grant>,
+    _held: Option<StepPermit>,
 }
 
 impl Over {
@@ -106,13 +106,13 @@ async fn steps(
         let messages = context::messages(ready, agent.inherited.as_deref());
         let size = caps::bytes(&prefix, &messages);
         let admitted = agent.admit(&prefix, size, reached, &cancel);
-        let grant = match sent.beside(admitted).await? {
-            Admitted::Step(grant) => grant,
+        let permit = match sent.beside(admitted).await? {
+            Admitted::Step(permit) => permit,
             Admitted::Nothing(cap) => return Ok(Over::of(transcript, TurnEnd::Exhausted(cap))),
             Admitted::Cancelled => return Ok(Over::of(transcript, agent.aborted())),
         };
-        let request = context::request(&prefix, messages, agent.asker(), &grant);
-        let last = grant.last;
+        let request = context::request(&prefix, messages, agent.asker(), &permit);
+        let last = permit.last;
 
         let work = cancel.child_token();
         let asked = reply::ask(&agent, &prefix, request, &transcript, rank, sent, &work);
@@ -122,7 +122,7 @@ async fn steps(
             (Reply::Whole(message), _, Some(last)) => (message, TurnEnd::HandedBack(last)),
             (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
                 let end =
-                    agent.answered(&prefix, message, grant, transcript, &mut repaired, &cancel);
+                    agent.answered(&prefix, message, permit, transcript, &mut repaired, &cancel);
                 transcript = match end.await? {
                     ControlFlow::Break(over) => return Ok(over),
                     ControlFlow::Continue(transcript) => transcript,
@@ -131,7 +131,7 @@ async fn steps(
                 continue;
             }
             (Reply::Whole(message), _, None) => {
-                let ran = agent.carry_out(&prefix, message, grant, &mut transcript, &cancel);
+                let ran = agent.carry_out(&prefix, message, permit, &mut transcript, &cancel);
                 let carried = Box::pin(ran).await?;
                 *sent = carried.sent;
                 if let Some(end) = carried.end {
@@ -163,7 +163,7 @@ async fn steps(
         };
         return Ok(Over {
             said: Some(said),
-            _held: Some(grant),
+            _held: Some(permit),
             ..Over::of(transcript, how)
         });
     }
@@ -258,7 +258,7 @@ impl Agent {
         &self,
         prefix: &Prefix,
         message: AssistantMessage,
-        grant: Grant,
+        permit: StepPermit,
         mut transcript: Transcript,
         repaired: &mut bool,
         cancel: &CancellationToken,
@@ -273,11 +273,11 @@ impl Agent {
         if !self.is_asked_to_end() {
             return Ok(ControlFlow::Break(Over {
                 said: Some(message),
-                _held: Some(grant),
+                _held: Some(permit),
                 ..Over::of(transcript, TurnEnd::Finished)
             }));
         }
-        let may = self.may_end(message, grant, &mut transcript, cancel);
+        let may = self.may_end(message, permit, &mut transcript, cancel);
         Ok(match Box::pin(may).await? {
             None => ControlFlow::Continue(transcript),
             Some((how, hooked)) => ControlFlow::Break(Over {

@@ -13,7 +13,7 @@ use crate::assemble::Host;
 use crate::cli::Chat;
 use crate::config::Settings;
 use crate::console::{Console, Offered, Talk};
-use crate::drive::{self, Elsewhere, Errand};
+use crate::drive::{self, Elsewhere, Inquiry};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::lookup::Session;
@@ -69,7 +69,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     let shown = render::short(session.id.root());
     let agent = session.id.root().clone();
     let view = console(settings, agent.clone(), &agents, (swap, barred))?;
-    let errand = Errand {
+    let inquiry = Inquiry {
         session,
         agent,
         prompt: None,
@@ -81,7 +81,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         },
         ends,
     };
-    let code = drive::drive(runtime, errand, view, &mut signals).await?;
+    let code = drive::drive(runtime, inquiry, view, &mut signals).await?;
     output::note(&format!(
         "session {shown} is kept; go on with: offshoot chat --session {shown}"
     ));

@@ -1,4 +1,4 @@
-//! One errand: a command to a session, and everything until it is answered.
+//! One inquiry: a command to a session, and everything until it is answered.
 //!
 //! Shared by all that ask an agent something. Sends the command, follows the tree
 //! until it is quiet, and leaves in good order. Finding the session and its models
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// What is to be asked, and of whom.
-pub(crate) struct Errand {
+pub(crate) struct Inquiry {
     /// The session, as it was before.
     pub(crate) session: Session,
     pub(crate) agent: AgentId,
@@ -44,7 +44,7 @@ pub(crate) struct Errand {
     pub(crate) ends: Vec<String>,
 }
 
-/// How long an errand goes on.
+/// How long an inquiry goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Talk {
     /// Until what was asked is answered.
@@ -64,17 +64,17 @@ pub(crate) enum Elsewhere {
     Leave,
 }
 
-/// Runs an errand to its end, then leaves in good order.
+/// Runs an inquiry to its end, then leaves in good order.
 pub(crate) async fn drive(
     runtime: Runtime,
-    errand: Errand,
+    inquiry: Inquiry,
     mut view: View,
     signals: &mut Signals,
 ) -> Result<Code, Stop> {
-    let id = errand.session.id.clone();
-    let sums_up = errand.talk == Talk::SummedUp;
-    let ends = errand.ends.clone();
-    let ended = Box::pin(ask(&runtime, errand, &mut view, signals)).await;
+    let id = inquiry.session.id.clone();
+    let sums_up = inquiry.talk == Talk::SummedUp;
+    let ends = inquiry.ends.clone();
+    let ended = Box::pin(ask(&runtime, inquiry, &mut view, signals)).await;
     // Whatever happened, the terminal is given back before anything else is said.
     view.close()?;
     drop(view);
@@ -164,11 +164,11 @@ pub(crate) async fn leave(runtime: Runtime, ending: Ending, signals: &mut Signal
 
 async fn ask(
     runtime: &Runtime,
-    errand: Errand,
+    inquiry: Inquiry,
     view: &mut View,
     signals: &mut Signals,
 ) -> Result<Ended, Stop> {
-    let Errand {
+    let Inquiry {
         session: Session { id, log, tree },
         agent,
         prompt,
@@ -176,7 +176,7 @@ async fn ask(
         elsewhere,
         talk,
         ends: _,
-    } = errand;
+    } = inquiry;
     view.before(&log);
     drop(log);
     let message = prompt.is_some().then(|| MessageId::new(System.new_id()));

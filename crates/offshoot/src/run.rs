@@ -20,7 +20,7 @@ use offshoot_types::store::{Store, StoreErrorKind};
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Choice, Most, Run};
 use crate::config::{Settings, Sourced};
-use crate::drive::{self, Elsewhere, Errand, Talk};
+use crate::drive::{self, Elsewhere, Inquiry, Talk};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::face::Face;
@@ -122,7 +122,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     }
     let agent = session.id.root().clone();
     let view = face.open(settings, &session.id, &agent)?;
-    let errand = Errand {
+    let inquiry = Inquiry {
         session,
         agent,
         prompt,
@@ -131,7 +131,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         talk: Talk::Once,
         ends,
     };
-    drive::drive(runtime, errand, view, &mut signals).await
+    drive::drive(runtime, inquiry, view, &mut signals).await
 }
 
 /// Says who answers, where that is not who the session began with.

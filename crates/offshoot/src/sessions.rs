@@ -26,7 +26,7 @@ use offshoot_types::tree::Tree;
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Sessions, SessionsCommand};
 use crate::config::Settings;
-use crate::drive::{self, Elsewhere, Errand, Talk};
+use crate::drive::{self, Elsewhere, Inquiry, Talk};
 use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::json_events::Fold;
@@ -223,7 +223,7 @@ async fn message(
     let host = host.working_in(settings, workspace);
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
-    let errand = Errand {
+    let inquiry = Inquiry {
         session,
         agent,
         prompt: Some(text),
@@ -232,7 +232,7 @@ async fn message(
         talk: Talk::Once,
         ends,
     };
-    drive::drive(runtime, errand, view, &mut signals).await
+    drive::drive(runtime, inquiry, view, &mut signals).await
 }
 
 /// Tells whether a helper works for one of these agents.

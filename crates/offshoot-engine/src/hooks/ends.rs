@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Heard, marked, message};
 use crate::agent::Agent;
-use crate::caps::Grant;
+use crate::caps::StepPermit;
 use crate::log::Batch;
 use crate::settle;
 use crate::turn;
@@ -85,14 +85,14 @@ impl Agent {
     pub(crate) async fn may_end(
         &self,
         said: AssistantMessage,
-        grant: Grant,
+        permit: StepPermit,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
     ) -> Result<Option<(TurnEnd, Vec<Event>)>, StoreError> {
         let entries = self.log.append(vec![Event::Replied(said)]).await?;
         turn::follow(transcript, entries)?;
         // Booked with the message: nobody waits for room while hooks take their time.
-        drop(grant);
+        drop(permit);
         Ok(match self.ask_to_end(cancel).await {
             May::GoOn(events, text) => {
                 self.pass_on(events, &[text], transcript).await?;

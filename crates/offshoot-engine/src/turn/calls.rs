@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{broken, fold, follow};
 use crate::agent::Agent;
-use crate::caps::Grant;
+use crate::caps::StepPermit;
 use crate::context::Prefix;
 use crate::hooks::calls::Rulings;
 use crate::log::{Batch, Sent};
@@ -38,7 +38,7 @@ struct Judgement<'a> {
     batch: Batch,
     rulings: Rulings,
     /// What was reserved for the message.
-    held: Option<Grant>,
+    held: Option<StepPermit>,
     /// Stops the turn.
     cancel: &'a CancellationToken,
     /// Stops the calls, also where a cap is reached and the turn goes on.
@@ -73,7 +73,7 @@ impl Agent {
         &self,
         prefix: &Prefix,
         message: AssistantMessage,
-        grant: Grant,
+        permit: StepPermit,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
     ) -> Result<Carried, StoreError> {
@@ -91,7 +91,7 @@ impl Agent {
             plan,
             batch,
             rulings,
-            held: Some(grant),
+            held: Some(permit),
             cancel,
             work: &work,
         };

@@ -8,7 +8,7 @@ use super::{list, words};
 use crate::cli::Words;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
-use crate::kept;
+use crate::inside_agent;
 use crate::lookup::{self, Among};
 use crate::output::{self, Stdout};
 use crate::render;
@@ -24,7 +24,7 @@ pub(super) async fn answer(
     words: Words,
     json: bool,
 ) -> Result<Code, Stop> {
-    kept::refuse("`inbox answer`")?;
+    inside_agent::refuse("`inbox answer`")?;
     let store = super::store(settings)?;
     let asks = super::open(store.as_ref()).await?;
     let (ask, meant) = match find(&asks, name) {

@@ -10,14 +10,14 @@ use crate::cli::{self, Wish};
 use crate::config::{self, Settings};
 use crate::definitions::{self, Brought};
 use crate::exit::{Code, Stop};
-use crate::kept;
+use crate::inside_agent;
 use crate::output::{self, Stdout};
 use crate::render;
 
 /// Carries out `offshoot trust`.
 pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop> {
     if args.wish() != Wish::List {
-        kept::refuse("`trust`")?;
+        inside_agent::refuse("`trust`")?;
     }
     let workspace = config::workspace(args.cwd.as_deref())?;
     if let Some(problem) = Trust::of(settings, &workspace).problem() {

@@ -15,7 +15,7 @@ const MOST: usize = 4096;
 
 /// Fails where an agent would speak for a person; `what` is how.
 pub(crate) fn refuse(what: &str) -> Result<(), Stop> {
-    match is_kept() {
+    match is_inside_agent() {
         true => Err(Stop::usage(format!(
             "a command of an agent does not speak for you, so {what} is refused; do this from a \
              terminal of your own"
@@ -25,7 +25,7 @@ pub(crate) fn refuse(what: &str) -> Result<(), Stop> {
 }
 
 /// Tells whether a command of an agent started this process.
-pub(crate) fn is_kept() -> bool {
+pub(crate) fn is_inside_agent() -> bool {
     let mut process = std::process::id();
     for _ in 0..MOST {
         let Some(above) = parent(process) else {
