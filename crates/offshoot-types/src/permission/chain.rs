@@ -182,7 +182,10 @@ impl Permissions {
     /// for the tool itself says that it is never to be used.
     pub fn bars(&self, tool: &str, capabilities: &[&str]) -> Option<&str> {
         if capabilities.is_empty() {
-            let by_name = self.links().filter(|link| link.rules.names(tool)).last();
+            let by_name = self
+                .links()
+                .filter(|link| link.rules.denies_by_name(tool))
+                .last();
             return by_name.map(|link| link.layer.name.as_str());
         }
         let mut first = None;

@@ -28,7 +28,7 @@ struct Matcher {
     /// Whether it allows commands by what they are called.
     allows_commands: bool,
     /// How specific it is for text and words.
-    weight: (u8, usize),
+    weight: (Kind, usize),
     text: Pattern,
     /// As a pattern of commands, where it can be one.
     words: Option<Words>,
@@ -141,7 +141,7 @@ pub(super) struct Word<'a> {
 
 /// How specific a match is: exact text, then beginning, glob, `*`; longer literal text first; then
 /// how directly the rule names what it is about.
-type Weight = (u8, usize, u8);
+type Weight = (Kind, usize, u8);
 
 impl Compiled {
     pub(super) fn of(rules: &[Rule]) -> Self {
@@ -181,8 +181,9 @@ impl Compiled {
         if is_opaque {
             // A rule for all commands is about opaque ones as well; one for some commands is not.
             let all = self.about(Need::SHELL_RUN).iter();
-            for matcher in all.filter(|matcher| matches!(matcher.text, Pattern::Any)) {
-                search.take((0, 0, 0), matcher.action.min(Action::Ask), matcher.index);
+            for matcher in all.filter(|matcher| matcher.is_for_all()) {
+                let least = (Kind::Any, 0, 0);
+                search.take(least, matcher.action.min(Action::Ask), matcher.index);
             }
         }
         if matches!(wanted.target, Target::Unread(_)) {
@@ -196,15 +197,14 @@ impl Compiled {
 
     /// Finds a rule that denies or asks about some command: an unread command may be that one.
     fn may_forbid_commands(&self, tool: &str) -> Option<usize> {
-        let is_any = |matcher: &&Matcher| matches!(matcher.text, Pattern::Any);
         let forbids = |matcher: &&Matcher| matcher.action != Action::Allow;
         let about = [Need::SHELL_OPAQUE, Need::SHELL_RUN, tool, "*"];
         let mut all = about.iter().flat_map(|name| self.about(name));
-        let some = all.find(|matcher| forbids(matcher) && !is_any(matcher));
+        let some = all.find(|matcher| forbids(matcher) && !matcher.is_for_all());
         // Of rules for all commands, the one that names them most directly decides.
         let whole = [tool, Need::SHELL_RUN, "*"]
             .iter()
-            .map(|name| self.about(name).iter().filter(is_any))
+            .map(|name| self.about(name).iter().filter(|rule| rule.is_for_all()))
             .find_map(|rules| rules.min_by_key(|matcher| matcher.action));
         let found = some.or_else(|| whole.filter(forbids));
         found.map(|matcher| matcher.index)
@@ -224,8 +224,7 @@ impl Compiled {
             about.push(Need::SHELL_RUN);
         }
         let all: Vec<&Matcher> = about.iter().flat_map(|name| self.about(name)).collect();
-        let is_any = |matcher: &&Matcher| matches!(matcher.text, Pattern::Any);
-        let denies_all = layer.closed || all.iter().any(is_any);
+        let denies_all = layer.closed || all.iter().any(|matcher| matcher.is_for_all());
         denies_all && all.iter().all(|matcher| matcher.denies())
     }
 
@@ -241,9 +240,8 @@ impl Compiled {
     ) -> bool {
         let about = ["*", capability, tool];
         let all = || about.iter().flat_map(|name| self.about(name));
-        let allows_all = |matcher: &Matcher| {
-            matcher.action == Action::Allow && matches!(matcher.text, Pattern::Any)
-        };
+        let allows_all =
+            |matcher: &Matcher| matcher.action == Action::Allow && matcher.is_for_all();
         let forbids = |matcher: &Matcher| {
             matcher.action != Action::Allow && matcher.text.may_fit_below(folder)
         };
@@ -251,10 +249,9 @@ impl Compiled {
     }
 
     /// Tells whether rules that name the tool itself deny all of it, without exception.
-    pub(super) fn names(&self, tool: &str) -> bool {
+    pub(super) fn denies_by_name(&self, tool: &str) -> bool {
         let own = self.about(tool);
-        let is_any = |matcher: &Matcher| matches!(matcher.text, Pattern::Any);
-        tool != "*" && own.iter().any(is_any) && own.iter().all(Matcher::denies)
+        tool != "*" && own.iter().any(Matcher::is_for_all) && own.iter().all(Matcher::denies)
     }
 
     /// Counts the rules that have to be looked at for a need.
@@ -280,7 +277,7 @@ impl Matcher {
             index,
             action: rule.action,
             allows_commands: written::allows_commands(rule) && pattern != "*",
-            weight: (Kind::of(pattern) as u8, literal(pattern.as_bytes())),
+            weight: (Kind::of(pattern), literal(pattern.as_bytes())),
             text: Pattern::of(pattern),
             words: commands.then(|| Words::of(pattern)),
             host: hosts.then(|| HostPattern::of(pattern).ok()).flatten(),
@@ -296,7 +293,7 @@ impl Matcher {
             index: self.index,
             action: self.action,
             allows_commands: false,
-            weight: (Kind::Begins as u8, self.weight.1),
+            weight: (Kind::Begins, self.weight.1),
             text: self.text.clone(),
             words: Some(words),
             host: None,
@@ -307,7 +304,7 @@ impl Matcher {
     fn is_silent_on(&self, target: &Target<'_>) -> bool {
         match target {
             // An allow that fits how the text begins says nothing of the rest, which was not read.
-            Target::Unread(_) => self.action == Action::Allow && !matches!(self.text, Pattern::Any),
+            Target::Unread(_) => self.action == Action::Allow && !self.is_for_all(),
             // A rule for all commands already applies to the wrapped command.
             Target::Wrapper(_) => self.words.as_ref().is_none_or(Words::is_all),
             // A rule that allows running a script does not allow writing to it.
@@ -320,15 +317,20 @@ impl Matcher {
         }
     }
 
+    /// Tells whether its pattern is `*`.
+    fn is_for_all(&self) -> bool {
+        matches!(self.text, Pattern::Any)
+    }
+
     fn denies(&self) -> bool {
         self.action == Action::Deny
     }
 
-    fn weight(&self, target: &Target<'_>) -> (u8, usize) {
+    fn weight(&self, target: &Target<'_>) -> (Kind, usize) {
         match (target, &self.host) {
             (Target::Host(_), Some(host)) => host.weight(),
             // An agent's aliases count alike: a longer name is not more specific.
-            (Target::Call(_), _) if self.weight.0 == Kind::Exact as u8 => (self.weight.0, 0),
+            (Target::Call(_), _) if self.weight.0 == Kind::Exact => (Kind::Exact, 0),
             _ => self.weight,
         }
     }
