@@ -133,7 +133,9 @@ struct Judge<'a> {
     seen: BTreeSet<Act>,
     folders: Folders,
     quotes: Quotes,
+    /// How deep the node at hand is nested.
     depth: usize,
+    /// How many loops are around it: what stands before it is run again behind it.
     loops: usize,
 }
 
@@ -149,8 +151,8 @@ impl<'a> Judge<'a> {
         self.act(Act::Opaque(text));
     }
 
-    /// Like `opaque`, of what may be something else than its text begins with.
-    fn misread(&mut self, node: Node<'_>) {
+    /// Notes text that is not read as bash would: it may do anything, whatever it begins with.
+    fn unread(&mut self, node: Node<'_>) {
         let text = self.text_of(node).to_owned();
         self.act(Act::Unread(text));
     }
@@ -162,7 +164,7 @@ impl<'a> Judge<'a> {
     /// Goes one level deeper, or finds that too deep.
     fn deeper(&mut self, node: Node<'_>, go: impl FnOnce(&mut Self)) {
         if self.depth == MOST_DEPTH {
-            return self.misread(node);
+            return self.unread(node);
         }
         self.depth += 1;
         go(self);

@@ -33,7 +33,7 @@ impl Judge<'_> {
         match words {
             Ok(words) => self.runs(node, words),
             Err(Misread) => {
-                self.misread(node);
+                self.unread(node);
                 self.inside(node);
                 self.folders.change(None);
             }

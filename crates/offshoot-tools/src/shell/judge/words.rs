@@ -65,7 +65,7 @@ impl Judge<'_> {
     /// Reads a word of which only counts what runs in it.
     pub(super) fn read_or_opaque(&mut self, node: Node<'_>) {
         if self.word(node).is_err() {
-            self.misread(node);
+            self.unread(node);
             self.inside(node);
         }
     }
