@@ -105,11 +105,7 @@ pub(crate) fn judge(
             rule: None,
         }));
     }
-    let mut strictest = Decision {
-        action: Action::Allow,
-        layer: "needs nothing".to_owned(),
-        rule: None,
-    };
+    let mut strictest = Decision::needs_nothing();
     let mut open = Vec::new();
     let whole = tool.asks(arguments);
     for (index, need) in needs.into_iter().enumerate() {

@@ -223,17 +223,16 @@ impl Agent {
     /// What a rule denies is left out, and what a rule asks about as well, unless somebody has said
     /// yes: to this search, beforehand, or to everything.
     fn sight(&self, tool: &str, was_asked: bool) -> Sight {
-        const READ: &str = "fs.read";
         let chain = self.permissions.clone();
         let workspace = format!("{}/", self.workspace.trim_end_matches('/'));
-        let whole_workspace = !chain.narrows_sight(tool, READ, &workspace);
+        let whole_workspace = !chain.narrows_sight(tool, Need::FS_READ, &workspace);
         let says_yes = was_asked || self.parts.asks.yes;
         let (board, agent, tool) = (self.board.clone(), self.id.clone(), tool.to_owned());
         Sight::new(move |path| {
             if whole_workspace && path.starts_with(&workspace) {
                 return true;
             }
-            let need = Need::new(READ, path);
+            let need = Need::new(Need::FS_READ, path);
             let granted = || board.state().tree.granted(&agent, &tool, &need).is_some();
             match chain.sight(&tool, &need) {
                 Action::Allow => true,

@@ -115,7 +115,7 @@ impl Tool for Grep {
     }
 
     fn requires(&self) -> &[&'static str] {
-        &["fs.read"]
+        &[Need::FS_READ]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
@@ -125,10 +125,7 @@ impl Tool for Grep {
         } else {
             target.absolute()
         };
-        Ok(vec![Need {
-            capability: "fs.read".to_owned(),
-            target: searched,
-        }])
+        Ok(vec![Need::new(Need::FS_READ, searched)])
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {

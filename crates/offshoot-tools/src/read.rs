@@ -84,15 +84,12 @@ impl Tool for Read {
     }
 
     fn requires(&self) -> &[&'static str] {
-        &["fs.read"]
+        &[Need::FS_READ]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
-        Ok(vec![Need {
-            capability: "fs.read".to_owned(),
-            target: target.absolute(),
-        }])
+        Ok(vec![Need::new(Need::FS_READ, target.absolute())])
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {

@@ -65,15 +65,12 @@ impl Tool for Write {
     }
 
     fn requires(&self) -> &[&'static str] {
-        &["fs.write"]
+        &[Need::FS_WRITE]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
-        Ok(vec![Need {
-            capability: "fs.write".to_owned(),
-            target: target.absolute(),
-        }])
+        Ok(vec![Need::new(Need::FS_WRITE, target.absolute())])
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {

@@ -87,6 +87,12 @@ pub struct Need {
 }
 
 impl Need {
+    /// The capability of reading a file.
+    pub const FS_READ: &str = "fs.read";
+
+    /// The capability of changing a file.
+    pub const FS_WRITE: &str = "fs.write";
+
     /// The capability of running a command.
     pub const SHELL_RUN: &str = "shell.run";
 
@@ -159,6 +165,9 @@ impl Layer {
     /// The capability of having another agent go on.
     pub const SWITCH: &str = "agent.switch";
 
+    /// The name of the layer of what the host keeps for itself: see [`Self::off_limits`].
+    pub const OFF_LIMITS: &str = "the data folder, which is not for agents";
+
     /// The layer of an agent: closed when it declares permissions, empty when it does not.
     pub fn of_agent(name: &str, declared: Option<&[Rule]>) -> Self {
         Self {
@@ -187,7 +196,7 @@ impl Layer {
             name: format!("agent {name}, which is read-only"),
             // Who works next is for a person to say, and changes no file.
             rules: vec![
-                Rule::new("fs.read", "*", Action::Allow),
+                Rule::new(Need::FS_READ, "*", Action::Allow),
                 Rule::new(Self::SWITCH, "*", Action::Allow),
             ],
             closed: true,
@@ -198,12 +207,12 @@ impl Layer {
     /// The grant of a session: read inside `root`, read and write in its scratch folder. Nothing is
     /// said of anything else.
     pub fn root_grant(root: &str, scratch: Option<&str>) -> Self {
-        let read = |pattern| Rule::new("fs.read", pattern, Action::Allow);
+        let read = |pattern| Rule::new(Need::FS_READ, pattern, Action::Allow);
         // The folder itself as well: that is what looking for files in it asks for.
         let mut rules = vec![read(glob_escape(bare(root))), read(inside(root))];
         if let Some(scratch) = scratch.map(inside) {
             rules.push(read(scratch.clone()));
-            rules.push(Rule::new("fs.write", scratch, Action::Allow));
+            rules.push(Rule::new(Need::FS_WRITE, scratch, Action::Allow));
         }
         Self {
             name: "root grant".to_owned(),
@@ -219,14 +228,14 @@ impl Layer {
     /// It narrows, so no answer of a person and no grant of a session lifts it.
     pub fn off_limits(folder: &str, scratch: &str) -> Self {
         let mut rules = Vec::new();
-        for capability in ["fs.read", "fs.write"] {
+        for capability in [Need::FS_READ, Need::FS_WRITE] {
             for (folder, action) in [(folder, Action::Deny), (scratch, Action::Allow)] {
                 rules.push(Rule::new(capability, glob_escape(bare(folder)), action));
                 rules.push(Rule::new(capability, inside(folder), action));
             }
         }
         Self {
-            name: "the data folder, which is not for agents".to_owned(),
+            name: Self::OFF_LIMITS.to_owned(),
             rules,
             closed: false,
             ..Self::default()
@@ -239,7 +248,7 @@ impl Layer {
 pub struct Decision {
     /// What was said.
     pub action: Action,
-    /// The layer that decided; `default` when all abstained.
+    /// The layer that decided; [`Self::DEFAULT`] when all abstained.
     pub layer: String,
     /// The rule that decided; `None` for a closed layer's implicit deny and for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,6 +256,21 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// The layer that is named where all others abstain.
+    pub const DEFAULT: &str = "default";
+
+    /// The layer that is named where nothing is needed and nobody has a rule.
+    pub const NEEDS_NOTHING: &str = "needs nothing";
+
+    /// What holds of a call that needs nothing and that nobody has a rule for.
+    pub fn needs_nothing() -> Self {
+        Self {
+            action: Action::Allow,
+            layer: Self::NEEDS_NOTHING.to_owned(),
+            rule: None,
+        }
+    }
+
     /// Says which hook wants a person to be asked, and why, where that is what decided.
     pub fn asked_by_hook(&self) -> Option<String> {
         // No layer asks without a rule.

@@ -25,9 +25,6 @@ use crate::lookup::{self, Found};
 use crate::rules::Rules;
 use crate::{definitions, rules};
 
-/// Whose answers count in a session.
-const ANSWERED: &str = "the user, for this session";
-
 /// Carries out `offshoot permissions …`.
 pub(crate) async fn permissions(args: cli::Permissions, settings: &Settings) -> Result<Code, Stop> {
     let subject = Subject::find(args.whom(), settings).await?;

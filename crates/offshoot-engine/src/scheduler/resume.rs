@@ -217,11 +217,8 @@ fn take_up<'a>(
                 kind: *kind,
                 arguments,
             };
-            let judged = own.judge()?.unwrap_or(Judged::Decided(Decision {
-                action: Action::Allow,
-                layer: "needs nothing".to_owned(),
-                rule: None,
-            }));
+            let needs_nothing = || Judged::Decided(Decision::needs_nothing());
+            let judged = own.judge()?.unwrap_or_else(needs_nothing);
             let fate = fate(agent, ask, answered, judged);
             let what = What::Own(own);
             Ok(Waiting { call, what, fate })

@@ -351,9 +351,9 @@ impl Tool for SimTool {
         let path: serde_json::Value = arguments.read().map_err(|error| error.to_string())?;
         let path = path["path"].as_str().unwrap_or("a");
         let capability = if self.spec.effect == Effect::Read {
-            "fs.read"
+            Need::FS_READ
         } else {
-            "fs.write"
+            Need::FS_WRITE
         };
         // Whoever asks for `b` asks for something outside the root.
         let target = if path == "b" {

@@ -14,12 +14,6 @@ use super::capability::Capability;
 use super::compiled::{Compiled, Wanted, Word};
 use super::{Action, Decision, Layer, Need, Rule, Standing};
 
-/// The layer that is named where all others abstain.
-const DEFAULT: &str = "default";
-
-/// The layer that is named where nothing is needed and nobody has a rule.
-const NOTHING: &str = "needs nothing";
-
 /// The layer that is named where a child needs what is not handed on.
 const PERSONAL: &str = "what is never handed on to children";
 
@@ -286,8 +280,8 @@ impl Verdict<'_> {
     fn decision(&self) -> Decision {
         let (layer, rule) = match self.by {
             By::Layer(layer, rule) => (layer.name.as_str(), rule),
-            By::Default => (DEFAULT, None),
-            By::Nothing => (NOTHING, None),
+            By::Default => (Decision::DEFAULT, None),
+            By::Nothing => (Decision::NEEDS_NOTHING, None),
             By::Personal => (PERSONAL, None),
         };
         Decision {

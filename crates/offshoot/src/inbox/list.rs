@@ -174,7 +174,7 @@ fn why(decision: &Decision) -> String {
             "{} says ask of {} {}",
             decision.layer, rule.permission, rule.pattern
         ),
-        None if decision.layer == "default" => "no rule allows it".to_owned(),
+        None if decision.layer == Decision::DEFAULT => "no rule allows it".to_owned(),
         None => format!("of {}", decision.layer),
     }
 }

@@ -326,10 +326,10 @@ fn words(subject: &Subject, said: &Said) -> String {
 fn outcome(decision: &Decision) -> String {
     let Decision { action, layer, .. } = decision;
     match (action, layer.as_str()) {
-        (Action::Ask, "default") => "ask: nobody has a rule for it".to_owned(),
-        (Action::Allow, "needs nothing") => "allow: it needs nothing".to_owned(),
+        (Action::Ask, Decision::DEFAULT) => "ask: nobody has a rule for it".to_owned(),
+        (Action::Allow, Decision::NEEDS_NOTHING) => "allow: it needs nothing".to_owned(),
         // Only what runs another and is seen through is allowed by nobody's word.
-        (Action::Allow, "default") => {
+        (Action::Allow, Decision::DEFAULT) => {
             "allow: no rule is about it, and what it runs needs one".to_owned()
         }
         (action, layer) => format!("{}, by {layer}", word(*action)),

@@ -109,7 +109,7 @@ proptest! {
                 prop_assert_eq!(&one.rule, &decision.rule);
                 prop_assert_eq!(&one.layer, &decision.layer);
             }
-            [] => prop_assert!([DEFAULT, PERSONAL].contains(&decision.layer.as_str())),
+            [] => prop_assert!([Decision::DEFAULT, PERSONAL].contains(&decision.layer.as_str())),
             more => prop_assert!(false, "{} layers decide", more.len()),
         }
         // Nobody was stricter, and who was looser was not heard.
@@ -128,7 +128,7 @@ proptest! {
         let need = Need::new("fs.read", path);
         let (seen, read) = (chain.sight("read", &need), chain.decide("read", &need));
         // Only what nobody has a rule for is seen and yet asked about, one by one.
-        prop_assert!(seen == read.action || (seen == Action::Allow && read.layer == DEFAULT));
+        prop_assert!(seen == read.action || (seen == Action::Allow && read.layer == Decision::DEFAULT));
         if path.starts_with(folder) && !chain.narrows_sight("read", "fs.read", folder) {
             prop_assert_eq!(seen, Action::Allow);
         }
