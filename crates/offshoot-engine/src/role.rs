@@ -264,15 +264,13 @@ impl PlanExit {
             "required": ["plan"],
             "additionalProperties": false,
         });
-        Arc::new(Self(ToolSpec {
-            id: PLAN_EXIT.to_owned(),
-            description:
-                "Proposes your plan to the person you work for. If they approve it, another \
-                          agent carries it out after your turn; you change nothing yourself."
-                    .to_owned(),
-            parameters: RawJson::of(&parameters),
-            effect: Effect::Write,
-        }))
+        Arc::new(Self(ToolSpec::new(
+            PLAN_EXIT,
+            "Proposes your plan to the person you work for. If they approve it, another agent \
+             carries it out after your turn; you change nothing yourself.",
+            &parameters,
+            Effect::Write,
+        )))
     }
 }
 

@@ -169,12 +169,7 @@ impl Steering {
             "required": required,
             "additionalProperties": false,
         });
-        ToolSpec {
-            id: self.id().to_owned(),
-            description: description.to_owned(),
-            parameters: RawJson::of(&parameters),
-            effect,
-        }
+        ToolSpec::new(self.id(), description, &parameters, effect)
     }
 
     /// Reads what a call wants, or says why it cannot be.

@@ -79,12 +79,7 @@ pub(crate) fn spec<'a>(agents: impl Iterator<Item = &'a std::sync::Arc<Manifest>
         "required": ["subagent_type", "prompt"],
         "additionalProperties": false,
     });
-    ToolSpec {
-        id: TASK.to_owned(),
-        description,
-        parameters: RawJson::of(&parameters),
-        effect: Effect::Write,
-    }
+    ToolSpec::new(TASK, description, &parameters, Effect::Write)
 }
 
 /// Returns the name of the agent that a call wants to start, or says why it cannot.

@@ -77,12 +77,7 @@ impl Edit {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "edit".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Write,
-            },
+            spec: ToolSpec::new("edit", description, &parameters, Effect::Write),
         }
     }
 }

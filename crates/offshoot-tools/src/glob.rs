@@ -61,12 +61,7 @@ impl Glob {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "glob".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Read,
-            },
+            spec: ToolSpec::new("glob", description, &parameters, Effect::Read),
         }
     }
 }

@@ -99,12 +99,7 @@ impl Grep {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "grep".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Read,
-            },
+            spec: ToolSpec::new("grep", description, &parameters, Effect::Read),
         }
     }
 }

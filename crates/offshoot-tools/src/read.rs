@@ -68,12 +68,7 @@ impl Read {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "read".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Read,
-            },
+            spec: ToolSpec::new("read", description, &parameters, Effect::Read),
         }
     }
 }

@@ -49,12 +49,7 @@ impl Write {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "write".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Write,
-            },
+            spec: ToolSpec::new("write", description, &parameters, Effect::Write),
         }
     }
 }

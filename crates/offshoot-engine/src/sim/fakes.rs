@@ -307,12 +307,7 @@ impl SimTool {
         chance: Chance,
         witness: Arc<Witness>,
     ) -> Arc<dyn Tool> {
-        let spec = ToolSpec {
-            id: id.to_owned(),
-            description: "simulated".to_owned(),
-            parameters: RawJson::of(&json!({ "type": "object" })),
-            effect,
-        };
+        let spec = ToolSpec::new(id, "simulated", &json!({ "type": "object" }), effect);
         Arc::new(Self {
             spec,
             chance,
