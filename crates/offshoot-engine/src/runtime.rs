@@ -306,6 +306,11 @@ impl Runtime {
         })
     }
 
+    /// Tells whether this process runs a tree.
+    pub fn is_run_here(&self, tree: &TreeId) -> bool {
+        self.inner.status(tree, tree.root()).is_some()
+    }
+
     /// Follows a tree from a position: entries after it, open messages, then whatever happens.
     pub async fn subscribe(&self, tree: &TreeId, after: Pos) -> Subscription {
         let boards = self.inner.boards.clone();

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use offshoot_engine::{Answer, Ending, Query, Runtime};
+use offshoot_engine::{Answer as Reply, Ending, Query, Runtime};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
@@ -211,7 +211,7 @@ async fn ask(
         // Nobody took it, so there is nothing to follow.
         return Err(Stop::usage(why.clone()));
     }
-    let is_ours = is_ours(runtime, &id).await?;
+    let is_ours = runtime.is_run_here(&id);
     let sleeps = match &receipt {
         Receipt::NoEffect { .. } => true,
         // If another process owned the session, `Queued` would only mean that it has not answered yet.
@@ -287,19 +287,10 @@ fn command(
     }
 }
 
-/// Tells whether this process runs the tree.
-async fn is_ours(runtime: &Runtime, tree: &TreeId) -> Result<bool, StoreError> {
-    let query = Query::Status(tree.clone(), tree.root().clone());
-    let answer = runtime.query(query).await?;
-    Ok(matches!(answer, Answer::Status(Some(_))))
-}
-
 /// Returns the place of the last entry of a tree.
 async fn last_pos(runtime: &Runtime, tree: &TreeId, known: Pos) -> Result<Pos, StoreError> {
-    Ok(
-        match runtime.query(Query::Log(tree.clone(), known)).await? {
-            Answer::Log(news) => news.last().map_or(known, |entry| entry.pos),
-            Answer::Sessions(_) | Answer::Status(_) | Answer::Tree(_) | Answer::TreeOf(_) => known,
-        },
-    )
+    let Reply::Log(news) = runtime.query(Query::Log(tree.clone(), known)).await? else {
+        return Ok(known);
+    };
+    Ok(news.last().map_or(known, |entry| entry.pos))
 }

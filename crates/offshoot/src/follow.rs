@@ -373,8 +373,7 @@ impl<'a> Follower<'a> {
 
     /// Tells whether nobody runs the tree although it is not quiet.
     async fn is_orphan(&self) -> Result<bool, StoreError> {
-        let ours = Query::Status(self.id.clone(), self.id.root().clone());
-        if let Reply::Status(Some(_)) = self.runtime.query(ours).await? {
+        if self.runtime.is_run_here(&self.id) {
             return Ok(false);
         }
         let Reply::Sessions(sessions) = self.runtime.query(Query::Sessions).await? else {
