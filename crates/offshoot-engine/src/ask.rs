@@ -362,18 +362,11 @@ impl Agent {
     pub(crate) fn kept(&self) -> Kept {
         let state = self.board.state();
         let answers = state.node(&self.id).map(|node| node.answers.values());
-        let verdict = |order: &Ordered| match &order.command.order {
-            Order::Answer(answer) => Some((answer.call.clone(), answer.verdict.clone())),
-            Order::Open(_)
-            | Order::Fork(_)
-            | Order::Prompt(_)
-            | Order::Cancel(_)
-            | Order::Promote
-            | Order::Rewind(_)
-            | Order::Resume
-            | Order::Rename(_)
-            | Order::Summarise
-            | Order::Compact => None,
+        let verdict = |order: &Ordered| {
+            let Order::Answer(answer) = &order.command.order else {
+                return None;
+            };
+            Some((answer.call.clone(), answer.verdict.clone()))
         };
         answers.into_iter().flatten().filter_map(verdict).collect()
     }

@@ -421,19 +421,12 @@ impl Runtime {
             self.inner.departure.clone(),
             parked.clone(),
         );
-        let session = match &command.order {
-            Order::Open(opening) if opening.prompt.is_some() => session.at_work(),
-            Order::Open(_)
-            | Order::Fork(_)
-            | Order::Prompt(_)
-            | Order::Cancel(_)
-            | Order::Promote
-            | Order::Answer(_)
-            | Order::Rewind(_)
-            | Order::Resume
-            | Order::Rename(_)
-            | Order::Summarise
-            | Order::Compact => session,
+        let opens_with_prompt =
+            matches!(&command.order, Order::Open(opening) if opening.prompt.is_some());
+        let session = if opens_with_prompt {
+            session.at_work()
+        } else {
+            session
         };
         let mut sessions = lock(&self.sessions);
         while sessions.try_join_next().is_some() {}
