@@ -175,11 +175,13 @@ async fn matching(store: &dyn Store, part: &str, among: Among) -> Result<Vec<Age
     Ok(matching)
 }
 
-fn is_part(part: &str, id: &AgentId) -> bool {
+/// Tells whether an id begins or ends with a part of one.
+pub(crate) fn is_part(part: &str, id: &AgentId) -> bool {
     id.as_str().starts_with(part) || id.as_str().ends_with(part)
 }
 
-fn is_too_short(part: &str) -> bool {
+/// Tells whether a part of an id is too short to stand for it.
+pub(crate) fn is_too_short(part: &str) -> bool {
     part.chars().count() < SHORTEST_PART
 }
 

@@ -14,9 +14,6 @@ use crate::output::{self, Stdout};
 use crate::render;
 use crate::sessions::send;
 
-/// The least of an agent's id that stands for it.
-const LEAST: usize = 8;
-
 /// Answers what an agent asks.
 pub(super) async fn answer(
     settings: &Settings,
@@ -117,8 +114,7 @@ enum Meant {
 fn find<'a>(asks: &'a [OpenAsk], name: &str) -> Result<(&'a OpenAsk, Meant), Stop> {
     let is_whole = |ask: &OpenAsk, agent: &str| ask.agent.as_str() == agent;
     let is_part = |ask: &OpenAsk, part: &str| {
-        let id = ask.agent.as_str();
-        part.len() >= LEAST && (id.starts_with(part) || id.ends_with(part))
+        !lookup::is_too_short(part) && lookup::is_part(part, &ask.agent)
     };
     // Ids may have colons of their own, and what is written out goes before what is cut.
     let mut found: Vec<(&OpenAsk, Meant)> = Vec::new();
