@@ -258,9 +258,10 @@ impl Actor {
         if let Some(prompt) = start {
             self.begin(&mut batch, Some(prompt));
         }
-        let receipt = match order.waits {
-            true => Receipt::Queued,
-            false => Receipt::Prompted,
+        let receipt = if order.waits {
+            Receipt::Queued
+        } else {
+            Receipt::Prompted
         };
         self.record(order, batch, receipt);
     }

@@ -110,9 +110,10 @@ pub(crate) fn judge(
     let whole = tool.asks(arguments);
     for (index, need) in needs.into_iter().enumerate() {
         let is_part = |whole: &Need| whole.capability == need.capability;
-        let decision = match whole.as_ref().is_some_and(is_part) {
-            true => agent.permissions.decide(id, &need),
-            false => agent.decide(id, &need),
+        let decision = if whole.as_ref().is_some_and(is_part) {
+            agent.permissions.decide(id, &need)
+        } else {
+            agent.decide(id, &need)
         };
         if decision.action == Action::Ask {
             open.push(need);

@@ -664,9 +664,10 @@ impl State {
             }
             Origin::Task(parent) => match self.nodes.get(&parent.agent) {
                 Some(node) => {
-                    let token = match planted(Bug::CancelStopsShort) {
-                        true => unbound(),
-                        false => node.token.child_token(),
+                    let token = if planted(Bug::CancelStopsShort) {
+                        unbound()
+                    } else {
+                        node.token.child_token()
                     };
                     let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
                     let above = self.at_birth(id, &parent.agent);

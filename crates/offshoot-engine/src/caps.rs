@@ -302,9 +302,10 @@ impl State {
         let Some(agent) = self.tree.agent(id) else {
             return Caps::default();
         };
-        let usual = match agent.spawned.is_root() {
-            true => limits.root,
-            false => limits.spawned,
+        let usual = if agent.spawned.is_root() {
+            limits.root
+        } else {
+            limits.spawned
         };
         agent.terms().caps.or(usual)
     }

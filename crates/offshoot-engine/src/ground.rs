@@ -43,9 +43,10 @@ pub(crate) fn ceiling(
     definition: &str,
 ) -> Permissions {
     let own = above.narrow(layer.clone());
-    match read_only {
-        true => own.narrow(Layer::read_only(definition)),
-        false => own,
+    if read_only {
+        own.narrow(Layer::read_only(definition))
+    } else {
+        own
     }
 }
 

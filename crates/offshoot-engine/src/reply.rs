@@ -158,9 +158,10 @@ async fn leave_to_ask(agent: &Agent, prefix: &Prefix, rank: Rank) -> (Option<Tic
 
 /// Gives back what was needed to ask, and tells the governor what the provider did.
 fn give_back((ticket, slot): (Option<Ticket>, Slot), ended: &Ended, wait: Option<Duration>) {
-    match planted(Bug::SlotLeak) {
-        true => std::mem::forget(slot),
-        false => drop(slot),
+    if planted(Bug::SlotLeak) {
+        std::mem::forget(slot)
+    } else {
+        drop(slot)
     }
     let Some(ticket) = ticket else { return };
     match ended {

@@ -77,9 +77,10 @@ impl Agent {
         };
         let named = message.and_then(|message| message.agent.as_deref());
         let manifest = self.parts.registry.get(named.unwrap_or(&now.0))?;
-        let model = match manifest.name == born.definition {
-            true => &born.model,
-            false => manifest.model.as_ref().unwrap_or(&born.model),
+        let model = if manifest.name == born.definition {
+            &born.model
+        } else {
+            manifest.model.as_ref().unwrap_or(&born.model)
         };
         let about = About {
             definition: &manifest.name,

@@ -238,9 +238,10 @@ impl Runtime {
         loop {
             let reached = {
                 let _opening = self.inner.opening.read().await;
-                match self.inner.departure.is_near() {
-                    true => self.reach_the_living(&command),
-                    false => self.reach(&command).await,
+                if self.inner.departure.is_near() {
+                    self.reach_the_living(&command)
+                } else {
+                    self.reach(&command).await
                 }
             };
             match reached {

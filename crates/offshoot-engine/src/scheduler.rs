@@ -344,9 +344,10 @@ impl Gates {
         let before = |(at, (_, errand)): (usize, &(CallId, Errand))| {
             let others = errands.iter().enumerate();
             let comes_first = |(other, (_, it)): (usize, &(CallId, Errand))| {
-                let first = match errand.has_effect() {
-                    true => it.has_effect() && other < at && it.targets() == errand.targets(),
-                    false => it.speaks(),
+                let first = if errand.has_effect() {
+                    it.has_effect() && other < at && it.targets() == errand.targets()
+                } else {
+                    it.speaks()
                 };
                 first.then_some(other)
             };

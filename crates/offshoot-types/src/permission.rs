@@ -331,9 +331,10 @@ impl Grant {
             // Only a file's target is a path. A command may begin like one and do anything.
             let is_path = need.capability.starts_with("fs.");
             let below = need.target.strip_prefix(root).filter(|_| is_path);
-            let pattern = match below.is_some_and(|rest| rest.starts_with('/')) {
-                true => inside(root),
-                false => glob_escape(&need.target),
+            let pattern = if below.is_some_and(|rest| rest.starts_with('/')) {
+                inside(root)
+            } else {
+                glob_escape(&need.target)
             };
             Rule::new(need.capability.clone(), pattern, Action::Allow)
         };

@@ -107,9 +107,10 @@ impl Host {
 
     /// Says who answers when an agent asks: the person agreed beforehand, or sits there, or does not.
     pub(crate) fn asking(self, consent: Consent, interactive: bool) -> Self {
-        let who = match interactive {
-            true => Who::Somebody { within: None },
-            false => Who::Nobody,
+        let who = if interactive {
+            Who::Somebody { within: None }
+        } else {
+            Who::Nobody
         };
         let asks = Asks {
             yes: consent.yes,

@@ -75,9 +75,10 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         prompt: None,
         swap: None,
         elsewhere: Elsewhere::Follow,
-        talk: match helped {
-            true => drive::Talk::SummedUp,
-            false => drive::Talk::Chat,
+        talk: if helped {
+            drive::Talk::SummedUp
+        } else {
+            drive::Talk::Chat
         },
         ends,
     };

@@ -184,9 +184,10 @@ async fn ask(
     // Listening begins before there is anything to hear: what is not in the log is told only once.
     let updates = runtime.subscribe(&id, tree.pos()).await;
     let mut news = News {
-        updates: match view.watches() {
-            true => updates,
-            false => updates.news_only(),
+        updates: if view.watches() {
+            updates
+        } else {
+            updates.news_only()
         },
         heard: VecDeque::new(),
     };

@@ -15,12 +15,13 @@ const MOST: usize = 4096;
 
 /// Fails where an agent would speak for a person; `what` is how.
 pub(crate) fn refuse(what: &str) -> Result<(), Stop> {
-    match is_inside_agent() {
-        true => Err(Stop::usage(format!(
+    if is_inside_agent() {
+        Err(Stop::usage(format!(
             "a command of an agent does not speak for you, so {what} is refused; do this from a \
              terminal of your own"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 

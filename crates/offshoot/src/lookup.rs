@@ -117,9 +117,10 @@ pub(crate) fn message(talk: &Transcript, part: &str) -> Result<MessageId, Stop> 
         return Ok((*id).clone());
     }
     let is_meant = |id: &&&MessageId| id.as_str().starts_with(part) || id.as_str().ends_with(part);
-    let meant: Vec<&&MessageId> = match is_too_short(part) {
-        true => Vec::new(),
-        false => ids.iter().filter(is_meant).collect(),
+    let meant: Vec<&&MessageId> = if is_too_short(part) {
+        Vec::new()
+    } else {
+        ids.iter().filter(is_meant).collect()
     };
     match meant.as_slice() {
         [id] => Ok((**id).clone()),

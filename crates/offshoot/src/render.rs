@@ -283,9 +283,10 @@ fn compacted(compaction: &Compaction, length: Length) -> String {
 fn asked(needs: &[Need]) -> String {
     let plain = needs.iter().filter(|need| !need.is_of_hook());
     let plain: Vec<String> = plain.map(need).collect();
-    let mut text = match plain.is_empty() {
-        true => String::new(),
-        false => format!(" for {}", plain.join(", ")),
+    let mut text = if plain.is_empty() {
+        String::new()
+    } else {
+        format!(" for {}", plain.join(", "))
     };
     for hook in needs.iter().filter_map(Need::asked_by_hook) {
         text.push_str(&format!(

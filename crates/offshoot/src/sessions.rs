@@ -175,9 +175,10 @@ async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
     let owned = is_owned(store.as_ref(), &session.id).await?;
     let mut stdout = Stdout::default();
     let workspace = session.workspace().unwrap_or_default();
-    let next = match hooks::used(settings, workspace).is_empty() {
-        true => tree_view::Next::Model,
-        false => tree_view::Next::ModelOrHooks,
+    let next = if hooks::used(settings, workspace).is_empty() {
+        tree_view::Next::Model
+    } else {
+        tree_view::Next::ModelOrHooks
     };
     let lines = tree_view::lines(&session, &agent, (owned, next));
     if json {

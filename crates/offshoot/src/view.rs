@@ -494,9 +494,10 @@ fn progress(tree: &Tree, entry: &Entry) {
                 (Some(need), None) => {
                     let target = render::first_words(&need.target, MOST_OF_PROMPT);
                     // An engine call's only need is the call itself.
-                    let needs = match need.capability == *tool {
-                        true => tool.clone(),
-                        false => format!("{tool} needs {}", need.capability),
+                    let needs = if need.capability == *tool {
+                        tool.clone()
+                    } else {
+                        format!("{tool} needs {}", need.capability)
                     };
                     format!("{needs} {target}").trim_end().to_owned()
                 }

@@ -73,9 +73,10 @@ impl Agent {
         if busy || agent.tally.told || self.helps.is_some() {
             return false;
         }
-        let (point, subject) = match self.is_root() {
-            true => (Point::Stop, ""),
-            false => (Point::SubagentStop, agent.definition()),
+        let (point, subject) = if self.is_root() {
+            (Point::Stop, "")
+        } else {
+            (Point::SubagentStop, agent.definition())
         };
         !self.parts.hooks.watching(point, subject).is_empty()
     }
@@ -126,9 +127,10 @@ impl Agent {
             over: false,
             said: tally.text.clone(),
         };
-        let what = match self.is_root() {
-            true => What::Stop(ending),
-            false => What::SubagentStop(ending),
+        let what = if self.is_root() {
+            What::Stop(ending)
+        } else {
+            What::SubagentStop(ending)
         };
         let point = what.point();
         let mut heard = self.call_hooks(what, cancel).await;

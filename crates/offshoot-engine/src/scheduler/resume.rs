@@ -196,9 +196,10 @@ fn take_up<'a>(
     let answered = kept.contains_key(&call.id);
     match (&offer.callable, &call.arguments) {
         (Callable::Engine(EngineCall::Question), _) => {
-            let fate = match answered || agent.may_wait(&ask) {
-                true => Fate::Waits(ask),
-                false => Fate::Unanswerable(ask, question::decision()),
+            let fate = if answered || agent.may_wait(&ask) {
+                Fate::Waits(ask)
+            } else {
+                Fate::Unanswerable(ask, question::decision())
             };
             let what = What::Question;
             Ok(Waiting { call, what, fate })

@@ -87,9 +87,10 @@ impl Session {
                 self.openers.push((id, message));
             }
         }
-        match is_human {
-            true => self.receive(order).await,
-            false => self.hand_to_actor(order).await,
+        if is_human {
+            self.receive(order).await
+        } else {
+            self.hand_to_actor(order).await
         }
     }
 
@@ -103,18 +104,16 @@ impl Session {
                 agent.is_some_and(|agent| agent.knows_prompt(message))
             })
         };
-        match taken {
-            true => self.work().await,
-            false => Ok(()),
-        }
+        if taken { self.work().await } else { Ok(()) }
     }
 
     /// Opens the session again for an order that was carried out before.
     pub(super) async fn reopen(&mut self, receipt: &Receipt) -> Result<(), StoreError> {
         let refused = matches!(receipt, Receipt::NoEffect { .. });
-        match refused || self.must_sleep().await? {
-            true => Ok(()),
-            false => self.work().await,
+        if refused || self.must_sleep().await? {
+            Ok(())
+        } else {
+            self.work().await
         }
     }
 
@@ -197,13 +196,15 @@ impl Session {
         store.submit(order.command.clone(), now).await?;
         // Somebody tried to open it before and could not, perhaps for want of just this answer.
         let opens = self.wanted && !self.must_sleep().await?;
-        order.answer(match opens {
-            true => Receipt::Answered,
-            false => Receipt::Queued,
+        order.answer(if opens {
+            Receipt::Answered
+        } else {
+            Receipt::Queued
         });
-        match opens {
-            true => Box::pin(self.work()).await,
-            false => Ok(()),
+        if opens {
+            Box::pin(self.work()).await
+        } else {
+            Ok(())
         }
     }
 

@@ -276,9 +276,10 @@ impl SimModel {
     fn end(&self, stop: StopReason) -> Act {
         let full = self.window.is_some() && self.chance.one_in(6);
         let usage = Usage {
-            input: match full {
-                true => WINDOW - 500,
-                false => 1 + self.chance.below(300) as u64,
+            input: if full {
+                WINDOW - 500
+            } else {
+                1 + self.chance.below(300) as u64
             },
             output: 1 + self.chance.below(50) as u64,
             ..Usage::default()

@@ -109,9 +109,10 @@ impl Agent {
     ) -> Result<Carried, StoreError> {
         let mut batch = Batch::default();
         let waiting = transcript.open_calls();
-        let plan = match cancel.is_cancelled() {
-            true => Plan::withdraw(waiting, &mut batch),
-            false => Plan::resume(self, prefix, waiting, &mut batch),
+        let plan = if cancel.is_cancelled() {
+            Plan::withdraw(waiting, &mut batch)
+        } else {
+            Plan::resume(self, prefix, waiting, &mut batch)
         };
         let Some(message) = transcript.last_reply().cloned() else {
             return Err(broken("an open call without a message"));

@@ -114,9 +114,10 @@ fn parse(text: &str) -> Option<Tree> {
     let mut steps = 0;
     let mut progress = |_: &tree_sitter::ParseState| {
         steps += 1;
-        match steps > MOST_STEPS {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if steps > MOST_STEPS {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);

@@ -163,11 +163,14 @@ impl Words {
                 return None;
             }
         }
-        match argv.fixed.len() > self.words.len() {
-            _ if self.reaches_on => Some(Fit::Surely),
-            true => None,
-            false if argv.open => Some(Fit::Maybe),
-            false => Some(Fit::Surely),
+        if self.reaches_on {
+            Some(Fit::Surely)
+        } else if argv.fixed.len() > self.words.len() {
+            None
+        } else if argv.open {
+            Some(Fit::Maybe)
+        } else {
+            Some(Fit::Surely)
         }
     }
 }

@@ -184,13 +184,13 @@ impl Permissions {
         }
         let mut first = None;
         for capability in capabilities {
-            let barred = match self.is_personal(tool, capability) {
-                true => Some(PERSONAL),
-                false => self
-                    .links()
+            let barred = if self.is_personal(tool, capability) {
+                Some(PERSONAL)
+            } else {
+                self.links()
                     .filter(|link| link.rules.bars(&link.layer, tool, capability))
                     .map(|link| link.layer.name.as_str())
-                    .last(),
+                    .last()
             };
             first = first.or(Some(barred?));
         }
@@ -234,9 +234,10 @@ impl Permissions {
         }
         let granted = granted.unwrap_or(Verdict {
             action: wanted.default(),
-            by: match wanted.is_call() {
-                true => By::Nothing,
-                false => By::Default,
+            by: if wanted.is_call() {
+                By::Nothing
+            } else {
+                By::Default
             },
         });
         let verdict = match narrowed {
@@ -244,12 +245,13 @@ impl Permissions {
             Some(_) | None => granted,
         };
         let bars = self.handed_on && wanted.is_personal() && verdict.action != Action::Deny;
-        match bars && !self.is_marked(wanted) {
-            true => Verdict {
+        if bars && !self.is_marked(wanted) {
+            Verdict {
                 action: Action::Deny,
                 by: By::Personal,
-            },
-            false => verdict,
+            }
+        } else {
+            verdict
         }
     }
 

@@ -164,9 +164,12 @@ impl Compiled {
         };
         // A rule that allows commands does not allow opaque ones: only `shell.opaque` does.
         let is_opaque = matches!(wanted.target, Target::Opaque(_) | Target::Unread(_));
-        let most = |named: &str| match is_opaque && named != Need::SHELL_OPAQUE {
-            true => Action::Ask,
-            false => Action::Allow,
+        let most = |named: &str| {
+            if is_opaque && named != Need::SHELL_OPAQUE {
+                Action::Ask
+            } else {
+                Action::Allow
+            }
         };
         search.look(self.about("*"), wanted, 0, most("*"));
         search.look(

@@ -209,9 +209,10 @@ fn check_permission(name: &str, tools: &[&str]) -> Result<(), Fault> {
             capabilities.join(", ")
         ),
     };
-    let kind = match name.contains('.') {
-        true => "capability",
-        false => "capability or tool",
+    let kind = if name.contains('.') {
+        "capability"
+    } else {
+        "capability or tool"
     };
     fault(format!("unknown {kind} `{shown}`"), Some(way))
 }
@@ -248,9 +249,10 @@ fn check_pattern(rule: &Rule) -> Result<(), Fault> {
     }
     for piece in pieces(permission, pattern) {
         if let Piece::Unknown(at, name) = piece {
-            let what = match name.is_empty() {
-                true => "braces stand for a variable, and here for none".to_owned(),
-                false => format!("unknown variable `{{{}}}`", name.escape_debug()),
+            let what = if name.is_empty() {
+                "braces stand for a variable, and here for none".to_owned()
+            } else {
+                format!("unknown variable `{{{}}}`", name.escape_debug())
             };
             let way = match suggest::nearest(name, VARIABLES) {
                 Some(near) => format!("did you mean `{{{near}}}`?"),
@@ -259,10 +261,12 @@ fn check_pattern(rule: &Rule) -> Result<(), Fault> {
             return fault(at, &what, Some(way));
         }
     }
-    let wrong = match is_files(permission) {
-        true => wrong_path(pattern),
-        false if may_be_path(rule) => wrong_steps(pattern),
-        false => None,
+    let wrong = if is_files(permission) {
+        wrong_path(pattern)
+    } else if may_be_path(rule) {
+        wrong_steps(pattern)
+    } else {
+        None
     };
     if let Some((at, what, way)) = wrong {
         return fault(at, what, way);
@@ -393,9 +397,10 @@ fn pieces<'a>(permission: &str, pattern: &'a str) -> Vec<Piece<'a>> {
                 if is_path || is_name(name) {
                     pieces.push(Piece::Text(&pattern[from..at]));
                     from = at + width;
-                    pieces.push(match VARIABLES.contains(&name) {
-                        true => Piece::Variable(name),
-                        false => Piece::Unknown(at, name),
+                    pieces.push(if VARIABLES.contains(&name) {
+                        Piece::Variable(name)
+                    } else {
+                        Piece::Unknown(at, name)
                     });
                     width
                 } else {

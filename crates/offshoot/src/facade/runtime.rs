@@ -170,10 +170,11 @@ impl Shared {
     /// Tells whether anybody does something about a tree.
     pub(super) async fn attended(&self, tree: &TreeId) -> Result<Attended, Error> {
         let Ok(engine) = self.engine() else {
-            return Ok(match self.closed.load(Ordering::Acquire) {
-                true => Attended::Closed,
+            return Ok(if self.closed.load(Ordering::Acquire) {
+                Attended::Closed
+            } else {
                 // It is leaving, and may be waiting for just that tree.
-                false => Attended::Yes,
+                Attended::Yes
             });
         };
         if engine.is_run_here(tree) {

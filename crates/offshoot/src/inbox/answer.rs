@@ -90,14 +90,15 @@ async fn too_late(store: &dyn Store, name: &str, json: bool, stop: Stop) -> Resu
 
 /// Says who will hear of an answer that nobody has heard yet.
 fn kept(ask: &OpenAsk) -> String {
-    match ask.owned {
-        true => "the process that runs the session has not heard of it yet; if that leaves \
+    if ask.owned {
+        "the process that runs the session has not heard of it yet; if that leaves \
                  before, the answer may be too late"
-            .to_owned(),
-        false => format!(
+            .to_owned()
+    } else {
+        format!(
             "nobody runs the session; \"offshoot run --session {} --wait-for-answers\" goes on with it",
             render::short(ask.tree.root())
-        ),
+        )
     }
 }
 
@@ -155,11 +156,12 @@ fn verdict(ask: &OpenAsk, given: Words) -> Result<Verdict, Stop> {
         Words { session: true, .. } => Verdict::Session,
         Words { say, .. } => return said(ask, &say),
     };
-    match questions.is_empty() {
-        true => Ok(verdict),
-        false => Err(Stop::usage(
+    if questions.is_empty() {
+        Ok(verdict)
+    } else {
+        Err(Stop::usage(
             "it is a question; answer it with --say, or --deny",
-        )),
+        ))
     }
 }
 

@@ -112,9 +112,10 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
         let mut target = need.target.lines();
         let first = target.next().unwrap_or_default();
         // An engine call's only need is the call itself.
-        lines.push(match need.capability == *tool {
-            true => format!("  {tool} {first}").trim_end().to_owned(),
-            false => format!("  {tool} needs {}: {first}", need.capability),
+        lines.push(if need.capability == *tool {
+            format!("  {tool} {first}").trim_end().to_owned()
+        } else {
+            format!("  {tool} needs {}: {first}", need.capability)
         });
         lines.extend(target.map(|line| format!("  | {line}")));
     }
@@ -142,9 +143,10 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
 fn otherwise(ask: &Ask) -> &'static str {
     // No answer to what a hook asks is one to the next call.
     let is_of_hook = ask.needs.iter().any(Need::is_of_hook);
-    match ask.questions.is_empty() && !is_of_hook {
-        true => "  (or --agent, --session, --deny REASON)",
-        false => "  (or --deny REASON)",
+    if ask.questions.is_empty() && !is_of_hook {
+        "  (or --agent, --session, --deny REASON)"
+    } else {
+        "  (or --deny REASON)"
     }
 }
 
@@ -188,9 +190,10 @@ fn object(asked: &Asked) -> serde_json::Value {
     let step =
         |(agent, definition): &(AgentId, String)| json!({ "agentId": agent, "agent": definition });
     let path: Vec<serde_json::Value> = ask.path.iter().map(step).collect();
-    let kind = match ask.ask.questions.is_empty() {
-        true => "permission",
-        false => "question",
+    let kind = if ask.ask.questions.is_empty() {
+        "permission"
+    } else {
+        "question"
     };
     json!({
         "sessionId": ask.tree.root(),

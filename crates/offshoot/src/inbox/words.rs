@@ -7,18 +7,20 @@ use offshoot_types::question::Question;
 
 /// Reads an answer, or says why it is none.
 pub(crate) fn read(question: &Question, text: &str) -> Result<Vec<String>, String> {
-    let parts: Vec<&str> = match question.multi_select {
-        true => text.split(',').collect(),
-        false => vec![text],
+    let parts: Vec<&str> = if question.multi_select {
+        text.split(',').collect()
+    } else {
+        vec![text]
     };
     let parts = parts.into_iter().map(str::trim);
     let said = parts.filter(|part| !part.is_empty());
     let said: Vec<String> = said
         .map(|part| meant(question, part))
         .collect::<Result<_, _>>()?;
-    match said.is_empty() {
-        true => Err("an answer needs words".to_owned()),
-        false => Ok(said),
+    if said.is_empty() {
+        Err("an answer needs words".to_owned())
+    } else {
+        Ok(said)
     }
 }
 

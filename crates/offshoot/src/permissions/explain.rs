@@ -67,9 +67,10 @@ pub(super) fn explain(
         let explanation = subject.chain.explain(tool, &need);
         let decision = explanation.decision.clone();
         // Of a command only the whole is granted, never a part.
-        let decision = match known == Capability::ShellRun && need.capability == known.name() {
-            true => decision,
-            false => decision.or_granted(|| granted(subject, tool, &need)),
+        let decision = if known == Capability::ShellRun && need.capability == known.name() {
+            decision
+        } else {
+            decision.or_granted(|| granted(subject, tool, &need))
         };
         let refused = match decision.action {
             Action::Deny => None,
@@ -97,9 +98,10 @@ pub(super) fn explain(
         return Err(Stop::usage("that needs nothing"));
     };
     let whole = Need::new(known.name(), target);
-    let verdict = match known == Capability::ShellRun {
-        true => verdict.or_granted(|| granted(subject, tool, &whole)),
-        false => verdict,
+    let verdict = if known == Capability::ShellRun {
+        verdict.or_granted(|| granted(subject, tool, &whole))
+    } else {
+        verdict
     };
     let barred = subject.chain.bars(tool, &[&whole.capability]);
     show(subject, (tool, &whole), &parts, &verdict, barred, json)
@@ -110,9 +112,10 @@ fn explain_call(subject: &Subject, call: &str, target: &str, json: bool) -> Resu
     let agents = subject.agents.registry();
     // A run goes by the agent that is meant, whichever of its names was said.
     let meant = agents.get(target).map(|agent| agent.name.as_str());
-    let about = match is_about_an_agent(call) {
-        true => meant.unwrap_or(target),
-        false => "",
+    let about = if is_about_an_agent(call) {
+        meant.unwrap_or(target)
+    } else {
+        ""
     };
     let need = Need::new(call, about);
     let names = agents.names_of(about);
@@ -307,9 +310,10 @@ fn words(subject: &Subject, said: &Said) -> String {
             let place = subject.place(&said.layer, rule);
             let place = place.map_or_else(String::new, |place| format!("   {place}"));
             // Where the layer's word is not the rule's, both are told.
-            let rule = match rule.action == action {
-                true => format!("{} {}", rule.permission, rule.pattern),
-                false => shown(rule),
+            let rule = if rule.action == action {
+                format!("{} {}", rule.permission, rule.pattern)
+            } else {
+                shown(rule)
             };
             format!("{rule}{place}")
         }

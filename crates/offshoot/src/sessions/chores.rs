@@ -138,9 +138,10 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
 /// Says what became of an order that has no words of its own.
 fn told(receipt: &Receipt, json: bool) -> Result<Code, Stop> {
     let mut stdout = Stdout::default();
-    let queued = match json {
-        true => json!({ "status": "queued", "receipt": receipt }).to_string(),
-        false => "queued".to_owned(),
+    let queued = if json {
+        json!({ "status": "queued", "receipt": receipt }).to_string()
+    } else {
+        "queued".to_owned()
     };
     match receipt {
         Receipt::Renamed => stdout.line("renamed")?,

@@ -101,9 +101,10 @@ fn agent(session: &SessionSummary) -> String {
     let SessionSummary {
         definition, now, ..
     } = session;
-    match definition == now {
-        true => definition.clone(),
-        false => format!("{definition}, now {now}"),
+    if definition == now {
+        definition.clone()
+    } else {
+        format!("{definition}, now {now}")
     }
 }
 

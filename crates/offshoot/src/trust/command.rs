@@ -50,9 +50,10 @@ pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop>
         }
         Wish::Ask if ask::can_ask() => {
             let chosen = ask::which(&doubted)?;
-            match chosen.is_empty() {
-                true => output::note("nothing was accepted"),
-                false => take(&chosen, &mut stdout)?,
+            if chosen.is_empty() {
+                output::note("nothing was accepted")
+            } else {
+                take(&chosen, &mut stdout)?
             }
         }
         Wish::Ask => {
@@ -79,12 +80,11 @@ fn say_accepted(chosen: &[&Thing], stdout: &mut Stdout, json: bool) -> Result<()
             standing: Standing::Accepted(By::Record),
             ..(*thing).clone()
         };
-        stdout.line(&match json {
-            true => object(&thing),
-            false => {
-                let (kind, name) = (thing.kind.word(), &thing.name);
-                render::harmless(&format!("accepted {kind} {name}, as {} is now", thing.path))
-            }
+        stdout.line(&if json {
+            object(&thing)
+        } else {
+            let (kind, name) = (thing.kind.word(), &thing.name);
+            render::harmless(&format!("accepted {kind} {name}, as {} is now", thing.path))
         })?;
     }
     Ok(())

@@ -160,9 +160,10 @@ impl Tool for Probe {
                 None => false,
             };
             noted.now.send_modify(|(now, _)| *now -= 1);
-            match stopped {
-                true => Outcome::error(ErrorKind::Cancelled, "asked to stop"),
-                false => Outcome::output(work.arguments),
+            if stopped {
+                Outcome::error(ErrorKind::Cancelled, "asked to stop")
+            } else {
+                Outcome::output(work.arguments)
             }
         })
     }

@@ -140,10 +140,7 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
 }
 
 fn opaque_unless(plain: bool) -> Sight {
-    match plain {
-        true => Sight::Plain,
-        false => Sight::Opaque,
-    }
+    if plain { Sight::Plain } else { Sight::Opaque }
 }
 
 /// Tells whether an interpreter is given a file, and neither code nor its input to run.
@@ -153,9 +150,10 @@ fn is_script(word: &Word) -> bool {
     };
     let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
     let is_device = |part: &str| part == "dev" || part == "proc";
-    let device = match path.starts_with('/') && !path.contains("..") {
-        true => parts.next().is_some_and(is_device),
-        false => path.contains("..") && parts.any(is_device),
+    let device = if path.starts_with('/') && !path.contains("..") {
+        parts.next().is_some_and(is_device)
+    } else {
+        path.contains("..") && parts.any(is_device)
     };
     let last = path.rsplit('/').next().unwrap_or_default();
     let handed = last == "stdin" || last.chars().all(|c| c.is_ascii_digit());

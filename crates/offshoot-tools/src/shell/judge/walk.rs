@@ -58,9 +58,10 @@ impl Judge<'_> {
     pub(super) fn inside(&mut self, node: Node<'_>) {
         self.deeper(node, |judge| {
             for child in children(node) {
-                match is_statement(child.kind()) {
-                    true => judge.statement(child),
-                    false => judge.inside(child),
+                if is_statement(child.kind()) {
+                    judge.statement(child)
+                } else {
+                    judge.inside(child)
                 }
             }
         });

@@ -46,9 +46,10 @@ fn any_layer() -> impl Strategy<Value = Layer> {
         name: "any".into(),
         rules,
         closed,
-        standing: match grants {
-            true => Standing::Grants,
-            false => Standing::Narrows,
+        standing: if grants {
+            Standing::Grants
+        } else {
+            Standing::Narrows
         },
         own,
     })

@@ -129,9 +129,10 @@ impl Reading<'_> {
             .page
             .text
             .get(span.start + 1..span.end.saturating_sub(1));
-        match quoted == Some(text) {
-            true => span.start + 1 + at..span.end,
-            false => span,
+        if quoted == Some(text) {
+            span.start + 1 + at..span.end
+        } else {
+            span
         }
     }
 

@@ -206,9 +206,10 @@ fn of_deno<'a>(command: &str, words: &'a [Word]) -> &'a [Word] {
     };
     let flags = words.iter().take_while(flag).count();
     let runs = listed("compile run task", command);
-    match runs && words.get(flags).is_some_and(is_operand) {
-        true => &words[..flags],
-        false => words,
+    if runs && words.get(flags).is_some_and(is_operand) {
+        &words[..flags]
+    } else {
+        words
     }
 }
 
