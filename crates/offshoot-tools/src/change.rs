@@ -5,6 +5,7 @@
 //! journal has the change before the file does. What other programs did to the
 //! file in between is found right before the replacement and is a conflict.
 
+mod belonging;
 mod file;
 mod lock;
 

@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use offshoot_types::outcome::ErrorKind;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
+use super::belonging;
 use crate::confined;
 use crate::refusal::Refusal;
 use crate::target::{RootKind, Target};
@@ -28,7 +29,8 @@ const TRIES: u32 = 1000;
 /// What stands at a target.
 pub(super) struct Found {
     pub(super) content: Vec<u8>,
-    mode: Mode,
+    file: File,
+    stat: Stat,
 }
 
 /// Reads the file at a target; `None` where there is none.
@@ -61,8 +63,11 @@ pub(super) fn replace(target: &Target, before: Option<&[u8]>, after: &[u8]) -> R
         if found.as_ref().map(|found| found.content.as_slice()) != before {
             return Err(changed());
         }
-        if let Some(Found { mode, .. }) = found {
-            rustix::fs::fchmod(&file, mode).map_err(explain)?;
+        if let Some(Found {
+            file: old, stat, ..
+        }) = found
+        {
+            belonging::carry_over(&old, &stat, &file).map_err(explain)?;
         }
         rename(&folder, &draft, name, before.is_some()).map_err(|errno| match errno {
             Errno::EXIST => changed(),
@@ -107,14 +112,18 @@ fn find_in(folder: &OwnedFd, name: &str, target: &Target) -> Result<Option<Found
     let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
     check_size(size, "it has")?;
     let mut content = Vec::with_capacity(size);
+    let file = File::from(file);
     // It may grow while it is read.
-    File::from(file)
+    (&file)
         .take(MOST_BYTES as u64 + 1)
         .read_to_end(&mut content)
         .map_err(|error| error.to_string())?;
     check_size(content.len(), "it has at least")?;
-    let mode = Mode::from_raw_mode(stat.st_mode);
-    Ok(Some(Found { content, mode }))
+    Ok(Some(Found {
+        content,
+        file,
+        stat,
+    }))
 }
 
 fn changed() -> Refusal {
