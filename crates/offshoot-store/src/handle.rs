@@ -62,7 +62,7 @@ impl Handle {
         let database = database(data_dir);
         let backend = folder.enter()?;
         let damage = backend.damage().clone();
-        let checkpoints = Checkpoints::start(database.clone(), damage.clone())?;
+        let checkpoints = Checkpoints::start(database.clone(), damage.clone(), backend.deleted())?;
         let after = checkpoints.watch(backend.log_pages());
         let data_dir = data_dir.to_owned();
         Self::start(Parts {

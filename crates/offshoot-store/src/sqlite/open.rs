@@ -75,6 +75,9 @@ pub(super) fn writer(path: &Path, company: Company) -> Result<Connection, StoreE
         patiently(|| write_ahead(&connection))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        // What is deleted is overwritten. Not in deletions only: a row that has grown leaves its old
+        // pages behind, which nobody would find again. It costs an append 0.4 % more of the log.
+        connection.pragma_update(None, "secure_delete", true)?;
         // What a savepoint needs to undo is kept in memory rather than in a file of its own.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         prepare(&connection, path)?;
