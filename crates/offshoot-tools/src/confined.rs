@@ -81,17 +81,27 @@ pub(crate) fn open(
     create(folder, path, flags, Mode::empty())
 }
 
+/// A folder that was entered.
+pub(crate) struct Entered {
+    pub(crate) folder: OwnedFd,
+    /// Whether it was not there before.
+    pub(crate) made: bool,
+}
+
 /// Opens a folder in a folder, making it where there is none.
-pub(crate) fn enter(folder: impl AsFd, name: &str, mode: Mode) -> Result<OwnedFd, Errno> {
+pub(crate) fn enter(folder: impl AsFd, name: &str, mode: Mode) -> Result<Entered, Errno> {
+    let entered = |folder, made| Entered { folder, made };
     match open(&folder, name, FOLDER) {
         Err(Errno::NOENT) => {}
-        result => return result,
+        result => return result.map(|folder| entered(folder, false)),
     }
-    match rustix::fs::mkdirat(&folder, name, mode) {
+    let made = match rustix::fs::mkdirat(&folder, name, mode) {
+        Ok(()) => true,
         // Somebody else was faster, which is as good.
-        Ok(()) | Err(Errno::EXIST) => open(&folder, name, FOLDER),
-        Err(errno) => Err(errno),
-    }
+        Err(Errno::EXIST) => false,
+        Err(errno) => return Err(errno),
+    };
+    open(&folder, name, FOLDER).map(|folder| entered(folder, made))
 }
 
 /// Like `open`, for flags that create a file with this mode.

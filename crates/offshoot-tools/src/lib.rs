@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use offshoot_types::tool::{Place, Tool};
 
-pub use change::MOST_BYTES;
+pub use change::{MOST_BYTES, Standing, look, make_again, put_back, remove};
 pub use sidecar::Sidecars;
 
 /// Says why the tools for files refuse a path in a place, whatever the rules say; `None` if they do

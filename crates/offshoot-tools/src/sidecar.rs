@@ -42,7 +42,7 @@ impl Sidecar {
             return Ok(None);
         };
         let scratch = confined::try_made_root(&root)?;
-        let folder = confined::enter(&scratch, FOLDER, Mode::RWXU)?;
+        let folder = confined::enter(&scratch, FOLDER, Mode::RWXU)?.folder;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
