@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
-use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::journal::{ContentId, Recorded, Traced, Writer};
 use offshoot_types::store::{ChatExport, OpenAsk, SessionSummary, StoreError};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
@@ -421,6 +421,28 @@ impl Backend for Sqlite {
     fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError> {
         self.reading("read the changes of files", |connection| {
             journal::changes(connection, tree)
+        })
+    }
+
+    fn trace(&mut self, tree: &TreeId) -> Result<Vec<Traced>, StoreError> {
+        self.reading("read the changes of files", |connection| {
+            journal::trace(connection, tree)
+        })
+    }
+
+    fn content(&mut self, _tree: &TreeId, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.reading("read what a file contained", |connection| {
+            journal::content(connection, id)
+        })
+    }
+
+    fn find_content(
+        &mut self,
+        _tree: &TreeId,
+        bytes: &[u8],
+    ) -> Result<Option<ContentId>, StoreError> {
+        self.reading("find what a file contains", |connection| {
+            journal::find(connection, bytes)
         })
     }
 
