@@ -162,10 +162,13 @@ fn end_rest(rest: Rest) -> (Option<String>, Option<String>) {
     match sidecar.into_inner() {
         Ok(sidecar) => {
             let path = sidecar.path().to_owned();
-            let kept = if sidecar.is_whole() {
-                format!("all of them are in {path}")
-            } else {
-                format!("the first 10 MB of them are in {path}")
+            let kept = match sidecar.kept() {
+                _ if sidecar.is_whole() => format!("all of them are in {path}"),
+                sidecar::MOST_BYTES => format!("the first 10 MB of them are in {path}"),
+                bytes => {
+                    let full = sidecar::FULL;
+                    format!("the first {bytes} bytes of them are in {path}, for {full}")
+                }
             };
             (Some(kept), Some(path))
         }

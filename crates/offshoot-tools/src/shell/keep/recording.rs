@@ -166,7 +166,7 @@ impl Recording {
             return head;
         }
         let newline = if head.ends_with('\n') { "" } else { "\n" };
-        let whereabouts = self.sidecar.whereabouts();
+        let whereabouts = self.sidecar.whereabouts(self.total());
         format!("{head}{newline}[{left_out} bytes are left out here; {whereabouts}]\n{tail}")
     }
 }
