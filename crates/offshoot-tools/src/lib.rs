@@ -20,6 +20,7 @@ pub mod shell;
 mod sidecar;
 mod target;
 mod walk;
+mod whole;
 mod write;
 
 use std::sync::Arc;
