@@ -487,8 +487,7 @@ impl Actor {
                 node.stopped().is_some(),
             )
         };
-        self.agent
-            .set_activity(Activity::Children(self.agent.open_children()));
+        self.agent.set_activity(self.agent.waits_for_children());
         tokio::select! {
             biased;
             Some(order) = self.inputs.recv() => self.take(order),
@@ -616,17 +615,10 @@ impl Agent {
         running.map_or_else(|| MessageId::new(""), |running| running.message.clone())
     }
 
-    /// Returns the children whose runs are open; of many, the first few.
-    fn open_children(&self) -> Vec<AgentId> {
+    /// Says that it waits for the children whose runs are open.
+    fn waits_for_children(&self) -> Activity {
         let state = self.board.state();
-        let Some(agent) = state.tree.agent(&self.id) else {
-            return Vec::new();
-        };
-        agent
-            .open_children
-            .iter()
-            .take(Activity::SHOWN)
-            .cloned()
-            .collect()
+        let agent = state.tree.agent(&self.id);
+        Activity::children(agent.into_iter().flat_map(|agent| &agent.open_children))
     }
 }

@@ -452,7 +452,7 @@ impl Open {
                 .values()
                 .chain(&allowed)
                 .chain(self.awaited.values().flatten());
-            return Activity::Children(awaited.take(Activity::SHOWN).cloned().collect());
+            return Activity::children(awaited);
         }
         if desk.held().is_none() {
             return Activity::Slot;

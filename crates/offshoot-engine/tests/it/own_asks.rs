@@ -311,7 +311,10 @@ async fn a_turn_that_is_stopped_takes_the_child_of_an_allowed_task_with_it() {
     answer(&stage, asked(&stage, 1).await, Verdict::Once).await;
     let worker = stage.born("worker").await;
     stage.asked("worker", 1).await;
-    let waits = Activity::Children(vec![worker.clone()]);
+    let waits = Activity::Children {
+        first: vec![worker.clone()],
+        all: 1,
+    };
     stage.until_activity(|activity| *activity == waits).await;
     stage.order(stage.root(), Order::Cancel(Scope::Turn)).await;
     stage.quiet().await;

@@ -265,17 +265,9 @@ impl Live {
                 let text = "sums up its conversation, which is long".to_owned();
                 (works, Tone::Name, text)
             }
-            Some(Activity::Children(children)) => {
-                let many = if children.len() == 1 {
-                    "agent"
-                } else {
-                    "agents"
-                };
-                (
-                    waits,
-                    Tone::Dim,
-                    format!("waits for {} {many}", children.len()),
-                )
+            Some(Activity::Children { all, .. }) => {
+                let many = if *all == 1 { "agent" } else { "agents" };
+                (waits, Tone::Dim, format!("waits for {all} {many}"))
             }
         }
     }

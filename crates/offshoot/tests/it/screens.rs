@@ -175,3 +175,17 @@ fn a_tree_of_agents_is_drawn() {
     let done = stage.offshoot(["sessions", "tree", "s"]).succeeded();
     check("tree", &done.stdout);
 }
+
+#[test]
+fn a_crowd_that_is_waited_for_is_counted_in_full() {
+    let stage = Stage::new(
+        r##"
+replies:
+  - {prompt: hang, fault: hang}
+  - call: [{tool: task, count: 40, arguments: {subagent_type: general, prompt: hang}}]
+"##,
+    );
+    let args = ["run", "--model", "scripted/script.yaml", "--yes", "go"];
+    let terminal = Terminal::start(&stage, (80, 24), &args);
+    terminal.until(&["waits for 40 agents"]);
+}
