@@ -185,7 +185,8 @@ impl Line {
     }
 
     /// Takes spaces off its end: they would take columns that nobody sees.
-    fn trimmed(mut self) -> Self {
+    #[must_use]
+    pub(crate) fn trimmed(mut self) -> Self {
         while let Some((_, text)) = self.0.last_mut() {
             text.truncate(text.trim_end_matches(' ').len());
             if !text.is_empty() {
