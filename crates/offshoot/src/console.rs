@@ -49,6 +49,9 @@ const MOST_PREVIEW: usize = 6;
 /// Rows that stay free of what is asked: the tree's, a hint's, the line's, and one to breathe.
 const KEPT_ROWS: usize = 4;
 
+/// A window of fewer rows has none for the tree while something is asked.
+const SMALL: usize = 12;
+
 /// Said to who types a message while something is asked.
 const BUSY: &str = "an agent asks: send what you type, or clear it with Ctrl-U, to answer";
 
@@ -303,15 +306,24 @@ impl Console {
         if std::mem::take(&mut self.wants_all) {
             self.screen.print(&self.asks.whole(width))?;
         }
-        let asks = self.asks.lines(width, rows.saturating_sub(KEPT_ROWS));
+        let is_small = rows < SMALL && front.is_some();
+        let kept = if is_small { 2 } else { KEPT_ROWS };
+        let asks = self.asks.lines(width, rows.saturating_sub(kept));
         let mut block = self.preview_lines(width, rows.saturating_sub(asks.len() + 3));
         let room = rows.saturating_sub(block.len() + asks.len() + 3);
-        block.extend(self.live.lines(tree, System.now(), (width, room), style));
+        if room > 0 || !is_small {
+            block.extend(self.live.lines(tree, System.now(), (width, room), style));
+        }
         block.extend(asks);
         let waits = front.is_some() && self.reply.line().is_none() && !self.input.is_empty();
         let hint = self.hint.as_deref().or(waits.then_some(BUSY));
-        let hint = hint.map(|hint| Line::of(Tone::Dim, hint).wrap(width, "  "));
-        block.extend(hint.into_iter().flatten());
+        let hint = hint.map(|hint| Line::of(Tone::Dim, hint));
+        match hint {
+            // What is asked would leave the window at its top.
+            Some(hint) if is_small => block.push(hint.cut(width, style)),
+            Some(hint) => block.extend(hint.wrap(width, "  ")),
+            None => {}
+        }
         let cursor = self.input_line(&mut block, width);
         self.screen.paint(&block, cursor)?;
         self.reply.painted(front, Instant::now());

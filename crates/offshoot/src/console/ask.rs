@@ -45,7 +45,12 @@ const WORDS_FOR_SEVERAL: &str =
 /// What can be said as well to what is too long for the window.
 const MORE_WORDS: &str = ", v to see all of it";
 
-/// Fewest rows that say something of what is asked: its head, how much is hidden, its end.
+/// What can be said, for a window that has no room for more: each is one row of twenty columns.
+const SHORT_WORDS: &str = "y/a/s/n? v shows all";
+const SHORT_WORDS_FOR_HOOKS: &str = "y/n? v shows all";
+const SHORT_WORDS_FOR_QUESTIONS: &str = "answer, or - to skip";
+
+/// Fewest rows that say something of what is long: its start, how much is hidden, its end.
 const FEWEST: usize = 3;
 
 /// What waits for an answer, first come first.
@@ -171,20 +176,27 @@ impl Open {
         let Some(ask) = self.asks.front_mut() else {
             return Vec::new();
         };
-        let head = ask.head(many, width);
-        let said = ask.words();
-        let whole: Vec<&Line> = head.iter().chain(ask.set(width)).collect();
+        let mut head = ask.head(many, width);
+        let (said, short) = ask.words();
+        let asked = ask.set(width);
         let rows = rows.max(FEWEST);
         let set = |words: &str| Line::of(Tone::Dim, words).wrap(width, "  ");
         let mut words = set(said);
-        if whole.len() + words.len() > rows {
+        if head.len() + asked.len() + words.len() > rows {
             words = set(&format!("{said}{MORE_WORDS}"));
         }
-        // What is asked counts for more than how to answer it.
-        if rows < words.len() + FEWEST {
-            words.clear();
+        // What is asked counts for more than all words to answer it with, and those for more than
+        // who asks.
+        let fewest = asked.len().min(FEWEST);
+        if rows < head.len() + fewest + words.len() {
+            words = set(short);
         }
-        let mut lines = shortened(&whole, rows - words.len());
+        if rows < head.len() + fewest + words.len() {
+            head.clear();
+        }
+        let room = rows.saturating_sub(head.len() + words.len()).max(1);
+        let mut lines = head;
+        lines.extend(shortened(asked, room));
         lines.extend(words);
         lines
     }
@@ -238,22 +250,24 @@ impl Ask {
         self.questions.get(self.said.len())
     }
 
-    /// Returns what can be said to it.
-    fn words(&self) -> &'static str {
-        match self.question() {
-            Some(question) if question.multi_select => return WORDS_FOR_SEVERAL,
-            Some(question) if question.options.is_empty() => return WORDS_FOR_QUESTIONS,
-            Some(_) => return WORDS_FOR_CHOICES,
-            None => {}
+    /// Returns what can be said to it: in full, and in short.
+    fn words(&self) -> (&'static str, &'static str) {
+        if let Some(question) = self.question() {
+            let words = match question {
+                question if question.multi_select => WORDS_FOR_SEVERAL,
+                question if question.options.is_empty() => WORDS_FOR_QUESTIONS,
+                _ => WORDS_FOR_CHOICES,
+            };
+            return (words, SHORT_WORDS_FOR_QUESTIONS);
         }
         if self.needs.iter().any(Need::is_of_hook) {
-            return WORDS_FOR_HOOKS;
+            return (WORDS_FOR_HOOKS, SHORT_WORDS_FOR_HOOKS);
         }
         let is_file = |need: &Need| need.capability.starts_with("fs.");
         if self.needs.iter().all(is_file) {
-            WORDS_FOR_FILES
+            (WORDS_FOR_FILES, SHORT_WORDS)
         } else {
-            WORDS
+            (WORDS, SHORT_WORDS)
         }
     }
 
@@ -302,17 +316,19 @@ impl Ask {
 }
 
 /// Leaves out the middle of lines that are more than so many, and says how much that is.
-fn shortened(lines: &[&Line], rows: usize) -> Vec<Line> {
-    let copies = |lines: &[&Line]| lines.iter().map(|line| (*line).clone()).collect();
+fn shortened(lines: &[Line], rows: usize) -> Vec<Line> {
     if lines.len() <= rows {
-        return copies(lines);
+        return lines.to_vec();
     }
-    let kept = rows.saturating_sub(1);
+    // The start is shown however little room there is.
+    let kept = rows.saturating_sub(1).max(1);
     let (head, tail) = (kept.div_ceil(2), kept / 2);
     let hidden = lines.len() - kept;
-    let mut short: Vec<Line> = copies(&lines[..head]);
-    short.push(Line::of(Tone::Ask, &format!("[{hidden} lines hidden]")));
-    short.append(&mut copies(&lines[lines.len() - tail..]));
+    let mut short = lines[..head].to_vec();
+    if rows > 1 {
+        short.push(Line::of(Tone::Ask, &format!("[{hidden} lines hidden]")));
+    }
+    short.extend_from_slice(&lines[lines.len() - tail..]);
     short
 }
 

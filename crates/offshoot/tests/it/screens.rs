@@ -158,6 +158,17 @@ fn twenty_columns_are_enough_for_an_ask() {
 }
 
 #[test]
+fn a_window_of_eight_rows_says_what_is_asked_and_how_to_answer() {
+    let stage = Stage::new(FAMILY);
+    let mut terminal = Terminal::start(&stage, (20, 8), &CHAT);
+    terminal.until(&["> "]);
+    terminal.enter("go");
+    terminal.until(&["bash echo from below", "y/a/s/n?", "allow?"]);
+    terminal.enter("perhaps");
+    terminal.until(&["bash echo from below", "y, a, s or n", "allow?"]);
+}
+
+#[test]
 fn a_tree_of_agents_is_drawn() {
     let stage = Stage::new(&FAMILY.replace(", fault: hang", ""));
     let args = [
