@@ -345,7 +345,7 @@ impl Console {
             (None, Talk::Once) => return None,
         };
         let before = prompt.chars().count();
-        let (text, column) = (editor.text().replace('\n', " "), editor.column());
+        let (text, column) = (editor.shown(), editor.column());
         let room = width.saturating_sub(before + 1).max(1);
         // Of a long line the part around the cursor is shown.
         let skip = column.saturating_sub(room.saturating_sub(1));

@@ -7,6 +7,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::render;
 
+/// What a tab is shown as.
+pub(crate) const TAB: &str = "    ";
+
 /// How a terminal is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Style {
