@@ -229,6 +229,7 @@ impl Console {
 
     /// Prints an answer.
     fn say(&mut self, text: &str) -> io::Result<()> {
+        self.measure();
         let lines = markdown::lines(text, self.screen.width(), self.screen.style());
         self.screen.print(&lines)?;
         self.screen.print(&[Line::default()])?;
@@ -290,8 +291,19 @@ impl Console {
         self.screen.print(&[Line::of(Tone::Dim, text)])
     }
 
+    /// Looks how large the window is: who has to erase lines must know how many there are now, and
+    /// the word that it has changed comes late, or never where no keys are heard.
+    fn measure(&mut self) {
+        let size = keys::size();
+        if size != (self.screen.width(), self.screen.rows()) {
+            self.screen.resize(size);
+            self.dirty = true;
+        }
+    }
+
     /// Paints what has changed.
     pub(crate) fn paint(&mut self, tree: &Tree) -> io::Result<()> {
+        self.measure();
         if !self.dirty && tree.open_runs() == 0 {
             return Ok(());
         }
@@ -391,11 +403,7 @@ impl Console {
                     self.ticked(Instant::now());
                     return Input::Tick;
                 }
-                Some(Pressed::Resize(columns, rows)) => {
-                    self.screen.resize((columns, rows));
-                    self.dirty = true;
-                    return Input::Tick;
-                }
+                Some(Pressed::Resize) => return Input::Tick,
                 Some(Pressed::Key(key)) => {
                     self.dirty = true;
                     return self.key(key).unwrap_or(Input::Tick);

@@ -86,7 +86,10 @@ fn both_ends_and_how_to_answer_are_seen_however_long_it_is() {
             assert!(lines.len() <= rows, "{rows} {width}: {lines:?}");
             let all = shown(&lines).join("\n");
             let has = |words: &str| all.contains(words);
-            assert!(rows < 5 || all.starts_with("build asks"), "{rows} {width}: {all}");
+            assert!(
+                rows < 5 || all.starts_with("build asks"),
+                "{rows} {width}: {all}"
+            );
             assert!(has("bash word-0001"), "{rows} {width}: {all}");
             assert!(has("lines hidden]"), "{rows} {width}: {all}");
             assert!(rows < 4 || has("word-0500"), "{rows} {width}: {all}");
