@@ -187,12 +187,12 @@ async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
         return Ok(());
     }
     let width = terminal::width(&std::io::stdout());
-    let texts = lines.iter().map(tree_view::Line::text);
-    for text in texts.chain(tree_view::helped(&lines)) {
-        stdout.line(&match width {
-            Some(width) => terminal::cut(&text, width),
-            None => text,
-        })?;
+    let helped = tree_view::helped(&lines).map(|text| match width {
+        Some(width) => terminal::cut(&text, width),
+        None => text,
+    });
+    for text in tree_view::texts(&lines, width).into_iter().chain(helped) {
+        stdout.line(&text)?;
     }
     Ok(())
 }

@@ -188,6 +188,21 @@ fn a_tree_of_agents_is_drawn() {
 }
 
 #[test]
+fn a_narrow_tree_says_how_each_agent_ended() {
+    let stage = Stage::new("replies: [{say: done}]");
+    let id = "01a1e7a3-de11-7000-8000-0123456789ab";
+    let model = ["run", "--model", "scripted/script.yaml", "--session"];
+    stage
+        .offshoot([&model[..], &[id, "go"]].concat())
+        .succeeded();
+    for (columns, is_whole) in [(80, true), (40, false)] {
+        let shown = stage.on_terminal(columns, &["sessions", "tree", id]);
+        assert!(shown.contains("456789ab  completed"), "{columns}: {shown}");
+        assert_eq!(shown.contains(id), is_whole, "{columns}: {shown}");
+    }
+}
+
+#[test]
 fn a_crowd_that_is_waited_for_is_counted_in_full() {
     let stage = Stage::new(
         r##"
