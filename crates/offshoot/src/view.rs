@@ -12,7 +12,7 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Did, Entry, Event, Hooked, Origin, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
 use offshoot_types::outcome::{Body, ErrorKind};
-use offshoot_types::permission::Need;
+use offshoot_types::permission::{Action, Need};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::{Agent, Spent, Tree};
 
@@ -26,6 +26,10 @@ use crate::{clock, render};
 /// How many characters of a prompt tell siblings apart.
 const MOST_OF_PROMPT: usize = 48;
 
+/// Said once where agents ask and nobody is there to answer.
+const ADVICE: &str = "nobody can be asked here: --yes allows what agents ask for, \
+                      --wait-for-answers has them wait for \"offshoot inbox answer\"";
+
 /// How a followed tree is shown.
 pub(crate) struct View {
     form: Form,
@@ -35,7 +39,18 @@ pub(crate) struct View {
     stirred: bool,
     /// Whether an answer was printed already.
     printed: bool,
+    advice: Advice,
     stdout: Stdout,
+}
+
+/// Whether somebody has to be told how agents are answered here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Advice {
+    /// Nothing was asked that nobody could answer.
+    NotNeeded,
+    /// Something was, and will be denied.
+    Due,
+    Given,
 }
 
 enum Form {
@@ -66,6 +81,7 @@ impl View {
             start: Pos::ZERO,
             stirred: false,
             printed: false,
+            advice: Advice::NotNeeded,
             stdout: Stdout::default(),
         }
     }
@@ -104,6 +120,9 @@ impl View {
             Form::Answers(answers) => {
                 if new {
                     progress(tree, entry);
+                    if self.advice.take(&entry.event) {
+                        output::note(ADVICE);
+                    }
                 }
                 if let Event::Hooked(hooked) = &entry.event
                     && new
@@ -117,6 +136,9 @@ impl View {
             }
             Form::Console(console) => {
                 console.entry(tree, entry)?;
+                if new && self.advice.take(&entry.event) {
+                    console.aside(&format!("something was denied; {ADVICE}"))?;
+                }
                 if let Event::Hooked(hooked) = &entry.event
                     && new
                     && is_news(hooked)
@@ -367,6 +389,27 @@ impl View {
             Form::Console(console) => console.close(),
             Form::Answers(_) | Form::Events(_) => Ok(()),
         }
+    }
+}
+
+impl Advice {
+    /// Takes what happened; tells whether it is time to say it, which it is once.
+    fn take(&mut self, event: &Event) -> bool {
+        if *self == Self::NotNeeded
+            && let Event::Decided { decision, .. } = event
+            && decision.action == Action::Ask
+        {
+            *self = Self::Due;
+        }
+        if *self == Self::Due
+            && let Event::CallFinished { outcome, .. } = event
+            && let Body::Error { kind, .. } = &outcome.body
+            && *kind == ErrorKind::Denied
+        {
+            *self = Self::Given;
+            return true;
+        }
+        false
     }
 }
 
