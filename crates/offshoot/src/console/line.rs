@@ -66,26 +66,31 @@ impl Line {
 
     /// Adds a piece.
     pub(crate) fn push(&mut self, tone: Tone, text: &str) {
+        // A terminal would move to columns of its own choice.
+        self.put(tone, &render::harmless(&text.replace('\t', TAB)));
+    }
+
+    /// Adds a piece of what is harmless already: a part of it may look as if it were not.
+    fn put(&mut self, tone: Tone, text: &str) {
         if text.is_empty() {
             return;
         }
-        let text = render::harmless(text);
         match self.0.last_mut() {
-            Some((last, so_far)) if *last == tone => so_far.push_str(&text),
-            Some(_) | None => self.0.push((tone, text)),
+            Some((last, so_far)) if *last == tone => so_far.push_str(text),
+            Some(_) | None => self.0.push((tone, text.to_owned())),
         }
     }
 
     /// Adds the pieces of another line.
     pub(crate) fn extend(&mut self, other: Self) {
         for (tone, text) in other.0 {
-            self.push(tone, &text);
+            self.put(tone, &text);
         }
     }
 
-    /// Returns how many columns it takes.
+    /// Returns how many columns it takes, at most: not every terminal joins what is joined.
     pub(crate) fn width(&self) -> usize {
-        self.0.iter().map(|(_, text)| text.width()).sum()
+        self.0.iter().map(|(_, text)| columns(text)).sum()
     }
 
     /// Tells whether there is nothing in it.
@@ -107,13 +112,13 @@ impl Line {
             for character in text.chars() {
                 let wide = character.width().unwrap_or(0);
                 if used + wide > room {
-                    cut.push(tone, &kept);
+                    cut.put(tone, &kept);
                     break 'pieces;
                 }
                 used += wide;
                 kept.push(character);
             }
-            cut.push(tone, &kept);
+            cut.put(tone, &kept);
         }
         if width > 0 {
             cut.push(Tone::Dim, sign);
@@ -157,7 +162,7 @@ impl Line {
         let mut used = 0;
         for (tone, text) in &self.0 {
             for word in text.split_inclusive(' ') {
-                let mut wide = word.trim_end_matches(' ').width();
+                let mut wide = columns(word.trim_end_matches(' '));
                 if used > 0 && used + wide > width {
                     lines.push(std::mem::take(&mut line).trimmed());
                     line.push(Tone::Plain, indent);
@@ -170,15 +175,15 @@ impl Line {
                     if at == 0 {
                         break;
                     }
-                    line.push(*tone, &word[..at]);
+                    line.put(*tone, &word[..at]);
                     lines.push(std::mem::take(&mut line));
                     line.push(Tone::Plain, indent);
                     used = indent.width();
                     word = &word[at..];
-                    wide = word.trim_end_matches(' ').width();
+                    wide = columns(word.trim_end_matches(' '));
                 }
-                line.push(*tone, word);
-                used += word.width();
+                line.put(*tone, word);
+                used += columns(word);
             }
         }
         if !line.is_empty() || lines.is_empty() {
@@ -211,6 +216,12 @@ fn fitting(text: &str, columns: usize) -> usize {
         }
     }
     text.len()
+}
+
+/// Returns how many columns a text takes at most.
+fn columns(text: &str) -> usize {
+    let apart = text.chars().map(|character| character.width().unwrap_or(0));
+    text.width().max(apart.sum())
 }
 
 #[cfg(test)]
@@ -261,6 +272,20 @@ mod tests {
         );
         assert!(wrapped.iter().all(|line| line.width() <= 10));
         assert_eq!(shown(&Line::default().wrap(10, "")), [""]);
+    }
+
+    #[test]
+    fn tabs_are_spaces_and_what_is_joined_stays_so() {
+        let line = Line::of(Tone::Plain, "a\tb");
+        assert_eq!(line.render(PLAIN), "a    b");
+        let family = "👩\u{200d}👧\u{200d}👦";
+        let line = Line::of(Tone::Plain, family);
+        assert_eq!(line.render(PLAIN), family);
+        for width in 4..8 {
+            let parts = [vec![line.clone().cut(width, PLAIN)], line.wrap(width, "")].concat();
+            assert!(parts.iter().all(|part| part.width() <= width));
+            assert!(!shown(&parts).concat().contains('\\'), "{width}");
+        }
     }
 
     #[test]

@@ -263,7 +263,6 @@ impl Page {
     fn end_code(&mut self) {
         let margin = self.margin();
         for line in self.code.take().unwrap_or_default().lines() {
-            let line = line.replace('\t', "    ");
             let line = Line::of(Tone::Dim, &margin).and(Tone::Code, &format!("    {line}"));
             // Code is cut by the window, not broken: broken code reads as other code.
             self.lines.push(line);
