@@ -42,6 +42,8 @@ struct Page {
     tones: Vec<Tone>,
     /// What stands before the first line of the paragraph, and before the others.
     bullet: Option<String>,
+    /// How wide the last bullet was: what follows it stands below its words.
+    hanging: usize,
     /// Open lists: the number of the next item, where they are numbered.
     lists: Vec<Option<u64>>,
     quotes: usize,
@@ -59,6 +61,7 @@ impl Page {
             open: Line::default(),
             tones: Vec::new(),
             bullet: None,
+            hanging: 2,
             lists: Vec::new(),
             quotes: 0,
             code: None,
@@ -74,8 +77,8 @@ impl Page {
             Event::Text(text) => self.text(&text),
             Event::Code(text) => self.piece(Tone::Code, &text),
             Event::InlineHtml(text) | Event::Html(text) => self.text(&text),
-            Event::SoftBreak => self.text(" "),
-            Event::HardBreak => self.flush(),
+            // Two lines that were written as such may be no sentence.
+            Event::SoftBreak | Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.gap();
                 let rule = if self.style.unicode { "─" } else { "-" };
@@ -248,11 +251,11 @@ impl Page {
         let margin = self.margin();
         let (first, rest) = match self.bullet.take() {
             Some(bullet) => {
-                let rest = " ".repeat(bullet.chars().count());
-                (bullet, rest)
+                self.hanging = bullet.chars().count();
+                (bullet, " ".repeat(self.hanging))
             }
             None if self.lists.is_empty() => (String::new(), String::new()),
-            None => ("  ".to_owned(), "  ".to_owned()),
+            None => (" ".repeat(self.hanging), " ".repeat(self.hanging)),
         };
         let mut line = Line::of(Tone::Dim, &margin).and(Tone::Name, &first);
         line.extend(open);
@@ -334,6 +337,22 @@ mod tests {
             "───────────",
             "Rust     12",
             "C         3",
+        ];
+        check(60, text, &expected);
+    }
+
+    #[test]
+    fn lines_that_were_written_as_such_stay_apart() {
+        let text = "built: yes\ntested: no\n\n1. one\n   more\n\n> said\n> so";
+        let expected = [
+            "built: yes",
+            "tested: no",
+            "",
+            "1. one",
+            "   more",
+            "",
+            "│ said",
+            "│ so",
         ];
         check(60, text, &expected);
     }
