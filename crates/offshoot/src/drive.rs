@@ -76,7 +76,10 @@ pub(crate) async fn drive(
     let ends = errand.ends.clone();
     let ended = Box::pin(ask(&runtime, errand, &mut view, signals)).await;
     // Whatever happened, the terminal is given back before anything else is said.
-    view.close()?;
+    if let Err(error) = view.close() {
+        // It may be the terminal that has gone; what runs is stopped in good order all the same.
+        tracing::warn!(%error, "give the terminal back");
+    }
     drop(view);
     if let Ok(Ended::AtOnce) = ended {
         // As a crash would: what is left is recovered by whoever comes next.
@@ -153,12 +156,13 @@ async fn tell_ends(ends: &[String], left: impl Future<Output = ()>) {
     }
 }
 
-/// Leaves in good order, or at once when told so meanwhile.
+/// Leaves in good order, or at once when told so meanwhile. A terminal that is gone tells nothing more.
 pub(crate) async fn leave(runtime: Runtime, ending: Ending, signals: &mut Signals) {
+    let at_once = async { while signals.next().await == Signal::HangUp {} };
     tokio::select! {
         biased;
         () = runtime.shutdown(ending) => {}
-        _ = signals.next() => {}
+        () = at_once => {}
     }
 }
 
@@ -200,7 +204,7 @@ async fn ask(
             signal = signals.next() => {
                 output::complain(match signal {
                     Signal::Interrupt => "interrupted; leaving",
-                    Signal::Terminate => TERMINATED,
+                    Signal::Terminate | Signal::HangUp => TERMINATED,
                 });
                 return Ok(Ended::Terminated);
             }

@@ -166,7 +166,7 @@ impl<'a> Follower<'a> {
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
-                    Signal::Terminate => {
+                    Signal::Terminate | Signal::HangUp => {
                         output::complain(TERMINATED);
                         return Ok(Ended::Terminated);
                     }
