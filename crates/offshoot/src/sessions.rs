@@ -30,7 +30,7 @@ use crate::drive::{self, Elsewhere, Errand, Talk};
 use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::json_events::Fold;
-use crate::lookup::{self, Found};
+use crate::lookup::{self, Found, Session};
 use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
@@ -174,12 +174,7 @@ async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let owned = is_owned(store.as_ref(), &session.id).await?;
     let mut stdout = Stdout::default();
-    let workspace = session.workspace().unwrap_or_default();
-    let next = match hooks::used(settings, workspace).is_empty() {
-        true => tree_view::Next::Model,
-        false => tree_view::Next::ModelOrHooks,
-    };
-    let lines = tree_view::lines(&session, &agent, (owned, next));
+    let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));
     if json {
         for line in lines {
             stdout.line(&line.json().to_string())?;
@@ -195,6 +190,15 @@ async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
         stdout.line(&text)?;
     }
     Ok(())
+}
+
+/// Returns what agents of a session wait for that have a turn and no call.
+fn next(settings: &Settings, session: &Session) -> tree_view::Next {
+    let workspace = session.workspace().unwrap_or_default();
+    match hooks::used(settings, workspace).is_empty() {
+        true => tree_view::Next::Model,
+        false => tree_view::Next::ModelOrHooks,
+    }
 }
 
 async fn message(

@@ -22,6 +22,9 @@ const MOST_OF_PROMPT: usize = 48;
 /// How many agents that somebody waits for are named.
 const MOST_AGENTS: usize = 3;
 
+/// How many agents that run are named to who begins to watch.
+const MOST_RUNNING: usize = 20;
+
 /// What stands before the id of an agent that is waited for.
 const AGENT: &str = "agent ";
 
@@ -124,6 +127,20 @@ pub(crate) fn texts(lines: &[Line], width: Option<usize>) -> Vec<String> {
         None => text,
     });
     texts.collect()
+}
+
+/// Says who runs among these agents and what they wait for; of many, the first few.
+pub(crate) fn running(lines: &[Line], width: Option<usize>) -> Vec<String> {
+    let runs = |line: &&Line| matches!(line.state, State::Running);
+    let texts = texts(lines, width);
+    let all = lines.iter().zip(texts).filter(|(line, _)| runs(line));
+    let mut running: Vec<String> = all.map(|(_, text)| text).collect();
+    let more = running.len().saturating_sub(MOST_RUNNING);
+    if more > 0 {
+        running.truncate(MOST_RUNNING);
+        running.push(format!("and {more} more that run"));
+    }
+    running
 }
 
 /// How much of an id is shown.

@@ -39,6 +39,7 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
+    #[cfg(test)]
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
