@@ -324,6 +324,27 @@ pub(crate) fn store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
     Ok(Arc::new(Handle::open(data_dir)?))
 }
 
+/// Opens the store of who only looks: where there is nothing yet, nothing is made.
+pub(crate) fn kept_store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
+    match nothing_in(data_dir) {
+        Some(nothing) => Err(Stop::usage(nothing)),
+        None => store(data_dir),
+    }
+}
+
+/// Says that there are no sessions in a data folder, or no such folder; `None` if there may be some.
+pub(crate) fn nothing_in(data_dir: &Path) -> Option<String> {
+    let place = data_dir.display();
+    match offshoot_store::look(data_dir) {
+        Ok(None) if data_dir.exists() => Some(format!("there are no sessions in {place} yet")),
+        Ok(None) => Some(format!(
+            "there are no sessions: there is no data folder {place}"
+        )),
+        // Opening it says what is wrong with it.
+        Ok(Some(_)) | Err(_) => None,
+    }
+}
+
 /// Makes a runtime with these models and agents and the built-in tools.
 pub(crate) fn runtime(
     store: Arc<dyn Store>,

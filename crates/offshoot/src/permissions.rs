@@ -98,7 +98,7 @@ impl Subject {
     }
 
     async fn in_session(id: &str, settings: &Settings) -> Result<Self, Stop> {
-        let store = assemble::store(&settings.data_dir.value)?;
+        let store = assemble::kept_store(&settings.data_dir.value)?;
         let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
         let rules = Rules::of(settings);
         let workspace = session.workspace().unwrap_or_default().to_owned();

@@ -124,7 +124,7 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
 }
 
 async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Result<(), Stop> {
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = assemble::kept_store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let mut shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
     // What is done for an agent belongs to it. A program is told that in few events, a person in as
@@ -170,7 +170,7 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
 }
 
 async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = assemble::kept_store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let owned = is_owned(store.as_ref(), &session.id).await?;
     let mut stdout = Stdout::default();

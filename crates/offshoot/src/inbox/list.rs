@@ -18,7 +18,7 @@ use crate::console::about::{About, Changed};
 use crate::env::System;
 use crate::exit::Stop;
 use crate::output::{self, Stdout};
-use crate::{clock, render};
+use crate::{assemble, clock, render};
 
 /// Most lines of what a call would do.
 const MOST_LINES: usize = 20;
@@ -33,6 +33,10 @@ struct Asked {
 
 /// Lists what waits for an answer.
 pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
+    if let Some(nothing) = assemble::nothing_in(&settings.data_dir.value) {
+        output::note(&nothing);
+        return Ok(());
+    }
     let store = super::store(settings)?;
     let asks = super::open(store.as_ref()).await?;
     let mut stdout = Stdout::default();

@@ -58,7 +58,7 @@ pub(super) async fn attach(
     json: bool,
 ) -> Result<Code, Stop> {
     let mut signals = Signals::listen()?;
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = assemble::kept_store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     // Who only looks needs no agents.
     let (models, agents) = (Models::default(), Registry::default());

@@ -36,7 +36,7 @@ struct Done {
 
 /// Shows what an agent and those below it changed.
 pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = assemble::kept_store(&settings.data_dir.value)?;
     let found = lookup::find(store.as_ref(), id).await?;
     let done = done(store.as_ref(), &found).await?;
     let mut stdout = Stdout::default();

@@ -27,6 +27,10 @@ const LEAST_TITLE: usize = 16;
 
 /// Lists the sessions, the one that changed last first.
 pub(super) async fn list(settings: &Settings, children: bool, json: bool) -> Result<(), Stop> {
+    if let Some(nothing) = assemble::nothing_in(&settings.data_dir.value) {
+        output::note(&nothing);
+        return Ok(());
+    }
     let store = assemble::store(&settings.data_dir.value)?;
     let mut sessions = store.sessions().await?;
     if children {
