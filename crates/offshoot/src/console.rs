@@ -163,6 +163,11 @@ impl Console {
         }
     }
 
+    /// Tells whether it is for one question.
+    pub(crate) fn is_for_once(&self) -> bool {
+        self.talk == Talk::Once
+    }
+
     pub(crate) fn answers(&mut self) -> &mut Answers {
         &mut self.answers
     }

@@ -4,6 +4,7 @@
 //! or ends, or every event on stdout as JSON, or a console for who sits at a
 //! terminal. Entries from before the view began are folded and not shown.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use offshoot_engine::{Activity, Delta, Output};
@@ -40,6 +41,10 @@ pub(crate) struct View {
     /// Whether an answer was printed already.
     printed: bool,
     advice: Advice,
+    /// The agents below that have ended, by what they are, and the session.
+    ended: BTreeMap<AgentId, (String, AgentId)>,
+    /// What is left of a tree that was painted.
+    closing: Option<String>,
     stdout: Stdout,
 }
 
@@ -82,6 +87,8 @@ impl View {
             stirred: false,
             printed: false,
             advice: Advice::NotNeeded,
+            ended: BTreeMap::new(),
+            closing: None,
             stdout: Stdout::default(),
         }
     }
@@ -136,6 +143,13 @@ impl View {
             }
             Form::Console(console) => {
                 console.entry(tree, entry)?;
+                if new
+                    && matches!(entry.event, Event::Settled { .. })
+                    && let Some((definition, _)) = below(tree, &entry.agent)
+                {
+                    let ended = (definition.to_owned(), entry.tree.root().clone());
+                    self.ended.insert(entry.agent.clone(), ended);
+                }
                 if new && self.advice.take(&entry.event) {
                     console.aside(&format!("something was denied; {ADVICE}"))?;
                 }
@@ -248,10 +262,13 @@ impl View {
                 return print(&mut self.stdout, &event);
             }
             Form::Console(console) => {
-                return match ended {
-                    Some((settlement, caps)) => console.quiet(settlement, caps),
-                    None => Ok(()),
+                let Some((settlement, caps)) = ended else {
+                    return Ok(());
                 };
+                if console.is_for_once() {
+                    self.closing = closing(&self.ended, settlement.duration_ms);
+                }
+                return console.quiet(settlement, caps);
             }
             Form::Answers(answers) => answers,
         };
@@ -386,7 +403,14 @@ impl View {
     /// Gives a terminal back.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => console.close(),
+            Form::Console(console) => {
+                console.close()?;
+                // The tree is gone with the terminal, and nothing else says that there was one.
+                if let Some(text) = self.closing.take() {
+                    output::note(&text);
+                }
+                Ok(())
+            }
             Form::Answers(_) | Form::Events(_) => Ok(()),
         }
     }
@@ -411,6 +435,26 @@ impl Advice {
         }
         false
     }
+}
+
+/// Says who worked below, and where that can be read; `None` if nobody did.
+fn closing(ended: &BTreeMap<AgentId, (String, AgentId)>, took: u64) -> Option<String> {
+    let (_, session) = ended.values().next()?;
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for (definition, _) in ended.values() {
+        *kinds.entry(definition).or_default() += 1;
+    }
+    let kinds = kinds.into_iter().map(|(kind, many)| match many {
+        1 => format!("1 {kind} agent"),
+        many => format!("{many} {kind} agents"),
+    });
+    let kinds: Vec<String> = kinds.collect();
+    let (took, session) = (clock::span(took), render::short(session));
+    let text = format!(
+        "{}, {took}; see offshoot sessions tree {session}",
+        kinds.join(", ")
+    );
+    Some(render::harmless(&text))
 }
 
 /// Tells whether a person wants to know what a hook did: not that a call was refused, which is told

@@ -215,3 +215,25 @@ replies:
     let terminal = Terminal::start(&stage, (80, 24), &args);
     terminal.until(&["waits for 40 agents"]);
 }
+
+#[test]
+fn a_tree_that_was_painted_leaves_a_line() {
+    let stage = Stage::new(
+        r##"
+replies:
+  - {depth: 1, say: part}
+  - depth: 0
+    after_tools: false
+    call: [{tool: task, count: 3, arguments: {subagent_type: general, prompt: a part}}]
+  - {say: done}
+"##,
+    );
+    let args = ["run", "--model", "scripted/script.yaml", "--yes", "go"];
+    let mut terminal = Terminal::start(&stage, (80, 24), &args);
+    terminal.until(&[
+        "done",
+        "3 general agents, ",
+        "; see offshoot sessions tree ",
+    ]);
+    assert_eq!(terminal.ended(), Some(0));
+}
