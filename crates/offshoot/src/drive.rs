@@ -60,6 +60,8 @@ pub(crate) enum Talk {
 pub(crate) enum Elsewhere {
     /// Follow it there.
     Follow,
+    /// Follow it there, and say that a yes given here does not count.
+    FollowDespiteYes,
     /// Leave the message with it.
     Leave,
 }
@@ -256,6 +258,9 @@ async fn ask(
             return Ok(Ended::Quiet(Code::Completed));
         }
         view.aside(&format!("{here}; following it there"))?;
+        if elsewhere == Elsewhere::FollowDespiteYes {
+            view.aside("--yes has no effect there: what agents ask is put to whoever is there")?;
+        }
     }
     let upto = last_pos(runtime, &id, tree.pos()).await?;
     let goal = Goal {

@@ -89,6 +89,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
         return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
     }
+    let says_yes = args.consent.yes;
     let host = Host::of(settings)
         .asking(args.consent, face.can_ask())
         .waiting(args.waiting);
@@ -124,7 +125,11 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         agent,
         prompt,
         swap,
-        elsewhere: Elsewhere::Follow,
+        elsewhere: if says_yes {
+            Elsewhere::FollowDespiteYes
+        } else {
+            Elsewhere::Follow
+        },
         talk: Talk::Once,
         ends,
     };
