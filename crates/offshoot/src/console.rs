@@ -175,12 +175,15 @@ impl Console {
     /// Takes an entry that is old news; of what still runs, it is not.
     pub(crate) fn before(&mut self, tree: &Tree, entry: &Entry) {
         self.answers.skip(entry);
-        self.fold(tree, entry);
+        // Whoever was asked then is not here.
+        drop(self.fold(tree, entry));
     }
 
     /// Shows an entry; `tree` is as it was before it.
     pub(crate) fn entry(&mut self, tree: &Tree, entry: &Entry) -> io::Result<()> {
-        self.fold(tree, entry);
+        if let Some(text) = self.fold(tree, entry) {
+            self.aside(&text)?;
+        }
         // A conversation is read as it goes; of a single question, what it comes to.
         let aside = match self.talk {
             Talk::Chat => self.answers.take_aside(entry),
@@ -192,14 +195,16 @@ impl Console {
         }
     }
 
-    fn fold(&mut self, tree: &Tree, entry: &Entry) {
+    /// Takes an entry; returns what is to be said of it.
+    fn fold(&mut self, tree: &Tree, entry: &Entry) -> Option<String> {
         let about = |call: &CallId| self.live.call(&entry.agent, call);
-        self.asks.entry(tree, entry, about);
+        let told = self.asks.entry(tree, entry, about);
         self.live.entry(tree, entry);
         if self.answers.is_of(&entry.agent) {
             self.hear(&entry.event);
         }
         self.dirty = true;
+        told
     }
 
     /// Takes what the agent did that is asked here.

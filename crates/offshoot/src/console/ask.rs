@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use offshoot_types::command::Verdict;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId};
-use offshoot_types::permission::Need;
+use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::question::Question;
 use offshoot_types::tree::Tree;
 
@@ -59,6 +59,8 @@ pub(crate) struct Open {
     asks: VecDeque<Ask>,
     /// How many were ever asked.
     asked: u64,
+    /// Whether something was said here that may answer more than one of them.
+    covers: bool,
 }
 
 /// Tells one thing that was asked from all others.
@@ -89,13 +91,14 @@ pub(crate) struct Ask {
 }
 
 impl Open {
-    /// Takes an entry; `tree` is as it was before it, `about` says what a call is about.
+    /// Takes an entry; `tree` is as it was before it, `about` says what a call is about. Returns what
+    /// is to be said of something that was asked here and answered elsewhere.
     pub(crate) fn entry<'a>(
         &mut self,
         tree: &Tree,
         entry: &Entry,
         about: impl Fn(&CallId) -> Option<&'a About>,
-    ) {
+    ) -> Option<String> {
         let agent = &entry.agent;
         match &entry.event {
             Event::Asked {
@@ -120,7 +123,14 @@ impl Open {
                     set: None,
                 });
             }
-            Event::Decided { call, .. } | Event::CallFinished { call, .. } => {
+            Event::Decided { call, decision, .. } => {
+                let is_it = |ask: &Ask| ask.agent == *agent && ask.call == *call;
+                // What is answered here is gone already.
+                let at = self.asks.iter().position(is_it)?;
+                let ask = self.asks.remove(at)?;
+                return (!self.covers).then(|| elsewhere(&ask, decision));
+            }
+            Event::CallFinished { call, .. } => {
                 self.asks
                     .retain(|ask| ask.agent != *agent || ask.call != *call);
             }
@@ -141,6 +151,7 @@ impl Open {
             | Event::Replied(_)
             | Event::CallStarted { .. } => {}
         }
+        None
     }
 
     /// Returns what is to be answered now.
@@ -157,6 +168,7 @@ impl Open {
             None => Heard::Nothing,
             Some(None) => Heard::More,
             Some(Some(verdict)) => {
+                self.covers |= matches!(verdict, Verdict::Session | Verdict::Agent);
                 let (agent, call) = (ask.agent.clone(), ask.call.clone());
                 self.asks.pop_front();
                 Heard::Answer(agent, call, verdict)
@@ -330,6 +342,16 @@ fn shortened(lines: &[Line], rows: usize) -> Vec<Line> {
     }
     short.extend_from_slice(&lines[lines.len() - tail..]);
     short
+}
+
+/// Says how something was answered that was asked here.
+fn elsewhere(ask: &Ask, decision: &Decision) -> String {
+    let what = ask.about.brief.lines().next().unwrap_or_default();
+    let how = match decision.action {
+        Action::Allow => "allowed",
+        Action::Ask | Action::Deny => "denied",
+    };
+    format!("answered elsewhere: {how} by {}: {what}", decision.layer)
 }
 
 /// Returns who asks, from the root down.

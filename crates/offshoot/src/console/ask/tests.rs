@@ -2,7 +2,7 @@
 
 use offshoot_types::event::{Origin, Profile, Spawned};
 use offshoot_types::id::{Pos, Seq, Timestamp, TreeId};
-use offshoot_types::permission::{Action, Decision, Layer};
+use offshoot_types::permission::Layer;
 
 use super::super::line::Style;
 use super::*;
@@ -181,4 +181,34 @@ fn what_would_be_written_is_seen_and_how_far_a_yes_reaches() {
     let all = shown(&open.lines(80, 20));
     assert_eq!(all[1..4], ["edit a", "- # Title", "+ # Hacked"]);
     assert!(all[4].contains("all files of the folder"), "{all:?}");
+}
+
+#[test]
+fn who_was_asked_is_told_that_it_was_answered_elsewhere() {
+    let decided = |action| {
+        entry(Event::Decided {
+            call: CallId::new("c"),
+            decision: Decision {
+                action,
+                layer: "the user".to_owned(),
+                rule: None,
+            },
+            grant: None,
+            reason: None,
+        })
+    };
+    let told = |open: &mut Open, action| open.entry(&Tree::default(), &decided(action), |_| None);
+    let expected = "answered elsewhere: allowed by the user: bash ls";
+    assert_eq!(
+        told(&mut asked("ls"), Action::Allow).as_deref(),
+        Some(expected)
+    );
+    let expected = "answered elsewhere: denied by the user: bash ls";
+    assert_eq!(
+        told(&mut asked("ls"), Action::Deny).as_deref(),
+        Some(expected)
+    );
+    let mut open = asked("ls");
+    assert!(matches!(open.hear("y"), Heard::Answer(..)));
+    assert_eq!(told(&mut open, Action::Allow), None);
 }
