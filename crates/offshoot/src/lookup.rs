@@ -176,7 +176,9 @@ async fn matching(store: &dyn Store, part: &str, among: Among) -> Result<Vec<Age
 }
 
 fn is_part(part: &str, id: &AgentId) -> bool {
-    id.as_str().starts_with(part) || id.as_str().ends_with(part)
+    // Ids are written in small letters, and somebody may shout.
+    let (part, id) = (part.to_ascii_lowercase(), id.as_str().to_ascii_lowercase());
+    id.starts_with(&part) || id.ends_with(&part)
 }
 
 fn is_too_short(part: &str) -> bool {

@@ -160,31 +160,36 @@ impl Line {
         let mut lines = Vec::new();
         let mut line = Self::default();
         let mut used = 0;
-        for (tone, text) in &self.0 {
-            for word in text.split_inclusive(' ') {
-                let mut wide = columns(word.trim_end_matches(' '));
-                if used > 0 && used + wide > width {
-                    lines.push(std::mem::take(&mut line).trimmed());
-                    line.push(Tone::Plain, indent);
-                    used = indent.width();
-                }
-                let mut word = word;
-                // A word that is wider than the window is broken anywhere.
-                while used + wide > width && width > indent.width() {
-                    let at = fitting(word, width - used);
-                    if at == 0 {
-                        break;
-                    }
-                    line.put(*tone, &word[..at]);
-                    lines.push(std::mem::take(&mut line));
-                    line.push(Tone::Plain, indent);
-                    used = indent.width();
-                    word = &word[at..];
-                    wide = columns(word.trim_end_matches(' '));
-                }
-                line.put(*tone, word);
-                used += columns(word);
+        let pieces = self.0.iter();
+        let words: Vec<(Tone, &str)> = pieces
+            .flat_map(|(tone, text)| text.split_inclusive(' ').map(move |word| (*tone, word)))
+            .collect();
+        for (at, (tone, word)) in words.iter().enumerate() {
+            let mut wide = columns(word.trim_end_matches(' '));
+            // A bracket before a piece of code is not parted from it, if both fit into one line.
+            let whole =
+                Some(unbroken(&words[at..])).filter(|whole| indent.width() + whole <= width);
+            if used > 0 && used + whole.unwrap_or(wide) > width {
+                lines.push(std::mem::take(&mut line).trimmed());
+                line.push(Tone::Plain, indent);
+                used = indent.width();
             }
+            let mut word = *word;
+            // A word that is wider than the window is broken anywhere.
+            while used + wide > width && width > indent.width() {
+                let at = fitting(word, width - used);
+                if at == 0 {
+                    break;
+                }
+                line.put(*tone, &word[..at]);
+                lines.push(std::mem::take(&mut line));
+                line.push(Tone::Plain, indent);
+                used = indent.width();
+                word = &word[at..];
+                wide = columns(word.trim_end_matches(' '));
+            }
+            line.put(*tone, word);
+            used += columns(word);
         }
         if !line.is_empty() || lines.is_empty() {
             lines.push(line.trimmed());
@@ -204,6 +209,16 @@ impl Line {
         }
         self
     }
+}
+
+/// Returns how many columns words take up to the next space.
+fn unbroken(words: &[(Tone, &str)]) -> usize {
+    let end = words.iter().position(|(_, word)| word.ends_with(' '));
+    let words = &words[..end.map_or(words.len(), |end| end + 1)];
+    let wide = words
+        .iter()
+        .map(|(_, word)| columns(word.trim_end_matches(' ')));
+    wide.sum()
 }
 
 /// Returns how many bytes of a text fit into so many columns.
@@ -272,6 +287,18 @@ mod tests {
         );
         assert!(wrapped.iter().all(|line| line.width() <= 10));
         assert_eq!(shown(&Line::default().wrap(10, "")), [""]);
+    }
+
+    #[test]
+    fn a_bracket_stays_with_its_code() {
+        let line = Line::of(Tone::Plain, "one two (")
+            .and(Tone::Code, "three")
+            .and(Tone::Plain, ") four");
+        assert_eq!(shown(&line.wrap(10, "")), ["one two", "(three)", "four"]);
+        assert_eq!(
+            shown(&line.wrap(5, "")),
+            ["one", "two (", "three", ")", "four"]
+        );
     }
 
     #[test]

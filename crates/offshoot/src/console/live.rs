@@ -167,7 +167,11 @@ impl Live {
         let row = |id: &&AgentId| self.row(tree, id, now, width, style);
         let mut lines: Vec<Line> = shown.iter().map(row).collect();
         if done + running > 0 {
-            let text = format!("  and {running} more that run, {done} that are done");
+            let text = match (running, done) {
+                (running, 0) => format!("  and {running} more that run"),
+                (0, done) => format!("  and {done} more that are done"),
+                (running, done) => format!("  and {running} more that run, {done} that are done"),
+            };
             lines.push(Line::of(Tone::Dim, &text).cut(width, style));
         }
         lines

@@ -26,6 +26,9 @@ impl Follower<'_> {
                 if self.chores > 0 {
                     let text = "this waits until the summary is written; /cancel stops that";
                     self.view.remark(text)?;
+                } else if !self.is_idle() {
+                    self.view
+                        .remark("queued: it is taken when this turn is over")?;
                 }
                 let message = MessageId::new(System.new_id());
                 let prompt = Prompt {

@@ -45,7 +45,7 @@ pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
         stdout.line(text.trim_end_matches('\n'))?;
     }
     if done.changes.is_empty() {
-        output::note("no file was changed by read, write and edit of these agents");
+        output::note("no file was changed by write and edit of these agents");
     }
     Ok(())
 }
