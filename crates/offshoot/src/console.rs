@@ -81,6 +81,8 @@ pub(crate) enum Input {
     Interrupt,
     /// Wants what runs to be stopped, and to stay.
     Cancel,
+    /// Ctrl-Z: wants the shell back for a while.
+    Suspend,
     /// Wants to leave.
     Quit,
     /// Time has passed.
@@ -435,6 +437,9 @@ impl Console {
     fn key(&mut self, key: Key) -> Option<Input> {
         self.hint = None;
         self.reply.follow(self.asks.first());
+        if key == Key::Control('z') {
+            return Some(Input::Suspend);
+        }
         if key == Key::Control('c') {
             // As in a shell: who has begun to type means what they type.
             let line = match self.reply.line_mut() {
@@ -503,6 +508,16 @@ impl Console {
         }
         self.dirty = true;
         self.screen.print(&lines)
+    }
+
+    /// Gives the terminal back until the shell has us go on.
+    pub(crate) fn suspend(&mut self) -> io::Result<()> {
+        self.screen.clear()?;
+        self.dirty = true;
+        match &self.keys {
+            Some(keys) => keys.suspend(),
+            None => Ok(()),
+        }
     }
 
     /// Gives the terminal back.

@@ -400,6 +400,14 @@ impl View {
         }
     }
 
+    /// Gives a terminal back for a while.
+    pub(crate) fn suspend(&mut self) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console) => console.suspend(),
+            Form::Answers(_) | Form::Events(_) => Ok(()),
+        }
+    }
+
     /// Gives a terminal back.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         match &mut self.form {

@@ -12,6 +12,7 @@ use crossterm::event::{
 };
 use crossterm::terminal;
 use futures_util::StreamExt;
+use rustix::process::Signal;
 
 use super::editor::Key;
 
@@ -42,6 +43,16 @@ impl Keys {
         };
         crossterm::execute!(io::stdout(), EnableBracketedPaste)?;
         Ok(Some(keys))
+    }
+
+    /// Stops the process, as Ctrl-Z does where a terminal is not raw; returns when it goes on.
+    pub(crate) fn suspend(&self) -> io::Result<()> {
+        crossterm::execute!(io::stdout(), DisableBracketedPaste)?;
+        terminal::disable_raw_mode()?;
+        // Whoever else the shell has started with us stops too.
+        rustix::process::kill_current_process_group(Signal::TSTP)?;
+        terminal::enable_raw_mode()?;
+        crossterm::execute!(io::stdout(), EnableBracketedPaste)
     }
 
     /// Waits for the next. Loses none when dropped.

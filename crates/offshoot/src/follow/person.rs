@@ -62,6 +62,7 @@ impl Follower<'_> {
                     return Ok(Some(ended));
                 }
             }
+            Input::Suspend => self.view.suspend()?,
             Input::Cancel => self.cancel()?,
             Input::Quit => return Ok(Some(self.leave())),
         }
