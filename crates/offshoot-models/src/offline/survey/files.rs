@@ -13,6 +13,8 @@ pub(super) struct Files<'a> {
     /// As the tool wrote it.
     pub(super) size: Option<&'a str>,
     pub(super) listed: Listed<'a>,
+    /// What the list leaves out, in the tool's words.
+    pub(super) gaps: Vec<&'a str>,
 }
 
 /// Whether the files could be listed.
@@ -33,6 +35,7 @@ impl<'a> Files<'a> {
             total: Count::exactly(0),
             size: None,
             listed,
+            gaps: Vec::new(),
         };
         let text = match talk.outcome(&plan::all_files()) {
             Outcome::Said(text) => text,
@@ -47,7 +50,8 @@ impl<'a> Files<'a> {
         }
         paths.sort_unstable();
         paths.dedup();
-        let whole = listing.complete || listing.total > 0 && paths.len() >= listing.total;
+        let all_shown = listing.total > 0 && paths.len() >= listing.total;
+        let whole = listing.complete || all_shown && listing.gaps.is_empty();
         // These may know what the long list was too short, or too shy of dots, to show.
         for call in [plan::manifest_files(), plan::ci_files()] {
             let listing = talk.said(&call).map(Listing::read).unwrap_or_default();
@@ -59,6 +63,7 @@ impl<'a> Files<'a> {
             total: listing.count(),
             size: listing.size,
             listed: if whole { Listed::Whole } else { Listed::Partly },
+            gaps: listing.gaps,
             paths,
         }
     }

@@ -5,7 +5,6 @@
 
 use super::super::conversation::{Child, Conversation};
 use super::super::markdown::{self, code, codes, counted, prose};
-use super::super::outcomes::Count;
 use super::super::page::Page;
 use super::super::wanted::{TASK, TODO};
 use super::areas::Area;
@@ -102,7 +101,8 @@ fn absent(facts: &Facts<'_>, found: &str) -> String {
         (Listed::Not | Listed::Failed(_), false) => {
             format!("{found}, as far as it could be looked for: the files could not be listed")
         }
-        (Listed::Whole | Listed::Partly, false) => found.to_owned(),
+        (Listed::Partly, false) => format!("{found} in what could be listed"),
+        (Listed::Whole, false) => found.to_owned(),
     }
 }
 
@@ -125,8 +125,13 @@ fn size(page: &mut Page, facts: &Facts<'_>) {
             page.paragraph("The files could not be listed: `glob` cannot be called here.");
             return;
         }
-        Listed::Whole | Listed::Partly if files.paths.is_empty() => {
+        Listed::Whole if files.paths.is_empty() => {
             page.paragraph("The folder is empty, or all of it is ignored: no files were found.");
+            return;
+        }
+        Listed::Partly if files.paths.is_empty() => {
+            page.paragraph("No files were found in what could be listed.");
+            gaps(page, facts);
             return;
         }
         Listed::Whole | Listed::Partly => {}
@@ -139,6 +144,7 @@ fn size(page: &mut Page, facts: &Facts<'_>) {
         page.paragraph(&format!(
             "Only {known} could be listed, so areas and languages may be missing below."
         ));
+        gaps(page, facts);
     }
     if facts.languages.is_empty() {
         page.paragraph("No file has an ending of a language that the rules know.");
@@ -161,6 +167,14 @@ fn size(page: &mut Page, facts: &Facts<'_>) {
     if rest > 0 {
         let names = counted(more.count(), "other language");
         page.row(&[names, rest.to_string(), "not measured".to_owned()]);
+    }
+}
+
+/// Tells what the list of files leaves out.
+fn gaps(page: &mut Page, facts: &Facts<'_>) {
+    let gaps: Vec<String> = facts.files.gaps.iter().map(|gap| prose(gap, 120)).collect();
+    if !gaps.is_empty() {
+        page.paragraph(&format!("The list is not whole: {}.", gaps.join("; ")));
     }
 }
 
@@ -289,10 +303,7 @@ fn tests(page: &mut Page, facts: &Facts<'_>) {
         .copied()
         .filter(|path| is_test(path) && !is_foreign(path))
         .collect();
-    let none = facts
-        .tests
-        .iter()
-        .all(|tested| tested.tests == Count::exactly(0));
+    let none = facts.tests.iter().all(|tested| tested.tests.number == 0);
     if named.is_empty() && none {
         page.item(absent(facts, "Not found"));
         return;
