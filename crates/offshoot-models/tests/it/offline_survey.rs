@@ -424,8 +424,40 @@ fn a_list_that_cannot_be_read_on_is_said_to_be_cut() {
         &[
             "3001 files, ",
             "Only 1001 files could be listed, so areas and languages may be missing below.",
+            "| Rust | 600 |",
+            "### `alpha/part0` (at least 800 files)",
+            "### `zz` (at least 1 file)",
+            "- Size: 601 files (600 Rust, 1 TOML)",
+            "- Documentation: not found in what could be listed",
             "## What did not work",
             "denied by a rule",
+        ],
+    );
+}
+
+#[test]
+fn areas_and_root_count_alike() {
+    let mut world = World::of(&[
+        ("app/a.py", ""),
+        ("app/b.py", ""),
+        ("app/c.py", ""),
+        ("app/.gitlab-ci.yml", "a: b\n"),
+        ("tests/screens/one.txt", "a screen"),
+        ("tests/test_a.py", "def test_a(): pass\n"),
+        ("tests/test_b.py", "def test_b(): pass\n"),
+        ("requirements.txt", "attrs\n"),
+        ("guide.md", "# Guide\n"),
+    ]);
+    for index in 0..3 {
+        world = world.file(&format!("vendor/test_{index}.py"), "def test_x(): pass\n");
+    }
+    let run = survey(&world);
+    says(
+        &run.text,
+        &[
+            "### `app` (3 files)",
+            "3 files named like tests, in `tests`; 3 more in folders named like copies",
+            "- 1 document; at the top `guide.md`\n",
         ],
     );
 }

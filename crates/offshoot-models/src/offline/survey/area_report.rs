@@ -114,7 +114,11 @@ fn size(files: &AreaFiles<'_>) -> String {
     } else {
         languages
     };
-    format!("Size: {} ({languages}){bytes}", files.count.of("file"))
+    let odd = match files.odd {
+        0 => String::new(),
+        odd => format!(" with {odd} more whose names are not plain text"),
+    };
+    format!("Size: {} ({languages}){bytes}{odd}", files.count.of("file"))
 }
 
 fn main_files(talk: &Conversation<'_>, telling: &Telling<'_>) -> String {
@@ -184,7 +188,7 @@ fn surface(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> Str
 
 fn tests(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> String {
     let by_name = files.paths.iter().filter(|path| is_test(path)).count();
-    let named = markdown::counted(by_name, "file");
+    let named = files.counted(by_name).of("file");
     let functions = area::main_language(files).and_then(|main| {
         let calls = area::search(brief, main.syntax.test?, Some(main.share));
         area::found(talk, brief, &calls)
@@ -199,7 +203,8 @@ fn tests(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> Strin
             };
             format!("{tests} in {files}{also}")
         }
-        (_, 0) => "no tests found".to_owned(),
+        (_, 0) if files.counted(0).exact => "no tests found".to_owned(),
+        (_, 0) => "no tests found in what could be listed".to_owned(),
         (Some(_) | None, _) => format!("{named} named like tests"),
     }
 }
@@ -270,7 +275,7 @@ fn notes(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> Strin
     }
     let foreign = files.paths.iter().filter(|path| is_foreign(path)).count();
     if foreign > 0 {
-        let files = markdown::counted(foreign, "file");
+        let files = files.counted(foreign).of("file");
         notes.push(format!(
             "{files} in folders named like copies of others' code"
         ));

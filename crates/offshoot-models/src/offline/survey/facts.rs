@@ -136,19 +136,18 @@ fn languages<'a>(talk: &Conversation<'a>, files: &Files<'_>) -> Vec<Measured<'a>
     let measure = |share: Share| {
         let listing = talk
             .said(&wanted::glob(&share.language.glob()))
-            .map(Listing::read);
+            .map(Listing::read)
+            // Some are known by their names and not by their endings.
+            .filter(|listing| listing.total >= share.files);
+        let count = listing.as_ref().map(Listing::count);
         Measured {
             share,
-            files: listing
-                .as_ref()
-                .map(Listing::count)
-                // Some are known by their names and not by their endings.
-                .filter(|count| count.number >= share.files)
-                .unwrap_or(Count::exactly(share.files)),
+            files: count.unwrap_or(files.counted(share.files)),
             size: listing.and_then(|listing| listing.size),
         }
     };
-    let mut measured: Vec<Measured<'a>> = plan::shares(files).into_iter().map(measure).collect();
+    let mut measured: Vec<Measured<'a>> = plan::possible(files).into_iter().map(measure).collect();
+    measured.retain(|measured| measured.files.number > 0);
     measured.sort_by_key(|measured| std::cmp::Reverse(measured.files.number));
     measured
 }

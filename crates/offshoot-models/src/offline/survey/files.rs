@@ -68,6 +68,14 @@ impl<'a> Files<'a> {
         }
     }
 
+    /// Returns a number of files that were counted in the list: a lower bound where that was cut.
+    pub(super) fn counted(&self, number: usize) -> Count {
+        Count {
+            number,
+            exact: self.listed == Listed::Whole,
+        }
+    }
+
     /// Returns the files at the top.
     pub(super) fn top(&self) -> impl Iterator<Item = &'a str> {
         self.paths
@@ -141,6 +149,11 @@ pub(super) fn is_foreign(path: &str) -> bool {
 /// Tells whether a file lies among samples.
 pub(super) fn is_sample(path: &str) -> bool {
     folders(path).any(|folder| SAMPLES.contains(&folder))
+}
+
+/// Tells whether a part of a path begins with a dot.
+pub(super) fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.'))
 }
 
 fn folders(path: &str) -> impl Iterator<Item = &str> {

@@ -1,6 +1,6 @@
 //! Where to start reading: a ranked list, each with its reason.
 
-use super::super::markdown::{capped, counted, prose};
+use super::super::markdown::{capped, prose};
 use super::super::outcomes::Count;
 use super::area::{self, AreaFiles};
 use super::areas::Area;
@@ -60,7 +60,7 @@ pub(super) fn list(facts: &Facts<'_>, areas: &[Area]) -> Vec<(String, String)> {
     largest.sort_by_key(|area| std::cmp::Reverse(area.files));
     for area in largest.into_iter().take(3) {
         if let Some(path) = head_of(facts, area).filter(|path| !is_test(path)) {
-            let files = counted(area.files, "file");
+            let files = facts.files.counted(area.files).of("file");
             push(path, format!("heads the area {} ({files})", area.shown()));
         }
     }
@@ -101,6 +101,7 @@ fn head_of<'a>(facts: &Facts<'a>, area: &Area) -> Option<&'a str> {
         count: Count::exactly(paths.len()),
         paths,
         size: None,
+        odd: 0,
     };
     area::telling(&files).sources.first().copied()
 }

@@ -92,7 +92,7 @@ fn what(page: &mut Page, facts: &Facts<'_>) {
 }
 
 /// Says that something was not found, or that it could not be looked for everywhere, and why.
-fn absent(facts: &Facts<'_>, found: &str) -> String {
+pub(super) fn absent(facts: &Facts<'_>, found: &str) -> String {
     match (&facts.files.listed, facts.is_cut_short) {
         (Listed::Not, true) => format!("Not looked at: {LIMIT}"),
         (Listed::Whole | Listed::Partly | Listed::Failed(_), true) => {
@@ -163,10 +163,11 @@ fn size(page: &mut Page, facts: &Facts<'_>) {
         ]);
     }
     let more = facts.languages.iter().skip(plan::MOST_LANGUAGES);
-    let rest: usize = more.clone().map(|measured| measured.share.files).sum();
+    let rest: usize = more.clone().map(|measured| measured.files.number).sum();
     if rest > 0 {
         let names = counted(more.count(), "other language");
-        page.row(&[names, rest.to_string(), "not measured".to_owned()]);
+        let rest = files.counted(rest).to_string();
+        page.row(&[names, rest, "not measured".to_owned()]);
     }
 }
 
@@ -221,11 +222,8 @@ fn told_areas(
         page.gap();
     }
     for area in areas {
-        page.subheading(&format!(
-            "{} ({})",
-            area.shown(),
-            counted(area.files, "file")
-        ));
+        let count = facts.files.counted(area.files);
+        page.subheading(&format!("{} ({})", area.shown(), count.of("file")));
         match talk.child(&plan::child(talk, facts, area)) {
             Child::Answered(answer) => {
                 for fact in facts_of(&answer, each) {
@@ -278,10 +276,14 @@ fn languages_of(facts: &Facts<'_>, area: &Area) -> String {
         .take(4)
         .map(|share| format!("{} {}", share.files, share.language.name))
         .collect();
+    let list = match facts.files.listed {
+        Listed::Partly => "From the part of the list that could be read",
+        Listed::Whole | Listed::Failed(_) | Listed::Not => "From the list of files",
+    };
     if shown.is_empty() {
-        return "From the list of files: no known language".to_owned();
+        return format!("{list}: no known language");
     }
-    format!("From the list of files: {}", shown.join(", "))
+    format!("{list}: {}", shown.join(", "))
 }
 
 fn starts(page: &mut Page, facts: &Facts<'_>) {
@@ -309,6 +311,7 @@ fn tests(page: &mut Page, facts: &Facts<'_>) {
         return;
     }
     let mut folders: Vec<&str> = named.iter().map(|path| test_folder(path)).collect();
+    folders.sort_unstable();
     folders.dedup();
     folders.retain(|folder| !folder.is_empty());
     let shown = codes(folders.iter().take(5).copied());
@@ -319,8 +322,17 @@ fn tests(page: &mut Page, facts: &Facts<'_>) {
         (false, more) => format!(", in {shown} and {}", counted(more, "more folder")),
     };
     if !named.is_empty() {
-        let files = counted(named.len(), "file");
-        page.item(format!("{files} named like tests{place}"));
+        let files = facts.files.counted(named.len()).of("file");
+        let paths = facts.files.paths.iter();
+        let copied = paths.filter(|path| is_test(path) && is_foreign(path));
+        let copied = match copied.count() {
+            0 => String::new(),
+            more => format!(
+                "; {} more in folders named like copies of others' code",
+                facts.files.counted(more)
+            ),
+        };
+        page.item(format!("{files} named like tests{place}{copied}"));
     }
     for tested in facts.tests.iter().filter(|tested| tested.tests.number > 0) {
         let (tests, files) = (tested.tests.of("test function"), tested.files.of("file"));
