@@ -334,7 +334,7 @@ fn documents_alone_are_surveyed() {
     says(
         &run.text,
         &[
-            "Not found: no README with prose and no manifest with a description",
+            "Not found: no README, and no manifest with a description",
             "| Markdown | 4 |",
             "What: \"Arriving\" (`guides/a.md`)",
             "Public surface: no language in it that the rules can search",

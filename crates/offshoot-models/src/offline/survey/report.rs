@@ -61,9 +61,9 @@ fn what(page: &mut Page, facts: &Facts<'_>) {
             page.quote(about);
             known = true;
         }
-        let title = readme.title.as_ref().map(|title| format!("\"{title}\""));
-        let title = title.unwrap_or("no title".to_owned());
-        page.item(format!("{} is titled {title}", code(path)));
+        if let Some(title) = &readme.title {
+            page.item(format!("{} is titled \"{title}\"", code(path)));
+        }
     }
     for manifest in &facts.manifests {
         let name = manifest
@@ -86,8 +86,12 @@ fn what(page: &mut Page, facts: &Facts<'_>) {
         }
     }
     if !known {
-        let found = "Not found: no README with prose and no manifest with a description";
-        page.item(absent(facts, found));
+        let readme = match &facts.readme {
+            Some((path, _)) => format!("no prose to quote in {}", code(path)),
+            None => "no README".to_owned(),
+        };
+        let found = format!("Not found: {readme}, and no manifest with a description");
+        page.item(absent(facts, &found));
     }
 }
 
