@@ -461,3 +461,28 @@ fn areas_and_root_count_alike() {
         ],
     );
 }
+
+#[test]
+fn a_folder_of_one_or_two_files_is_begun_with_them() {
+    let run = survey(&World::of(&[("a.py", "x = 1\n")]));
+    says(&run.text, &["1. `a.py`: is the only file\n"]);
+    let run = survey(&World::of(&[
+        ("a.py", "x = 1\n"),
+        ("guide.md", "# Guide\n"),
+    ]));
+    says(
+        &run.text,
+        &[
+            "1. `guide.md`: is a document, by its ending\n",
+            "2. `a.py`: is a source, by its ending\n",
+        ],
+    );
+    let run = survey(&World::of(&[("README.md", "# Hi\n\nHello.\n")]));
+    says(
+        &run.text,
+        &[
+            "Not found: no prose to quote in `README.md`, and no manifest",
+            "1. `README.md`: is the README, though without prose to quote\n",
+        ],
+    );
+}

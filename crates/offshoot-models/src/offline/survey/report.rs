@@ -360,7 +360,7 @@ fn reading_list(page: &mut Page, facts: &Facts<'_>, areas: &[Area]) {
     page.heading("Where to start reading");
     let list = reading::list(facts, areas);
     if list.is_empty() {
-        page.item("Nothing found to start with");
+        page.item(absent(facts, "Nothing found to start with"));
     }
     for (index, (path, why)) in list.iter().enumerate() {
         page.numbered(index + 1, &format!("{}: {why}", code(path)));
