@@ -486,3 +486,21 @@ fn a_folder_of_one_or_two_files_is_begun_with_them() {
         ],
     );
 }
+
+#[test]
+fn starts_that_are_not_listed_are_counted() {
+    let mut world = World::of(&[("go.mod", "module example.org/many\n"), ("a.sql", "")]);
+    for index in 10..22 {
+        let main = "package main\n\nfunc main() {}\n";
+        world = world.file(&format!("cmd/c{index}/main.go"), main);
+    }
+    let run = survey(&world);
+    is_well_formed(&run.text);
+    says(
+        &run.text,
+        &[
+            "- `cmd/c17/main.go` (line 3: `func main() {}`)\n- and 4 more\n",
+            "Test functions were not looked for in SQL\n",
+        ],
+    );
+}

@@ -27,6 +27,8 @@ pub(super) struct Facts<'a> {
     pub(super) languages: Vec<Measured<'a>>,
     pub(super) tests: Vec<Tested>,
     pub(super) starts: Vec<Start>,
+    /// Whether searches showed all starts that they found.
+    pub(super) all_starts: bool,
 }
 
 /// A language with how much there is of it.
@@ -69,6 +71,7 @@ impl<'a> Facts<'a> {
             languages: languages(talk, &files),
             tests: tests(talk, &files),
             starts: entries::of(&files, &manifests, &mains),
+            all_starts: mains.iter().all(|mains| mains.complete),
             manifests,
             files,
         }

@@ -24,7 +24,7 @@ const MOST_CHUNKS: usize = 10;
 /// Languages whose size is asked for.
 pub(super) const MOST_LANGUAGES: usize = 8;
 /// Languages whose tests and starts are searched for.
-const MOST_SEARCHED: usize = 3;
+const MOST_SEARCHED: usize = 5;
 
 /// Languages that are looked for where not all files are known.
 const COMMON: &[&str] = &[

@@ -5,6 +5,7 @@
 
 use super::super::conversation::{Child, Conversation};
 use super::super::markdown::{self, code, codes, counted, prose};
+use super::super::outcomes::Count;
 use super::super::page::Page;
 use super::super::wanted::{TASK, TODO};
 use super::areas::Area;
@@ -22,6 +23,7 @@ const MOST_LINES: usize = 120;
 const FEWEST_FACTS: usize = 2;
 const MOST_FACTS: usize = 7;
 const LONGEST_FACT: usize = 320;
+const MOST_STARTS: usize = 8;
 const MOST_FAILURES: usize = 6;
 /// Why nothing more was looked at.
 const LIMIT: &str = "no more calls are allowed, which is so when a limit is reached";
@@ -295,8 +297,16 @@ fn starts(page: &mut Page, facts: &Facts<'_>) {
     if facts.starts.is_empty() {
         page.item(absent(facts, "Not found"));
     }
-    for start in &facts.starts {
+    for start in facts.starts.iter().take(MOST_STARTS) {
         page.item(start.shown());
+    }
+    let more = facts.starts.len().saturating_sub(MOST_STARTS);
+    if more > 0 || !facts.starts.is_empty() && !facts.all_starts {
+        let more = Count {
+            number: more,
+            exact: facts.all_starts,
+        };
+        page.item(format!("and {more} more"));
     }
 }
 
@@ -312,6 +322,7 @@ fn tests(page: &mut Page, facts: &Facts<'_>) {
     let none = facts.tests.iter().all(|tested| tested.tests.number == 0);
     if named.is_empty() && none {
         page.item(absent(facts, "Not found"));
+        not_searched(page, facts);
         return;
     }
     let mut folders: Vec<&str> = named.iter().map(|path| test_folder(path)).collect();
@@ -343,6 +354,31 @@ fn tests(page: &mut Page, facts: &Facts<'_>) {
         let language = tested.language;
         page.item(format!("{language}: {tests} in {files}, by their look"));
     }
+    not_searched(page, facts);
+}
+
+/// Tells in which languages no tests were looked for.
+fn not_searched(page: &mut Page, facts: &Facts<'_>) {
+    const MOST_NAMED: usize = 6;
+    let searched = |name: &str| facts.tests.iter().any(|tested| tested.language == name);
+    let code = facts.languages.iter().map(|measured| measured.share);
+    let names: Vec<&str> = code
+        .filter(|share| share.language.kind == languages::Kind::Code)
+        .map(|share| share.language.name)
+        .filter(|name| !searched(name))
+        .collect();
+    if names.is_empty() {
+        return;
+    }
+    let more = match names.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names: Vec<&str> = names.into_iter().take(MOST_NAMED).collect();
+    let names = names.join(", ");
+    page.item(format!(
+        "Test functions were not looked for in {names}{more}"
+    ));
 }
 
 /// Returns the folder of tests that a file is in.
