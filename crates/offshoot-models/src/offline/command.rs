@@ -43,13 +43,17 @@ pub(super) fn run(talk: &Conversation<'_>, command: &str) -> Reply {
 
 /// Runs the tests by the convention of the manifest at the top.
 pub(super) fn test(talk: &Conversation<'_>) -> Reply {
-    let glob = wanted::glob(&manifests::pattern());
-    if let Some(reply) = talk.ask(vec![glob.clone()], "I look for how this is tested.") {
+    let looks = [
+        wanted::glob(&manifests::pattern()),
+        wanted::glob(build::TELLING),
+    ];
+    if let Some(reply) = talk.ask(looks.to_vec(), "I look for how this is tested.") {
         return reply;
     }
-    let listing = talk.said(&glob).map(Listing::read).unwrap_or_default();
-    match build::test_command(&listing.paths) {
-        Some(command) => run(talk, command),
+    let said = looks.iter().filter_map(|look| talk.said(look));
+    let paths: Vec<&str> = said.flat_map(|text| Listing::read(text).paths).collect();
+    match build::test_command(&paths) {
+        Some(command) => run(talk, &command),
         None => {
             let mut page = Page::titled("Tests");
             page.paragraph("No manifest that tells how to test was found at the top level.");

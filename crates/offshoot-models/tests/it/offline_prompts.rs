@@ -113,6 +113,16 @@ fn commands_are_run_only_where_bash_is_offered() {
 }
 
 #[test]
+fn tests_are_run_by_the_package_manager_that_a_survey_names() {
+    let world = World::of(&[
+        ("package.json", r#"{"scripts": {"test": "vitest"}}"#),
+        ("pnpm-lock.yaml", ""),
+    ]);
+    let run = world.offering(&["bash", "glob"]).ask("test");
+    assert_eq!(run.calls[1], [r#"bash {"command":"pnpm test"}"#]);
+}
+
+#[test]
 fn without_a_known_manifest_nothing_is_tested() {
     let run = World::of(&[("a.txt", "")])
         .offering(&["bash", "glob"])
