@@ -102,13 +102,17 @@ fn commands_are_run_only_where_bash_is_offered() {
     let with_bash = world().offering(&["bash", "glob"]);
     let run = with_bash.ask("run `cargo fmt`");
     assert_eq!(run.calls, [[r#"bash {"command":"cargo fmt"}"#]]);
+    says(&run, &["It was run and ended with exit code 0"]);
     says(&run, &["````text\nrunning 3 tests\n```\n[32mok[0m\n````"]);
     let run = with_bash.ask("run the tests");
     assert_eq!(run.calls[1], [r#"bash {"command":"cargo test"}"#]);
     let run = with_bash.denying(&["bash"]).ask("run cargo fmt");
     says(
         &run,
-        &["It did not succeed, or was not allowed:", "bash is denied"],
+        &[
+            "It was not run: a rule or a hook denies it",
+            "bash is denied",
+        ],
     );
 }
 
