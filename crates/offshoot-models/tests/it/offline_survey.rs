@@ -504,3 +504,31 @@ fn starts_that_are_not_listed_are_counted() {
         ],
     );
 }
+
+#[test]
+fn ten_areas_keep_what_they_use_and_their_notes() {
+    let mut world = World::of(&[("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n")]);
+    for index in 0..10 {
+        let uses = (index + 1) % 10;
+        let manifest =
+            format!("[package]\nname = \"p{index}\"\n\n[dependencies]\np{uses}.workspace = true\n");
+        world = world
+            .file(&format!("crates/p{index}/Cargo.toml"), &manifest)
+            .file(
+                &format!("crates/p{index}/src/lib.rs"),
+                "//! A part.\npub fn f() {}\n",
+            )
+            .file(&format!("crates/p{index}/src/main.rs"), "fn main() {}\n")
+            .file(&format!("crates/p{index}/tests/a.rs"), "// TODO\n");
+    }
+    let run = survey(&world);
+    is_well_formed(&run.text);
+    for fact in [
+        "Uses from this repository: `p",
+        "Notes: 1 line with TODO",
+        "Main files: ",
+        "Public surface (`pub` items): 1 in 1 file",
+    ] {
+        assert_eq!(run.text.matches(fact).count(), 10, "{fact}\n{}", run.text);
+    }
+}

@@ -1,6 +1,7 @@
 //! What a child answers: one fact a line, the most telling first.
 //!
-//! The root shows as many of the lines as fit, from the top.
+//! The root shows as many of the lines as fit, from the top, and puts short ones
+//! together before it leaves out others.
 
 use std::collections::BTreeMap;
 
@@ -34,12 +35,12 @@ pub(super) fn write(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_
         page.item(what(talk, &telling, manifest.as_ref()));
         let tests = tests(talk, brief, files);
         page.item(format!("{}; {tests}", size(files)));
-        page.item(main_files(talk, &telling));
-        page.item(surface(talk, brief, files));
         if let Some(uses) = uses(talk, brief, &telling, manifest.as_ref()) {
             page.item(uses);
         }
         page.item(notes(talk, brief, files));
+        page.item(main_files(talk, &telling));
+        page.item(surface(talk, brief, files));
     }
     failures(&mut page, talk);
     page.render()

@@ -23,6 +23,8 @@ const MOST_LINES: usize = 120;
 const FEWEST_FACTS: usize = 2;
 const MOST_FACTS: usize = 7;
 const LONGEST_FACT: usize = 320;
+/// Longest line of several facts.
+const LONGEST_LINE: usize = 560;
 const MOST_STARTS: usize = 8;
 const MOST_FAILURES: usize = 6;
 /// Why nothing more was looked at.
@@ -255,16 +257,41 @@ fn facts_of(answer: &str, most: usize) -> Vec<String> {
     let items = answer
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- "));
-    let mut facts: Vec<String> = items.take(most).map(clean).collect();
+    let mut facts: Vec<String> = items.take(MOST_FACTS).map(clean).collect();
     if facts.is_empty() {
         // Another model's answer need not be a list.
         let lines = answer.lines().map(clean).filter(|line| !line.is_empty());
-        facts = lines.take(most).collect();
+        facts = lines.take(MOST_FACTS).collect();
     }
+    fit(&mut facts, most);
     if facts.is_empty() {
         facts.push("The agent gave no answer".to_owned());
     }
     facts
+}
+
+/// Puts short lines together until no more are left than fit; the first stays as it is.
+fn fit(facts: &mut Vec<String>, most: usize) {
+    while facts.len() > most {
+        let length = |at: usize| -> usize {
+            let pair = facts.iter().skip(at).take(2);
+            pair.map(|fact| fact.chars().count()).sum()
+        };
+        let shortest = (1..facts.len() - 1).min_by_key(|at| length(*at));
+        let Some(at) = shortest.filter(|at| length(*at) <= LONGEST_LINE) else {
+            facts.truncate(most);
+            return;
+        };
+        let next = facts.remove(at + 1);
+        if let Some(fact) = facts.get_mut(at) {
+            let end = if fact.ends_with(['.', '!', '?', '…']) {
+                ""
+            } else {
+                "."
+            };
+            *fact = format!("{fact}{end} {next}");
+        }
+    }
 }
 
 /// Tells what the root itself knows of an area.
