@@ -253,3 +253,27 @@ fn a_prompt_of_a_child_is_known_by_its_form() {
     let broken = world().ask(&prompt.replace("[\"src\"]", "[]"));
     says(&broken, &["# Survey of this repository"]);
 }
+
+#[test]
+fn a_folder_is_surveyed_alone() {
+    let run = world().ask("survey src/");
+    says(
+        &run,
+        &[
+            "# Survey of `src`",
+            "Size: 2 files (2 Rust)",
+            "`pub` items): 2 in 1 file",
+        ],
+    );
+    assert!(!run.text.contains("docs/guide.md"), "{}", run.text);
+    let run = world().ask("Survey nowhere");
+    says(
+        &run,
+        &[
+            "# Survey of `nowhere`",
+            "No file was found in it, if there is such a folder.",
+        ],
+    );
+    let run = world().denying(&["glob"]).ask("survey docs");
+    says(&run, &["Its files could not be listed", "glob is denied"]);
+}

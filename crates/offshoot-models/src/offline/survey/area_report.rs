@@ -22,8 +22,13 @@ const MOST_NAMES: usize = 8;
 const MOST_LANGUAGES: usize = 4;
 
 /// Writes the answer about an area.
-pub(super) fn write(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> String {
-    let mut page = Page::titled(&format!("Area {}", code(&brief.area)));
+pub(super) fn write(
+    talk: &Conversation<'_>,
+    brief: &Brief,
+    files: &AreaFiles<'_>,
+    title: &str,
+) -> String {
+    let mut page = Page::titled(title);
     page.gap();
     if files.paths.is_empty() {
         page.item(nothing(talk, brief));
@@ -51,7 +56,7 @@ fn nothing(talk: &Conversation<'_>, brief: &Brief) -> String {
         .iter()
         .any(|call| matches!(talk.outcome(call), Outcome::Said(_)));
     if listed {
-        "No file was found in it.".to_owned()
+        "No file was found in it, if there is such a folder.".to_owned()
     } else {
         "Its files could not be listed, so nothing is known of it.".to_owned()
     }

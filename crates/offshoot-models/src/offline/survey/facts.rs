@@ -103,7 +103,7 @@ fn manifest_paths<'a>(files: &Files<'a>) -> Vec<&'a str> {
 }
 
 /// Returns names and folders of packages, from the first name in each manifest.
-fn packages(talk: &Conversation<'_>) -> Vec<(String, String)> {
+pub(super) fn packages(talk: &Conversation<'_>) -> Vec<(String, String)> {
     let found = talk
         .said(&plan::names())
         .map(Matches::read)
