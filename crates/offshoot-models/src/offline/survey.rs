@@ -31,6 +31,7 @@ use areas::Area;
 use brief::Brief;
 use facts::Facts;
 use files::Files;
+pub(super) use files::is_test;
 use plan::Stage;
 
 /// Surveys the repository.

@@ -58,6 +58,31 @@ fn finding_tells_definitions_places_and_files() {
 }
 
 #[test]
+fn a_definition_behind_what_is_shown_is_found_and_counts_say_what_they_are_of() {
+    let mut world = World::of(&[
+        ("zz/store.rs", "fn store() {}\npub trait Store: Send {}\n"),
+        ("zz/store.c", "int store(int x)\n"),
+        ("zz/store.go", "func (s *S) Store() {}\n"),
+    ]);
+    for index in 10..40 {
+        world = world.file(&format!("a/f{index}.md"), &"the store is open\n".repeat(10));
+    }
+    let run = world.ask("find Store");
+    says(
+        &run,
+        &[
+            "304 matching lines in 33 files",
+            "- Looks like a definition: `zz/store.go:1` `func (s *S) Store() {}`\n\
+             - Looks like a definition: `zz/store.rs:2` `pub trait Store: Send {}`\n\
+             - Looks like a definition: `zz/store.c:1` `int store(int x)`\n\
+             - Looks like a definition: `zz/store.rs:1` `fn store() {}`\n\
+             - By file, of the first 200 lines only:\n- `a/f10.md:1` (10 lines)\n",
+            "and 18 more files\n",
+        ],
+    );
+}
+
+#[test]
 fn reading_outlines_a_document_or_a_source() {
     let run = world().ask("read docs/guide.md");
     says(

@@ -172,7 +172,7 @@ pub(super) fn name_of(path: &str) -> &str {
 }
 
 /// Tells whether a file is one of tests, by its name and folders.
-pub(super) fn is_test(path: &str) -> bool {
+pub(in super::super) fn is_test(path: &str) -> bool {
     let name = name_of(path);
     let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
     folders(path).any(|folder| matches!(folder, "tests" | "test" | "__tests__" | "spec" | "specs"))
