@@ -144,6 +144,15 @@ impl Words {
         self.fit_from(argv, argv.fixed.first().map(|program| &**program))
     }
 
+    /// The same for what is allowed: a star stands for no way back, so that a pattern of what lies in
+    /// a folder fits nothing outside of it.
+    pub(super) fn fit_inside(&self, argv: &Argv<'_>) -> Option<Fit> {
+        let goes_back = |word: &str| word.split('/').any(|step| step == "..");
+        let mut pairs = self.words.iter().zip(&argv.fixed);
+        let escapes = pairs.any(|(pattern, word)| pattern.narrows() && goes_back(word));
+        if escapes { None } else { self.fit(argv) }
+    }
+
     /// The same for the program's bare name: who forbids `rm` means `/bin/rm` as well.
     pub(super) fn fit_by_name(&self, argv: &Argv<'_>) -> Option<Fit> {
         let program = argv.fixed.first()?;

@@ -349,11 +349,12 @@ impl Matcher {
             Target::Host(host) => self.host.as_ref()?.fit(host.as_ref()),
             Target::Command(argv) | Target::Wrapper(argv) => {
                 let words = self.words.as_ref()?;
-                let by_name = || match self.action {
-                    Action::Allow => None,
-                    Action::Deny | Action::Ask => words.fit_by_name(argv),
-                };
-                words.fit(argv).or_else(by_name)
+                match self.action {
+                    Action::Allow => words.fit_inside(argv),
+                    Action::Deny | Action::Ask => {
+                        words.fit(argv).or_else(|| words.fit_by_name(argv))
+                    }
+                }
             }
         }
     }

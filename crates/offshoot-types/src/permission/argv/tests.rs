@@ -68,6 +68,33 @@ fn who_names_a_program_means_it_in_any_folder() {
     assert_eq!(by_name("/bin/ls x"), None);
 }
 
+#[test]
+fn what_is_allowed_in_a_folder_is_not_what_lies_behind_a_way_out_of_it() {
+    let inside = |pattern, target| Words::of(pattern).fit_inside(&read(target)).is_some();
+    for (pattern, target) in [
+        ("./scripts/*", "./scripts/../../../usr/bin/touch x"),
+        ("./scripts/*", "./scripts/.."),
+        ("bin/*", "bin/../evil"),
+        ("bin/?*/x *", "bin/../x"),
+        ("python scripts/*", "python scripts/../x.py"),
+        ("cat docs/*", "cat docs/../../x"),
+        ("cat *.md", "cat ../x.md"),
+        ("cat --file=docs/* *", "cat --file=docs/../x"),
+    ] {
+        assert!(!inside(pattern, target), "{pattern} for {target}");
+        assert!(fit(pattern, target).is_some(), "{pattern} for {target}");
+    }
+    for (pattern, target) in [
+        ("./scripts/*", "./scripts/a/b..c x"),
+        ("./scripts/*", "./scripts/a ../x"),
+        ("cat *", "cat ../x"),
+        ("diff * b", "diff ../x b"),
+        ("../scripts/x *", "../scripts/x a"),
+    ] {
+        assert!(inside(pattern, target), "{pattern} for {target}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_fixed_word_is_read_as_it_was_written(words in prop::collection::vec("[ -~\n]{0,6}", 1..5)) {

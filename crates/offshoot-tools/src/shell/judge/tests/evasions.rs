@@ -231,6 +231,19 @@ proptest! {
 }
 
 #[test]
+fn who_allows_a_folder_has_not_allowed_what_lies_outside_of_it() {
+    for (allowed, command) in [
+        ("./scripts/*", "./scripts/../../../usr/bin/touch x"),
+        ("bin/*", "bin/../evil"),
+        ("python scripts/*", "python scripts/../x.py"),
+        ("cat docs/*", "cat docs/../../x"),
+    ] {
+        let said = decide_with(&[("shell.run", allowed)], &[], command);
+        assert_eq!(said, Action::Ask, "{allowed}: {command}");
+    }
+}
+
+#[test]
 fn who_forbids_what_is_seen_through_forbids_it() {
     let all = &[("shell.run", "*")];
     for (denied, command) in [
