@@ -110,6 +110,8 @@ pub(super) struct Words {
     words: Vec<Pattern>,
     /// Whether it ended in a star, which is also whatever words follow.
     reaches_on: bool,
+    /// The first word in the one spelling of a path, if it is one.
+    path: Option<Pattern>,
 }
 
 impl Words {
@@ -118,9 +120,11 @@ impl Words {
         let ends_in_star = |word: &Vec<Atom>| word.last() == Some(&Atom::Deep);
         let reaches_on = words.last().is_some_and(ends_in_star);
         words.pop_if(|word| reaches_on && word.iter().all(|atom| *atom == Atom::Deep));
+        let path = words.first().and_then(|word| normal(word));
         Self {
             words: words.into_iter().map(Pattern::of_atoms).collect(),
             reaches_on,
+            path: path.map(Pattern::of_atoms),
         }
     }
 
@@ -131,6 +135,7 @@ impl Words {
         is_whole.then(|| Self {
             words: self.words.clone(),
             reaches_on: true,
+            path: self.path.clone(),
         })
     }
 
@@ -141,7 +146,15 @@ impl Words {
 
     /// Fits the pattern to a command; `None` if they cannot fit.
     pub(super) fn fit(&self, argv: &Argv<'_>) -> Option<Fit> {
-        self.fit_from(argv, argv.fixed.first().map(|program| &**program))
+        let program = argv.fixed.first().map(|program| &**program);
+        self.fit_from(argv, program, self.words.first())
+    }
+
+    /// The same for what is forbidden, however its program is written: who forbids `rm` means `/bin/rm`
+    /// as well, and who forbids `./x` means `.//x`.
+    pub(super) fn fit_however(&self, argv: &Argv<'_>) -> Option<Fit> {
+        let fit = self.fit(argv).or_else(|| self.fit_by_name(argv));
+        fit.or_else(|| self.fit_by_path(argv))
     }
 
     /// The same for what is allowed: a star stands for no way back, so that a pattern of what lies in
@@ -153,17 +166,32 @@ impl Words {
         if escapes { None } else { self.fit(argv) }
     }
 
-    /// The same for the program's bare name: who forbids `rm` means `/bin/rm` as well.
-    pub(super) fn fit_by_name(&self, argv: &Argv<'_>) -> Option<Fit> {
+    fn fit_by_name(&self, argv: &Argv<'_>) -> Option<Fit> {
         let program = argv.fixed.first()?;
-        self.fit_from(argv, program.rsplit('/').next())
+        self.fit_from(argv, program.rsplit('/').next(), self.words.first())
     }
 
-    fn fit_from(&self, argv: &Argv<'_>, program: Option<&str>) -> Option<Fit> {
+    fn fit_by_path(&self, argv: &Argv<'_>) -> Option<Fit> {
+        let path = self.path.as_ref()?;
+        let program: Vec<Atom> = argv.fixed.first()?.chars().map(Atom::Char).collect();
+        let text = |atom: &Atom| match atom {
+            Atom::Char(c) => Some(*c),
+            _ => None,
+        };
+        let program: String = normal(&program)?.iter().filter_map(text).collect();
+        self.fit_from(argv, Some(&program), Some(path))
+    }
+
+    fn fit_from(
+        &self,
+        argv: &Argv<'_>,
+        program: Option<&str>,
+        first: Option<&Pattern>,
+    ) -> Option<Fit> {
         for (index, pattern) in self.words.iter().enumerate() {
-            let word = match index {
-                0 => program,
-                _ => argv.fixed.get(index).map(|word| &**word),
+            let (pattern, word) = match index {
+                0 => (first.unwrap_or(pattern), program),
+                _ => (pattern, argv.fixed.get(index).map(|word| &**word)),
             };
             let Some(word) = word else {
                 return argv.open.then_some(Fit::Maybe);
@@ -179,6 +207,45 @@ impl Words {
             false => Some(Fit::Surely),
         }
     }
+}
+
+/// Returns the one spelling of a path, `None` if it is a bare name: no `//`, no `.` but at its
+/// beginning, which a relative one has, and `..` only there.
+fn normal(path: &[Atom]) -> Option<Vec<Atom>> {
+    const SLASH: Atom = Atom::Char('/');
+    const DOT: Atom = Atom::Char('.');
+    if !path.contains(&SLASH) {
+        return None;
+    }
+    let is_back = |step: &[Atom]| *step == [DOT, DOT];
+    let is_text = |step: &&[Atom]| step.iter().all(|atom| matches!(atom, Atom::Char(_)));
+    let absolute = path.first() == Some(&SLASH);
+    let mut steps: Vec<&[Atom]> = Vec::new();
+    let mut all = path.split(|atom| *atom == SLASH).peekable();
+    while let Some(step) = all.next() {
+        match step {
+            // What ends in a slash is all in that folder, if a star follows.
+            [] | [DOT] if all.peek().is_some() || steps.is_empty() => {}
+            step if is_back(step) => match steps.last() {
+                Some(last) if is_text(last) && !is_back(last) => drop(steps.pop()),
+                None if absolute => {}
+                _ => steps.push(step),
+            },
+            step => steps.push(step),
+        }
+    }
+    let begins_with_star = steps.first().is_some_and(|step| {
+        let first = step.first();
+        !matches!(first, None | Some(Atom::Char(_)))
+    });
+    let mut normal: Vec<Atom> = match absolute {
+        true => vec![SLASH],
+        // A star is whatever a path begins with.
+        false if begins_with_star || steps.first().is_some_and(|step| is_back(step)) => Vec::new(),
+        false => vec![DOT, SLASH],
+    };
+    normal.extend(steps.join(&SLASH));
+    Some(normal)
 }
 
 /// Takes a pattern apart: words between blanks, single quotes around blanks, `\` before a letter

@@ -351,9 +351,7 @@ impl Matcher {
                 let words = self.words.as_ref()?;
                 match self.action {
                     Action::Allow => words.fit_inside(argv),
-                    Action::Deny | Action::Ask => {
-                        words.fit(argv).or_else(|| words.fit_by_name(argv))
-                    }
+                    Action::Deny | Action::Ask => words.fit_however(argv),
                 }
             }
         }

@@ -108,11 +108,36 @@ impl Judge<'_> {
             }
         }
         let direct = wrappers.iter().all(|(_, wraps)| *wraps == Wraps::Itself);
+        let spellings = self.spellings(&words);
         self.moves(node, &words, direct);
         if !words.is_empty() {
             self.act(Act::Run(words));
         }
+        spellings.into_iter().for_each(|act| self.act(act));
         self.wrapped(wrappers);
+    }
+
+    /// Returns a program that is called by its path as rules may have written that: from the root, and
+    /// from the workspace. Where nobody knows in which folder it is looked for, it may be any.
+    fn spellings(&self, words: &[Word]) -> Vec<Act> {
+        let Some((path, arguments)) = programs::file(words) else {
+            return Vec::new();
+        };
+        let with = |program: Word| Act::Wrap([&[program], arguments].concat());
+        let Some(places) = self.folders.of_program(&path) else {
+            return vec![with(Word::Open(path))];
+        };
+        let root = self.ground.workspace.trim_end_matches('/');
+        let mut spellings = Vec::new();
+        for place in places {
+            let below = place.strip_prefix(root);
+            let below = below.and_then(|rest| rest.strip_prefix('/'));
+            spellings.extend(below.map(|rest| format!("./{rest}")));
+            spellings.push(place);
+        }
+        let is_new = |spelling: &String| !matches!(words.first(), Some(Word::Fixed(word)) if word == spelling);
+        let new = spellings.into_iter().filter(is_new);
+        new.map(|spelling| with(Word::Fixed(spelling))).collect()
     }
 
     /// Adds what was seen through, behind what it runs: who forbids `nohup` means it.

@@ -68,6 +68,16 @@ impl Folders {
         let any = self.any.as_ref()?;
         Some(any.iter().map(|from| join(from, path)).collect())
     }
+
+    /// Returns the absolute paths of a program that is called by a path; `None` if that cannot be said.
+    /// Through `..` they are what the text says: links are nobody's business here.
+    pub(super) fn of_program(&self, path: &str) -> Option<Vec<String>> {
+        if path.starts_with('/') {
+            return Some(vec![normal(path)]);
+        }
+        let any = self.any.as_ref()?;
+        Some(any.iter().map(|from| join(from, path)).collect())
+    }
 }
 
 fn union(one: Option<Vec<String>>, other: &Option<Vec<String>>) -> Option<Vec<String>> {

@@ -66,6 +66,27 @@ pub(super) fn look(words: &[Word]) -> Sight {
     }
 }
 
+/// Returns the file that a command runs by its path, also one that an interpreter is given, and what
+/// it is handed.
+pub(super) fn file(words: &[Word]) -> Option<(String, &[Word])> {
+    let [Word::Fixed(program), arguments @ ..] = words else {
+        return None;
+    };
+    let name = program.rsplit('/').next().unwrap_or_default();
+    match arguments {
+        [Word::Fixed(script), rest @ ..] if names::is_interpreter(name) => {
+            let path = match script.contains('/') {
+                true => script.clone(),
+                false => format!("./{script}"),
+            };
+            Some((path, rest))
+        }
+        _ => program
+            .contains('/')
+            .then(|| (program.clone(), arguments)),
+    }
+}
+
 /// Tells whether a program with options that run others is used without those.
 fn is_plain(name: &str, arguments: &[Word]) -> bool {
     match name {

@@ -69,6 +69,36 @@ fn who_names_a_program_means_it_in_any_folder() {
 }
 
 #[test]
+fn a_program_that_is_forbidden_by_its_path_is_so_however_that_is_written() {
+    let however = |pattern, target| Words::of(pattern).fit_however(&read(target));
+    for (pattern, target) in [
+        ("./deploy.sh *", ".//deploy.sh"),
+        ("./deploy.sh *", "././deploy.sh x"),
+        ("./deploy.sh *", "scripts/../deploy.sh"),
+        ("scripts/x", "./scripts//x"),
+        ("./scripts/*", "scripts/./x a"),
+        (".//scripts/*", "scripts/x"),
+        ("/bin/rm *", "/bin//rm x"),
+        ("/bin/rm *", "/usr/../bin/./rm x"),
+        ("/bin/*", "/../bin/rm"),
+        ("../x *", "./../x"),
+        ("*/deploy.sh", "a//deploy.sh"),
+    ] {
+        let fit = however(pattern, target);
+        assert_eq!(fit, Some(Fit::Surely), "{pattern} for {target}");
+    }
+    for (pattern, target) in [
+        ("./deploy.sh *", "./x/deploy.sh"),
+        ("./deploy.sh *", "../deploy.sh"),
+        ("./deploy.sh *", "deploy.sh"),
+        ("/bin/rm *", "/usr/bin/rm x"),
+        ("/bin/rm *", "rm x"),
+    ] {
+        assert_eq!(however(pattern, target), None, "{pattern} for {target}");
+    }
+}
+
+#[test]
 fn what_is_allowed_in_a_folder_is_not_what_lies_behind_a_way_out_of_it() {
     let inside = |pattern, target| Words::of(pattern).fit_inside(&read(target)).is_some();
     for (pattern, target) in [

@@ -244,6 +244,32 @@ fn who_allows_a_folder_has_not_allowed_what_lies_outside_of_it() {
 }
 
 #[test]
+fn who_forbids_a_program_by_its_path_forbids_it_however_that_is_written() {
+    let all = &[("shell.run", "*")];
+    for (denied, command) in [
+        ("./deploy.sh *", ".//deploy.sh"),
+        ("./deploy.sh *", "././deploy.sh x"),
+        ("./deploy.sh *", "/w/deploy.sh"),
+        ("./deploy.sh *", "scripts/../deploy.sh"),
+        ("./deploy.sh *", "cd scripts && ../deploy.sh"),
+        ("./deploy.sh", "cd scripts; ../deploy.sh x"),
+        ("./deploy.sh *", "bash deploy.sh"),
+        ("./deploy.sh *", "timeout 5 bash ./deploy.sh x"),
+        ("deploy.sh *", "bash deploy.sh"),
+        ("/w/deploy.sh *", "./deploy.sh"),
+        ("/bin/rm *", "/bin//rm x"),
+        ("/bin/rm *", "../bin/rm x"),
+    ] {
+        let said = decide_with(all, &[("shell.run", denied)], command);
+        assert_eq!(said, Action::Deny, "{denied}: {command} {:?}", shown(command));
+    }
+    let denied = &[("shell.run", "./deploy.sh *")];
+    assert_eq!(decide_with(all, denied, "cd $x && ../a.sh"), Action::Ask);
+    assert_eq!(decide_with(all, denied, "./a.sh deploy.sh"), Action::Allow);
+    assert_eq!(decide_with(all, denied, "cd x && ./deploy.sh"), Action::Allow);
+}
+
+#[test]
 fn who_forbids_what_is_seen_through_forbids_it() {
     let all = &[("shell.run", "*")];
     for (denied, command) in [
