@@ -103,6 +103,10 @@ impl Need {
     /// Rules about commands are about it where they name it. It needs no allow: what is run does.
     pub const SHELL_WRAPPER: &str = "shell.wrapper";
 
+    /// The capability of running what is opaque, by its words; its target is one command of it. Rules
+    /// about what is opaque are about it. It needs no allow: the text that it stands in does.
+    pub const SHELL_WORDS: &str = "shell.words";
+
     /// What a hook wants a person to be asked; its target is why. No rule is about it, and no grant:
     /// an answer is to that question of that call, and to nothing else.
     pub const HOOK_ASKS: &str = "hook.asks";

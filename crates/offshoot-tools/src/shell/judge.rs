@@ -56,6 +56,8 @@ pub(super) enum Act {
     Write(String),
     /// Runs a program that only runs another, which is an act of its own.
     Wrap(Vec<Word>),
+    /// Runs something that is opaque, by its words.
+    Hide(Vec<Word>),
     /// Does what nobody can tell from its text.
     Opaque(String),
     /// May do anything: nobody has read it, or not as bash does.

@@ -19,6 +19,7 @@ pub fn needs(command: &str, place: &Place) -> Vec<Need> {
         Act::Read(path) => Need::new("fs.read", path),
         Act::Write(path) => Need::new("fs.write", path),
         Act::Wrap(words) => Need::new(Need::SHELL_WRAPPER, argv::render(&words)),
+        Act::Hide(words) => Need::new(Need::SHELL_WORDS, argv::render(&words)),
         Act::Opaque(text) => Need::new(Need::SHELL_OPAQUE, text),
         Act::Unread(text) => Need::new(Need::SHELL_UNREAD, text),
     };

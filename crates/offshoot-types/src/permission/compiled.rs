@@ -32,6 +32,8 @@ struct Matcher {
     text: Pattern,
     /// As a pattern of commands, where it can be one.
     words: Option<Words>,
+    /// Whether it names what is opaque.
+    opaque: bool,
     /// As a pattern of hosts, where it can be one.
     host: Option<HostPattern>,
 }
@@ -47,7 +49,8 @@ enum Target<'a> {
     Text(&'a str),
     /// A file that a command is redirected to or from.
     Redirected(&'a str),
-    Opaque(&'a str),
+    /// What nobody can see through: its text, and that as words, as far as it is so written.
+    Opaque(&'a str, Argv<'a>),
     Unread(&'a str),
     Command(Argv<'a>),
     Wrapper(Argv<'a>),
@@ -72,10 +75,11 @@ impl<'a> Wanted<'a> {
             // No rule has these names: they are about what a rule for another says.
             Need::SHELL_UNREAD => (Need::SHELL_OPAQUE, Target::Unread(target)),
             Need::SHELL_WRAPPER => (Need::SHELL_RUN, Target::Wrapper(argv::read(target))),
+            Need::SHELL_WORDS => (Need::SHELL_OPAQUE, Target::Wrapper(argv::read(target))),
             name => {
                 let target = match Capability::of(name) {
                     Some(Capability::ShellRun) => Target::Command(argv::read(target)),
-                    Some(Capability::ShellOpaque) => Target::Opaque(target),
+                    Some(Capability::ShellOpaque) => Target::Opaque(target, argv::read(target)),
                     Some(Capability::NetFetch) => Target::Host(Host::of(target)),
                     Some(files) if files.is_files() && tool == written::SHELL => {
                         Target::Redirected(target)
@@ -101,7 +105,7 @@ impl Wanted<'_> {
             Target::Wrapper(_) | Target::Call(_) => Action::Allow,
             Target::Text(_)
             | Target::Redirected(_)
-            | Target::Opaque(_)
+            | Target::Opaque(..)
             | Target::Unread(_)
             | Target::Command(_)
             | Target::Host(_) => Action::Ask,
@@ -111,10 +115,9 @@ impl Wanted<'_> {
     /// Tells whether a rule may fit it in some cases and in others not.
     fn may_fit(&self) -> bool {
         match self.target {
-            Target::Command(_) | Target::Wrapper(_) | Target::Host(_) => true,
+            Target::Command(_) | Target::Wrapper(_) | Target::Opaque(..) | Target::Host(_) => true,
             Target::Text(_)
             | Target::Redirected(_)
-            | Target::Opaque(_)
             | Target::Unread(_)
             | Target::Call(_) => false,
         }
@@ -163,7 +166,7 @@ impl Compiled {
             doubt: None,
         };
         // Who allows commands has not allowed what nobody can see into.
-        let is_opaque = matches!(wanted.target, Target::Opaque(_) | Target::Unread(_));
+        let is_opaque = matches!(wanted.target, Target::Opaque(..) | Target::Unread(_));
         let most = |named: &str| match is_opaque && named != Need::SHELL_OPAQUE {
             true => Action::Ask,
             false => Action::Allow,
@@ -216,7 +219,7 @@ impl Compiled {
         let capability = match capability {
             Need::SHELL_UNREAD => Need::SHELL_OPAQUE,
             // It never comes without what it runs.
-            Need::SHELL_WRAPPER => return false,
+            Need::SHELL_WRAPPER | Need::SHELL_WORDS => return false,
             other => other,
         };
         let mut about = vec!["*", capability, tool];
@@ -274,7 +277,8 @@ impl Matcher {
         let pattern = rule.pattern.as_str();
         // A rule for `*` or for a tool may meet targets of every kind.
         let about = Capability::of(&rule.permission);
-        let commands = matches!(about, Some(Capability::ShellRun) | None);
+        let opaque = about == Some(Capability::ShellOpaque);
+        let commands = opaque || matches!(about, Some(Capability::ShellRun) | None);
         let hosts = matches!(about, Some(Capability::NetFetch) | None);
         Self {
             index,
@@ -283,6 +287,7 @@ impl Matcher {
             weight: (Kind::of(pattern) as u8, literal(pattern.as_bytes())),
             text: Pattern::of(pattern),
             words: commands.then(|| Words::of(pattern)),
+            opaque,
             host: hosts.then(|| HostPattern::of(pattern).ok()).flatten(),
         }
     }
@@ -299,6 +304,7 @@ impl Matcher {
             weight: (Kind::Begins as u8, self.weight.1),
             text: self.text.clone(),
             words: Some(words),
+            opaque: self.opaque,
             host: None,
         })
     }
@@ -313,7 +319,7 @@ impl Matcher {
             // Who lets a script run has not let it be written.
             Target::Redirected(_) => self.allows_commands,
             Target::Text(_)
-            | Target::Opaque(_)
+            | Target::Opaque(..)
             | Target::Command(_)
             | Target::Host(_)
             | Target::Call(_) => false,
@@ -335,10 +341,16 @@ impl Matcher {
 
     fn fit(&self, target: &Target<'_>) -> Option<Fit> {
         match target {
-            Target::Text(text)
-            | Target::Redirected(text)
-            | Target::Opaque(text)
-            | Target::Unread(text) => self.text.fits(text).then_some(Fit::Surely),
+            Target::Text(text) | Target::Redirected(text) | Target::Unread(text) => {
+                self.text.fits(text).then_some(Fit::Surely)
+            }
+            Target::Opaque(text, argv) => {
+                let as_text = self.text.fits(text).then_some(Fit::Surely);
+                // However it is written, it is what is forbidden.
+                let words = self.words.as_ref().filter(|_| self.opaque);
+                let words = words.filter(|_| self.action != Action::Allow);
+                as_text.or_else(|| words?.fit_however(argv))
+            }
             // Who forbids one of its names forbids what has it.
             Target::Call(names) => {
                 let mut names = names.iter();

@@ -1,5 +1,6 @@
 //! One simple command: assignments, a program, its arguments.
 
+use offshoot_types::permission::argv;
 use tree_sitter::Node;
 
 use super::programs::{self, Sight};
@@ -92,9 +93,12 @@ impl Judge<'_> {
                 Sight::Opaque => {
                     self.opaque(node);
                     self.folders.change(None);
+                    let hidden = wrappers.iter().map(|(words, _)| words).chain([&words]);
+                    let hidden: Vec<Act> = hidden.filter_map(|words| self.hidden(node, words)).collect();
                     if matches!(words.first(), Some(Word::Fixed(_))) {
                         self.act(Act::Run(words));
                     }
+                    hidden.into_iter().for_each(|act| self.act(act));
                     return self.wrapped(wrappers);
                 }
                 Sight::Without(count) => {
@@ -138,6 +142,14 @@ impl Judge<'_> {
         let is_new = |spelling: &String| !matches!(words.first(), Some(Word::Fixed(word)) if word == spelling);
         let new = spellings.into_iter().filter(is_new);
         new.map(|spelling| with(Word::Fixed(spelling))).collect()
+    }
+
+    /// Returns what is opaque by its words, where its text says something else: who forbids `sh -c *`
+    /// means it with two blanks and behind `timeout`.
+    fn hidden(&self, node: Node<'_>, words: &[Word]) -> Option<Act> {
+        let is_known = matches!(words.first(), Some(Word::Fixed(_)));
+        let differs = argv::render(words) != self.text_of(node);
+        (is_known && differs).then(|| Act::Hide(words.to_vec()))
     }
 
     /// Adds what was seen through, behind what it runs: who forbids `nohup` means it.

@@ -270,6 +270,38 @@ fn who_forbids_a_program_by_its_path_forbids_it_however_that_is_written() {
 }
 
 #[test]
+fn who_forbids_what_is_opaque_forbids_it_however_it_is_written() {
+    let all = &[("shell.run", "*"), ("shell.opaque", "*")];
+    for (denied, command) in [
+        ("sh -c *", "sh -c ls"),
+        ("sh -c *", "sh\t-c ls"),
+        ("sh -c *", "sh  -c ls"),
+        ("sh -c *", "/bin/sh -c ls"),
+        ("sh -c *", "timeout 5 sh -c ls"),
+        ("sh -c *", "\\sh -c ls"),
+        ("sh -c *", "s'h' -c \"$x\""),
+        ("sh -c *", "ls && sh -c ls"),
+        ("sudo *", "env sudo id"),
+        ("sudo *", "LANG=C sudo id"),
+        ("sudo", "sudo id"),
+        ("sudo", "nohup /usr/bin/sudo id"),
+        ("timeout *", "timeout 5 sh -c ls"),
+    ] {
+        let said = decide_with(all, &[("shell.opaque", denied)], command);
+        assert_eq!(said, Action::Deny, "{denied}: {command} {:?}", shown(command));
+    }
+    let opaque = |allow, deny, command| {
+        let allow = &[("shell.run", "*"), ("shell.opaque", allow)];
+        decide_with(allow, &[("shell.opaque", deny)], command)
+    };
+    assert_eq!(opaque("*", "git *", "git status"), Action::Allow);
+    assert_eq!(opaque("*", "sudo *", "eval sudo"), Action::Allow);
+    assert_eq!(opaque("sh -c ls", "sh *", "sh -c ls"), Action::Allow);
+    assert_eq!(opaque("sh -c *", "sh *", "sh -c 'ls'"), Action::Allow);
+    assert_eq!(opaque("*", "sh -c rm", "sh -c \"$x\""), Action::Ask);
+}
+
+#[test]
 fn who_forbids_what_is_seen_through_forbids_it() {
     let all = &[("shell.run", "*")];
     for (denied, command) in [
