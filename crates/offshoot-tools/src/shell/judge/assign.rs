@@ -38,6 +38,13 @@ pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
 }
 
+/// Tells whether a variable may be set for the shell itself: in some languages it takes the last byte
+/// of one letter and a `\\` for one letter, and quotes end elsewhere than they seem to.
+fn may_stand_alone(name: &str) -> bool {
+    let is_locale = name.starts_with("LC_") || name.starts_with("LANG");
+    is_own(name) || (is_harmless(name) && !is_locale)
+}
+
 /// Tells whether a variable is the command's own.
 pub(super) fn is_own(name: &str) -> bool {
     let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -55,7 +62,7 @@ impl Judge<'_> {
     pub(super) fn assignments(&mut self, node: Node<'_>) {
         match node.kind() {
             "variable_assignment" => {
-                self.assignment(node, |name| is_own(name) || is_harmless(name))
+                self.assignment(node, may_stand_alone);
             }
             _ => children(node)
                 .into_iter()
