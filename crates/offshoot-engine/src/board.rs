@@ -28,7 +28,7 @@ use self::live::{Partial, Spoken};
 use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::governor::Governors;
-use crate::ground::{self, Ground};
+use crate::ground::{Files, Ground};
 use crate::helper;
 use crate::hooks::{self, Caller, notices};
 use crate::inherit::Shared;
@@ -80,6 +80,8 @@ pub(crate) struct Board {
 pub(crate) struct State {
     pub(crate) tree: Tree,
     nodes: BTreeMap<AgentId, Node>,
+    /// What agents' files say now.
+    pub(crate) files: Files,
     stirred: BTreeSet<AgentId>,
     runnable: BTreeSet<AgentId>,
     /// Agents that the commit at hand concerns.
@@ -322,6 +324,7 @@ impl State {
             tree: Tree::default(),
             nodes: BTreeMap::new(),
             stirred: BTreeSet::new(),
+            files: Files::default(),
             runnable: BTreeSet::new(),
             concerned: Vec::new(),
             planned: BTreeMap::new(),
@@ -342,6 +345,7 @@ impl State {
         };
         let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
         all.extend(tree.helpers().iter().cloned());
+        state.files = Files::of(&tree, ground);
         state.tree = tree;
         for id in &all {
             if let Some(spawned) = state.tree.agent(id).map(|agent| agent.spawned.clone()) {
@@ -686,12 +690,12 @@ impl State {
         }
         let above = permissions;
         let above_read_only = read_only;
-        let layer = &spawned.layer;
-        let reads = spawned.terms.read_only;
-        let ceiling = ground::ceiling(&above, layer, reads, &spawned.definition);
-        read_only |= reads;
+        let born = (&spawned.layer, spawned.terms.read_only, spawned.definition.as_str());
+        let held = self.files.held(born, scratch.as_ref());
+        let ceiling = held.ceiling(&above);
+        read_only |= held.is_read_only();
         let node = Node {
-            permissions: ground::itself(&ceiling, layer),
+            permissions: held.itself(&ceiling),
             ceiling,
             above,
             above_read_only,

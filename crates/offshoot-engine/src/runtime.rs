@@ -711,6 +711,7 @@ impl Boards {
         let ground = Ground {
             charter: parts.charter.clone(),
             scratch: data.map(|data| Scratch::of_root(data, &id)),
+            registry: parts.registry.clone(),
         };
         let board = Board::new(
             lease,

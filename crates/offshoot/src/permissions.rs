@@ -104,13 +104,14 @@ impl Subject {
         let workspace = session.workspace().unwrap_or_default().to_owned();
         let data = assemble::data(&settings.data_dir.value);
         let charter = Arc::new(rules.clone());
-        let chain = chain_in(session.tree.clone(), &agent, charter, data.as_deref());
-        let Some((chain, scratch)) = chain else {
-            return Err(Stop::usage(format!("session {} has not begun", session.id)));
-        };
         // No model is asked here: without one, only what a script brings is not known.
         let models = assemble::chosen(&settings.model).and_then(|model| Models::load(&model));
         let agents = definitions::load(settings, Some(&workspace), &mut models.unwrap_or_default());
+        let tree = session.tree.clone();
+        let chain = chain_in(tree, &agent, charter, &agents.registry(), data.as_deref());
+        let Some((chain, scratch)) = chain else {
+            return Err(Stop::usage(format!("session {} has not begun", session.id)));
+        };
         Ok(Self {
             name: agent.to_string(),
             agents,

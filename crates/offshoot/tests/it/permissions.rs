@@ -225,6 +225,36 @@ fn explain_knows_the_agents_of_a_session() {
 }
 
 #[test]
+fn x12_what_an_agents_file_says_now_narrows_sessions_that_go_on() {
+    let file = ".config/offshoot/agents/wr.md";
+    let manifest = |more: &str| format!("---\ndescription: writes\nmode: primary\n{more}---\nYou write.\n");
+    let narrowed = [
+        "permissions: [{permission: fs.read, action: allow}]\n",
+        "read_only: true\n",
+        "own_permissions: [{permission: fs.write, action: deny}]\n",
+    ];
+    for more in narrowed {
+        let stage = stage(&[(USER, ALLOWS), (file, &manifest(""))]);
+        let run = [
+            &["run", "--model", "scripted/script.yaml"],
+            ["--agent", "wr", "--session", "s", "write"].as_slice(),
+        ];
+        let written = stage.path().join("docs/a.txt");
+        stage.offshoot(run.concat()).succeeded();
+        assert!(written.exists(), "{more}");
+        fs::remove_file(&written).unwrap();
+        stage.write(file, &manifest(more));
+        let done = stage.offshoot(run.concat());
+        assert!(!written.exists(), "{more}: {}", done.stdout);
+        explain(&stage, &["--session", "s", "fs.write", "docs/a.txt"]).exited(1);
+        // What it was born with stays.
+        stage.write(file, &manifest("permissions: [{permission: fs.write, action: allow}]\n"));
+        stage.offshoot(run.concat()).succeeded();
+        explain(&stage, &["--session", "s", "fs.read", "x"]).exited(1);
+    }
+}
+
+#[test]
 fn explain_says_what_holds_for_a_call_of_the_engine() {
     let stage = stage(&[(
         USER,
