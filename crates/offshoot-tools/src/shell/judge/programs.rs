@@ -16,6 +16,7 @@ mod filters;
 mod git;
 mod names;
 mod options;
+mod runners;
 mod typesetters;
 
 use offshoot_types::permission::argv::Word;
@@ -151,6 +152,7 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "cmake" => cmake::cmake(arguments),
         "ctest" => cmake::ctest(arguments),
         "go" => builders::go(arguments),
+        "kubectl" => runners::kubectl(arguments),
         "deno" => builders::deno(arguments),
         "bun" => builders::bun(arguments),
         _ if name.starts_with("cargo-") => builders::cargo_program(name, arguments),

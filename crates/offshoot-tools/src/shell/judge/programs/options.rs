@@ -50,6 +50,19 @@ pub(super) fn has_short(words: &[Word], letters: &[char]) -> bool {
     })
 }
 
+/// The same where some letters take what stands behind them for their value.
+pub(super) fn has_short_of(words: &[Word], letters: &str, valued: &str) -> bool {
+    words.iter().any(|word| match word {
+        Word::Open(text) => may_be_option(text),
+        Word::Fixed(word) => {
+            let bundle = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let mut bundle = bundle.unwrap_or_default().chars();
+            let ends = |c: char| letters.contains(c) || valued.contains(c);
+            bundle.find(|c| ends(*c)).is_some_and(|c| letters.contains(c))
+        }
+    })
+}
+
 /// Tells whether an open word may become an option: only what begins like a path does not, if it
 /// is quoted or holds nothing but patterns for names of files, and the shell's own numbers.
 pub(super) fn may_be_option(text: &str) -> bool {

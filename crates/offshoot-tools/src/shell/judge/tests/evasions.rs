@@ -266,7 +266,7 @@ fn who_forbids_a_program_by_its_path_forbids_it_however_that_is_written() {
     let denied = &[("shell.run", "./deploy.sh *")];
     assert_eq!(decide_with(all, denied, "cd $x && ../a.sh"), Action::Ask);
     assert_eq!(decide_with(all, denied, "./a.sh deploy.sh"), Action::Allow);
-    assert_eq!(decide_with(all, denied, "cd x && ./deploy.sh"), Action::Allow);
+    assert_eq!(decide_with(all, denied, "cd x && ./deploy.sh"), Action::Deny);
 }
 
 #[test]

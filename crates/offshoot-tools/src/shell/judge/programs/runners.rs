@@ -1,0 +1,39 @@
+//! Programs of which one command runs others: clusters, containers, tool chains, task runners.
+//!
+//! What their other commands do is what they say. Options before the command choose
+//! another place or other settings, with programs of their own.
+
+use offshoot_types::permission::argv::Word;
+
+use super::options::{has_short_of, is, is_operand, listed};
+
+/// What `kubectl` does to a cluster, and in no container and with no editor.
+const KUBECTL: &str = "annotate api-resources api-versions apply auth autoscale cluster-info cordon create delete \
+     describe diff drain events explain expose get help label logs options patch replace rollout \
+     scale set taint top uncordon version wait --help --version";
+
+/// Options of `kubectl` that name a cluster and programs to reach it, or a file that is written.
+const KUBECTL_OPTIONS: &str = "--cache-dir --enable-alpha-plugins --enable-exec --enable-helm --helm-command \
+     --kubeconfig --kuberc --output-directory --profile --profile-output --server";
+
+/// Tells whether `kubectl` works on the cluster that is chosen, with what is known there.
+pub(super) fn kubectl(arguments: &[Word]) -> bool {
+    let foreign = |word: &Word| match word {
+        Word::Open(text) => super::options::may_be_option(text),
+        Word::Fixed(word) => listed(KUBECTL_OPTIONS, word.split('=').next().unwrap_or_default()),
+    };
+    let valued = "-n --namespace --context --cluster --user --request-timeout -v";
+    let mut rest = arguments;
+    while let [Word::Fixed(option), _, behind @ ..] = rest {
+        if !listed(valued, option) {
+            break;
+        }
+        rest = behind;
+    }
+    let known = match rest {
+        [Word::Fixed(command), ..] => listed(KUBECTL, command),
+        [Word::Open(_), ..] => false,
+        [] => true,
+    };
+    known && !arguments.iter().any(foreign) && !has_short_of(arguments, "s", "cfklLnov")
+}

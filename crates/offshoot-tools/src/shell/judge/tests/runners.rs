@@ -1,0 +1,36 @@
+//! Programs of which some commands run others.
+
+use super::{check_opaque, check_seen_through};
+
+const KUBECTL: &[&str] = &[
+    "kubectl get pods --kubeconfig=/x",
+    "kubectl get pods --kubeconfig /x",
+    "kubectl --kubeconfig /x get pods",
+    "kubectl get -s http://x pods",
+    "kubectl get -Ashttp://x pods",
+    "kubectl get pods --server=http://x",
+    "kubectl get pods --cache-dir=/x",
+    "kubectl get pods --profile=cpu --profile-output=f",
+    "kubectl get $x",
+    "kubectl exec a -- ls",
+    "kubectl -n a exec b -- ls",
+    "kubectl cp a:b c",
+    "kubectl config set-credentials a --exec-command=ls",
+    "kubectl edit a",
+    "kubectl x",
+];
+
+const PLAIN_KUBECTL: &[&str] = &[
+    "kubectl get pods -A -o yaml",
+    "kubectl get pods -oyaml -nkube-system",
+    "kubectl -n kube-system get pods",
+    "kubectl --context a describe pod \"a$x\"",
+    "kubectl logs -f a -c b --tail=5",
+    "kubectl apply -f k/",
+];
+
+#[test]
+fn a_cluster_is_the_one_that_is_chosen_and_nothing_runs_in_it() {
+    check_opaque(KUBECTL);
+    check_seen_through(PLAIN_KUBECTL);
+}
