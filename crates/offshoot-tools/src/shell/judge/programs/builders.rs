@@ -132,8 +132,10 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
         Word::Open(_) => false,
     };
     let does = match own.iter().find(|word| !is_flag(word)) {
+        // Whatever stands behind the first `--` may be for the compiler.
         Some(Word::Fixed(command)) if command == "clippy" => {
-            compilers::rustc(&arguments[own.len()..])
+            let ends = arguments.iter().position(|word| is(word, "--"));
+            compilers::rustc_checks(&arguments[ends.unwrap_or(arguments.len())..])
         }
         Some(command @ Word::Fixed(name)) => is_operand(command) && !listed(CARGO_RUNS, name),
         Some(Word::Open(_)) => false,

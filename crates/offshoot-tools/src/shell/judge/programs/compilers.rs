@@ -117,6 +117,12 @@ pub(super) fn rustc(arguments: &[Word]) -> bool {
     !arguments.iter().any(tells) && !has_short(arguments, &['C', 'L', 'Z'])
 }
 
+/// The same, where it is only to check: what writes is no part of that.
+pub(super) fn rustc_checks(arguments: &[Word]) -> bool {
+    let writes = ["--emit", "--out-dir", "-o"];
+    rustc(arguments) && !arguments.iter().any(|word| begins(word, &writes))
+}
+
 fn begins(word: &Word, options: &[&str]) -> bool {
     match word {
         Word::Open(text) => may_be_option(text),
