@@ -51,6 +51,9 @@ pub(super) fn look(words: &[Word]) -> Sight {
     if names::is_opaque(name) || program.contains('=') {
         return Sight::Opaque;
     }
+    if runners::is_foreign_toolchain(name, arguments) {
+        return Sight::Opaque;
+    }
     if names::is_interpreter(name) {
         return opaque_unless(arguments.first().is_some_and(is_script));
     }

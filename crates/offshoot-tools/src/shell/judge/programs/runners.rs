@@ -37,3 +37,21 @@ pub(super) fn kubectl(arguments: &[Word]) -> bool {
     };
     known && !arguments.iter().any(foreign) && !has_short_of(arguments, "s", "cfklLnov")
 }
+
+/// What rustup stands in front of: a word with a plus before all others chooses who does the work.
+const RUST: &str = "cargo cargo-clippy cargo-fmt cargo-miri clippy-driver rls rust-analyzer rust-gdb rust-gdbgui \
+                    rust-lldb rustc rustdoc rustfmt";
+
+/// Tells whether a tool chain is chosen that has no name: a folder, with programs of its own.
+pub(super) fn is_foreign_toolchain(name: &str, arguments: &[Word]) -> bool {
+    let chosen = match arguments {
+        [Word::Fixed(first), ..] => first.strip_prefix('+'),
+        _ => None,
+    };
+    listed(RUST, name) && chosen.is_some_and(|chosen| !is_toolchain(chosen))
+}
+
+fn is_toolchain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+}

@@ -34,3 +34,15 @@ fn a_cluster_is_the_one_that_is_chosen_and_nothing_runs_in_it() {
     check_opaque(KUBECTL);
     check_seen_through(PLAIN_KUBECTL);
 }
+
+#[test]
+fn a_tool_chain_has_a_name_and_is_no_folder() {
+    check_opaque(&[
+        "cargo +/tmp/evil build",
+        "cargo +../evil build",
+        "cargo +.. build",
+        "rustc +/tmp/evil a.rs",
+        "/usr/bin/rustfmt +./evil a.rs",
+    ]);
+    check_seen_through(&["cargo +nightly-2024-01-01 build", "rustc +1.80.0 a.rs"]);
+}
