@@ -62,6 +62,7 @@ pub(super) fn look(words: &[Word]) -> Sight {
         | "busybox" | "toybox" => wrapper(name, arguments),
         "timeout" => timeout(arguments),
         "env" => env(arguments),
+        "rustup" => runners::rustup(arguments),
         "git" => match git::flags(arguments) {
             0 => opaque_unless(git::is_plain(arguments)),
             flags => Sight::Without(flags),

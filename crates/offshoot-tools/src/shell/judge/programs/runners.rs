@@ -5,6 +5,7 @@
 
 use offshoot_types::permission::argv::Word;
 
+use super::Sight;
 use super::options::{has_short_of, is, is_operand, listed};
 
 /// What `kubectl` does to a cluster, and in no container and with no editor.
@@ -54,4 +55,32 @@ pub(super) fn is_foreign_toolchain(name: &str, arguments: &[Word]) -> bool {
 fn is_toolchain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+}
+
+/// Looks at `rustup`, which runs a program of a tool chain, and else keeps tool chains.
+pub(super) fn rustup(arguments: &[Word]) -> Sight {
+    let tells = "--help --version -V check completions help show update which";
+    let keeps = "add install list remove uninstall";
+    let named = |words: &[Word]| {
+        let plain = |word: &Word| matches!(word, Word::Fixed(word) if !word.contains('/'));
+        words.iter().all(plain)
+    };
+    match arguments {
+        [] => Sight::Plain,
+        [run, Word::Fixed(toolchain), program, ..] if is(run, "run") => {
+            match is_toolchain(toolchain) && is_operand(program) {
+                true => Sight::Through(3),
+                false => Sight::Opaque,
+            }
+        }
+        [Word::Fixed(what), ..] if listed(tells, what) => Sight::Plain,
+        [Word::Fixed(what), Word::Fixed(does), rest @ ..]
+            if listed("component target toolchain", what)
+                && listed(keeps, does)
+                && named(rest) =>
+        {
+            Sight::Plain
+        }
+        _ => Sight::Opaque,
+    }
 }

@@ -1,6 +1,6 @@
 //! Programs of which some commands run others.
 
-use super::{check_opaque, check_seen_through};
+use super::{check_opaque, check_seen_through, shown};
 
 const KUBECTL: &[&str] = &[
     "kubectl get pods --kubeconfig=/x",
@@ -45,4 +45,29 @@ fn a_tool_chain_has_a_name_and_is_no_folder() {
         "/usr/bin/rustfmt +./evil a.rs",
     ]);
     check_seen_through(&["cargo +nightly-2024-01-01 build", "rustc +1.80.0 a.rs"]);
+}
+
+#[test]
+fn rustup_is_seen_through_to_what_it_runs() {
+    let expected = [
+        "shell.run rm x",
+        "shell.wrapper rustup run nightly rm x",
+    ];
+    assert_eq!(shown("rustup run nightly rm x"), expected);
+    check_opaque(&[
+        "rustup run /tmp/evil ls",
+        "rustup run --install nightly ls",
+        "rustup run nightly sh -c ls",
+        "rustup toolchain link a /x",
+        "rustup override set /x",
+        "rustup default $x",
+    ]);
+    check_seen_through(&[
+        "rustup show",
+        "rustup which cargo",
+        "rustup --version",
+        "rustup run 1.80 cargo test",
+        "rustup target add wasm32-unknown-unknown",
+        "rustup toolchain list",
+    ]);
 }
