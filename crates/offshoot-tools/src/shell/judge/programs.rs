@@ -157,6 +157,26 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "ctest" => cmake::ctest(arguments),
         "go" => builders::go(arguments),
         "kubectl" => runners::kubectl(arguments),
+        "just" => runners::just(arguments),
+        "ip" => runners::ip(arguments),
+        "tcc" => !arguments.iter().any(|word| options::begins(word, &["-run", "@"])),
+        "pylint" => !has_option(arguments, &["--init-hook", "--load-plugins", "--rcfile"]),
+        "hg" | "chg" => {
+            !has_option(arguments, &["--config*", "--cwd", "--repository"])
+                && !has_short(arguments, &['R'])
+        }
+        "rpm" | "rpmbuild" | "rpmspec" => {
+            !has_option(arguments, &["--define", "--eval", "--load", "--macros", "--pipe", "--rcfile"])
+                && !has_short(arguments, &['D', 'E'])
+        }
+        "dpkg-architecture" => {
+            !has_option(arguments, &["--command"]) && !has_short(arguments, &['c'])
+        }
+        _ if name.starts_with("git-") => {
+            let command = Word::Fixed(name.trim_start_matches("git-").to_owned());
+            git::is_plain(&[&[command], arguments].concat())
+        }
+        _ if runners::has_command_that_runs(name) => runners::runs_nothing(name, arguments),
         "deno" => builders::deno(arguments),
         "bun" => builders::bun(arguments),
         _ if name.starts_with("cargo-") => builders::cargo_program(name, arguments),

@@ -6,7 +6,7 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{has_option, has_short, listed, may_be_option};
+use super::options::{begins, has_option, has_short, listed};
 
 const COMPILERS: &str = "c++ c89 c99 cc clang clang++ cpp g++ gcc gccgo gdc gfortran gnat gnatlink \
                          gnatmake";
@@ -121,11 +121,4 @@ pub(super) fn rustc(arguments: &[Word]) -> bool {
 pub(super) fn rustc_checks(arguments: &[Word]) -> bool {
     let writes = ["--emit", "--out-dir", "-o"];
     rustc(arguments) && !arguments.iter().any(|word| begins(word, &writes))
-}
-
-fn begins(word: &Word, options: &[&str]) -> bool {
-    match word {
-        Word::Open(text) => may_be_option(text),
-        Word::Fixed(word) => options.iter().any(|option| word.starts_with(option)),
-    }
 }

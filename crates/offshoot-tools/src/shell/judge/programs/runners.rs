@@ -84,3 +84,70 @@ pub(super) fn rustup(arguments: &[Word]) -> Sight {
         _ => Sight::Opaque,
     }
 }
+
+/// Programs by name, and those of their commands that run others, or code.
+const RUNNING: [(&str, &str); 21] = [
+    ("asdf", "exec env"),
+    ("bundle", "config console exec open plugin"),
+    ("cabal", "exec new-exec new-repl new-run repl run v2-exec v2-repl v2-run"),
+    ("docker", "buildx context debug exec plugin run"),
+    ("docker-compose", "exec run"),
+    ("goenv", "exec"),
+    ("hatch", "run shell"),
+    ("mise", "en env exec generate hook-env r run shell tasks watch x"),
+    ("nerdctl", "exec run"),
+    ("nix", "develop eval fmt print-dev-env repl run shell"),
+    ("nodenv", "exec"),
+    ("pdm", "config plugin run"),
+    ("pipenv", "run shell"),
+    ("pipx", "run runpip"),
+    ("podman", "exec run unshare"),
+    ("poetry", "config run self shell"),
+    ("pyenv", "exec"),
+    ("rbenv", "exec"),
+    ("stack", "eval exec ghci repl run runghc runhaskell script"),
+    ("uv", "run tool x"),
+    ("vagrant", "provision ssh winrm"),
+];
+
+pub(super) fn has_command_that_runs(name: &str) -> bool {
+    RUNNING.iter().any(|(known, _)| *known == name)
+}
+
+/// Tells whether such a program is given another of its commands. Options before it may be about
+/// another project, and the word behind them may be a value.
+pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
+    let runs = RUNNING.iter().find(|(known, _)| *known == name);
+    let runs = runs.map_or("", |(_, runs)| runs);
+    // `docker compose exec`, `docker container run`.
+    let first = arguments.iter().take(2);
+    let mut first = first.enumerate().map(|(index, word)| match word {
+        Word::Fixed(word) if listed("--help --version -V -h version help", word) => true,
+        Word::Fixed(word) => !listed(runs, word) && (index > 0 || !word.starts_with('-')),
+        Word::Open(_) => index > 0,
+    });
+    first.all(|plain| plain)
+}
+
+/// Tells whether `just` runs recipes of the project: a path is that of another.
+pub(super) fn just(arguments: &[Word]) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_:-".contains(c);
+    let tells = "--list --summary --version --help -l -h -V -n --dry-run";
+    arguments.iter().all(|word| match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) if word.starts_with('-') => listed(tells, word),
+        Word::Fixed(word) => word.chars().all(plain),
+    })
+}
+
+/// Tells whether `ip` runs nothing in a network of its own. All of its words may be shortened, and a
+/// file may hold more of them.
+pub(super) fn ip(arguments: &[Word]) -> bool {
+    arguments.iter().all(|word| match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) => {
+            let runs = !word.is_empty() && "exec".starts_with(word.as_str());
+            !runs && !word.starts_with("-b") && !word.starts_with("--b")
+        }
+    })
+}
