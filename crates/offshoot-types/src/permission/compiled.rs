@@ -179,7 +179,12 @@ impl Compiled {
             most(wanted.capability),
         );
         if wanted.tool != wanted.capability && wanted.tool != "*" {
-            search.look(self.about(wanted.tool), wanted, 2, most(wanted.tool));
+            // Who allows the shell has not allowed what is forbidden of files: of the two, the stricter.
+            let named = match wanted.target {
+                Target::Redirected(_) => 1,
+                _ => 2,
+            };
+            search.look(self.about(wanted.tool), wanted, named, most(wanted.tool));
         }
         if is_opaque {
             // A rule for all commands is one for these as well; one for some of them is not.

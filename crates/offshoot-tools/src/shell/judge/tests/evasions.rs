@@ -302,6 +302,15 @@ fn who_forbids_what_is_opaque_forbids_it_however_it_is_written() {
 }
 
 #[test]
+fn who_allows_the_shell_has_not_allowed_to_write_what_is_forbidden() {
+    let denied = &[("fs.write", "*")];
+    assert_eq!(decide_with(&[("bash", "*")], denied, "ls > f"), Action::Deny);
+    assert_eq!(decide_with(&[("bash", "*")], denied, "ls"), Action::Allow);
+    assert_eq!(decide_with(&[("bash", "*")], &[], "ls > f"), Action::Allow);
+    assert_eq!(decide_with(&[("fs.write", "*")], &[("bash", "*")], "> f"), Action::Deny);
+}
+
+#[test]
 fn who_forbids_what_is_seen_through_forbids_it() {
     let all = &[("shell.run", "*")];
     for (denied, command) in [
