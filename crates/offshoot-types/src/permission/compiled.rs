@@ -164,6 +164,7 @@ impl Compiled {
         let mut search = Search {
             best: None,
             doubt: None,
+            is_named: false,
         };
         // Who allows commands has not allowed what nobody can see into.
         let is_opaque = matches!(wanted.target, Target::Opaque(..) | Target::Unread(_));
@@ -171,13 +172,15 @@ impl Compiled {
             true => Action::Ask,
             false => Action::Allow,
         };
-        search.look(self.about("*"), wanted, 0, most("*"));
         search.look(
             self.about(wanted.capability),
             wanted,
             1,
             most(wanted.capability),
         );
+        // Where a rule names what is opaque, what others allow is no word about it.
+        search.is_named = is_opaque && search.best.is_some();
+        search.look(self.about("*"), wanted, 0, most("*"));
         if wanted.tool != wanted.capability && wanted.tool != "*" {
             // Who allows the shell has not allowed what is forbidden of files: of the two, the stricter.
             let named = match wanted.target {
@@ -380,6 +383,8 @@ struct Search {
     best: Option<(Weight, Action, usize)>,
     /// A rule that forbids, or asks, if open words become what it names.
     doubt: Option<usize>,
+    /// Whether a rule was found that names what is opaque.
+    is_named: bool,
 }
 
 impl Search {
@@ -387,7 +392,9 @@ impl Search {
         // Who denies everything denies all that calls need, and those of the engine's own need nothing.
         let needs = |matcher: &&Matcher| !(wanted.is_call() && named == 0 && matcher.denies());
         let speaks = |matcher: &&Matcher| !matcher.is_silent_on(&wanted.target);
-        for matcher in matchers.iter().filter(needs).filter(speaks) {
+        let counts = |matcher: &&Matcher| matcher.action <= most || !self.is_named;
+        let matchers: Vec<&Matcher> = matchers.iter().filter(counts).collect();
+        for matcher in matchers.into_iter().filter(needs).filter(speaks) {
             let (kind, literal) = matcher.weight(&wanted.target);
             let weight = (kind, literal, named);
             let action = matcher.action.min(most);

@@ -311,6 +311,16 @@ fn who_allows_the_shell_has_not_allowed_to_write_what_is_forbidden() {
 }
 
 #[test]
+fn a_rule_that_names_what_is_opaque_has_the_word_about_it() {
+    let both = |named| [("bash", "*"), ("*", "*"), ("shell.opaque", named)];
+    assert_eq!(decide_with(&both("*"), &[], "sh -c ls"), Action::Allow);
+    assert_eq!(decide_with(&both("sh -c *"), &[], "sh -c ls"), Action::Allow);
+    assert_eq!(decide_with(&both("sh -x *"), &[], "sh -c ls"), Action::Ask);
+    assert_eq!(decide_with(&both("*"), &[("bash", "sh *")], "sh -c ls"), Action::Deny);
+    assert_eq!(decide_with(&[("bash", "*")], &[("*", "*")], "sh -c ls"), Action::Ask);
+}
+
+#[test]
 fn who_forbids_what_is_seen_through_forbids_it() {
     let all = &[("shell.run", "*")];
     for (denied, command) in [
