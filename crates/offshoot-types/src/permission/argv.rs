@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use super::pattern::{Atom, Pattern};
+use super::pattern::{Atom, Kind, Pattern};
 
 /// One word of a command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,11 +112,14 @@ pub(super) struct Words {
     reaches_on: bool,
     /// The first word in the one spelling of a path, if it is one.
     path: Option<Pattern>,
+    /// The kind of pattern, and how much text it begins with, however it is written.
+    weight: (Kind, usize),
 }
 
 impl Words {
     pub(super) fn of(pattern: &str) -> Self {
         let mut words = parse(pattern);
+        let weight = weight(&words);
         let ends_in_star = |word: &Vec<Atom>| word.last() == Some(&Atom::Deep);
         let reaches_on = words.last().is_some_and(ends_in_star);
         words.pop_if(|word| reaches_on && word.iter().all(|atom| *atom == Atom::Deep));
@@ -125,6 +128,7 @@ impl Words {
             words: words.into_iter().map(Pattern::of_atoms).collect(),
             reaches_on,
             path: path.map(Pattern::of_atoms),
+            weight,
         }
     }
 
@@ -136,7 +140,14 @@ impl Words {
             words: self.words.clone(),
             reaches_on: true,
             path: self.path.clone(),
+            // As if a star stood behind it, and a blank before that.
+            weight: (Kind::Begins, self.weight.1 + 1),
         })
+    }
+
+    /// Tells how specific it is.
+    pub(super) fn weight(&self) -> (u8, usize) {
+        (self.weight.0 as u8, self.weight.1)
     }
 
     /// Tells whether it fits whatever there is.
@@ -206,6 +217,38 @@ impl Words {
             false if argv.open => Some(Fit::Maybe),
             false => Some(Fit::Surely),
         }
+    }
+}
+
+/// Returns the kind of a pattern, and how many letters it begins with, with one blank between words.
+fn weight(words: &[Vec<Atom>]) -> (Kind, usize) {
+    let blank = [Atom::Char(' ')];
+    let atoms = words.join(blank.as_slice());
+    let is_text = |atom: &&Atom| matches!(atom, Atom::Char(_));
+    let text = atoms.iter().take_while(is_text).count();
+    let kind = match &atoms[text..] {
+        [] => Kind::Exact,
+        rest if rest.iter().all(|atom| *atom == Atom::Deep) => match text {
+            0 => Kind::Any,
+            _ => Kind::Begins,
+        },
+        _ => Kind::Glob,
+    };
+    (kind, text)
+}
+
+/// Returns the one spelling of a command's pattern, to compare it with others.
+pub(super) fn spelling(pattern: &str) -> String {
+    let shown = |word: &Vec<Atom>| -> String { word.iter().map(|atom| show_atom(*atom)).collect() };
+    let words: Vec<String> = parse(pattern).iter().map(shown).collect();
+    words.join(" ")
+}
+
+fn show_atom(atom: Atom) -> String {
+    match atom {
+        Atom::Char(c) => escape(c.encode_utf8(&mut [0; 4])),
+        Atom::One | Atom::AnyOne => "?".to_owned(),
+        Atom::Star | Atom::Deep | Atom::Folders => "*".to_owned(),
     }
 }
 

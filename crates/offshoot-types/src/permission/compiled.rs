@@ -339,8 +339,13 @@ impl Matcher {
     }
 
     fn weight(&self, target: &Target<'_>) -> (u8, usize) {
+        let words = self.words.as_ref();
         match (target, &self.host) {
             (Target::Host(_), Some(host)) => host.weight(),
+            // Blanks and quotes make no rule more specific.
+            (Target::Command(_) | Target::Wrapper(_) | Target::Opaque(..), _) => {
+                words.map_or(self.weight, Words::weight)
+            }
             // Each of an agent's names is all of it, however long.
             (Target::Call(_), _) if self.weight.0 == Kind::Exact as u8 => (self.weight.0, 0),
             _ => self.weight,

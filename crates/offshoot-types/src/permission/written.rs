@@ -83,7 +83,12 @@ pub fn contradictions(rules: &[Rule]) -> Vec<(usize, usize)> {
     let mut seen = std::collections::BTreeMap::new();
     let mut found = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
-        let about = (rule.permission.as_str(), rule.pattern.as_str());
+        let is_command = Capability::of(&rule.permission) == Some(Capability::ShellRun);
+        let pattern = match is_command {
+            true => Cow::Owned(argv::spelling(&rule.pattern)),
+            false => Cow::Borrowed(rule.pattern.as_str()),
+        };
+        let about = (rule.permission.as_str(), pattern);
         let (first, action) = *seen.entry(about).or_insert((index, rule.action));
         if action != rule.action {
             found.push((first, index));

@@ -291,4 +291,10 @@ fn rules_that_contradict_each_other_are_found() {
         Rule::new("fs.read", "a", Action::Deny),
     ];
     assert_eq!(contradictions(&rules), [(0, 4)]);
+    let rules = [
+        Rule::new("shell.run", "git  push *", Action::Allow),
+        Rule::new("shell.run", "git 'push' *", Action::Deny),
+        Rule::new("shell.run", "git push", Action::Deny),
+    ];
+    assert_eq!(contradictions(&rules), [(0, 1)]);
 }

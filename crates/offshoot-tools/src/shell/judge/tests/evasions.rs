@@ -321,6 +321,21 @@ fn a_rule_that_names_what_is_opaque_has_the_word_about_it() {
 }
 
 #[test]
+fn a_rule_is_no_more_specific_for_how_it_is_written() {
+    for (allowed, denied, command) in [
+        ("git   push *", "git push *", "git push x"),
+        ("'git' push *", "git push *", "git push x"),
+        ("rm *", "rm", "rm x"),
+        ("git  *", "git push *", "git push x"),
+    ] {
+        let said = decide_with(&[("shell.run", allowed)], &[("shell.run", denied)], command);
+        assert_eq!(said, Action::Deny, "{allowed} and {denied}: {command}");
+    }
+    let excepted = [("shell.run", "rm x *")];
+    assert_eq!(decide_with(&excepted, &[("shell.run", "rm")], "rm x y"), Action::Allow);
+}
+
+#[test]
 fn who_forbids_what_is_seen_through_forbids_it() {
     let all = &[("shell.run", "*")];
     for (denied, command) in [
