@@ -21,7 +21,7 @@ mod typesetters;
 
 use offshoot_types::permission::argv::Word;
 
-use self::options::{has_option, has_short, is, is_operand};
+use self::options::{has_option, has_short, has_short_of, is, is_operand};
 use super::assign;
 
 /// What can be seen of a command.
@@ -108,12 +108,15 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         }
         "uniq" => filters::uniq(arguments),
         "less" | "more" => filters::less(arguments),
-        "wget" => {
-            !has_option(arguments, &["--use-askpass", "--execute", "--config"])
-                && !has_short(arguments, &['e'])
+        "wget" => filters::wget(arguments),
+        "curl" => filters::curl(arguments),
+        "xxd" => filters::xxd(arguments),
+        "iconv" => {
+            !has_option(arguments, &["--output"]) && !has_short_of(arguments, "o", "ft")
         }
-        "curl" => {
-            !has_option(arguments, &["--config", "--engine"]) && !has_short(arguments, &['K'])
+        "yq" => {
+            !has_option(arguments, &["--inplace", "--in-place", "--split-exp*"])
+                && !has_short(arguments, &['i', 's'])
         }
         "tar" => filters::tar(arguments),
         "split" => !has_option(arguments, &["--filter"]),

@@ -2,7 +2,7 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{has_option, has_short, is, is_operand};
+use super::options::{has_option, has_short, has_short_of, is, is_operand, listed, may_be_option};
 
 /// Tells whether a word of `find` does nothing but find; an open one might.
 pub(super) fn only_finds(word: &Word) -> bool {
@@ -111,7 +111,83 @@ pub(super) fn tar(arguments: &[Word]) -> bool {
         [Word::Fixed(first), ..] => first.contains(['I', 'F', 'T']) && !first.starts_with('-'),
         _ => false,
     };
-    !has_option(arguments, &runs) && !has_short(arguments, &['I', 'F', 'T']) && !bundle
+    // An archive on another machine is reached by a program.
+    let remote = |word: &Word| matches!(word, Word::Fixed(word) if word.contains(':'));
+    !has_option(arguments, &runs)
+        && !has_short(arguments, &['I', 'F', 'T'])
+        && !bundle
+        && !arguments.iter().any(remote)
+}
+
+/// Tells whether `curl` only prints what it gets.
+pub(super) fn curl(arguments: &[Word]) -> bool {
+    let writes = [
+        "--alt-svc",
+        "--config",
+        "--cookie-jar",
+        "--dump-header",
+        "--engine",
+        "--etag-save",
+        "--hsts",
+        "--libcurl",
+        "--output*",
+        "--remote-name*",
+        "--ssl-sessions",
+        "--stderr",
+        "--trace*",
+    ];
+    // What is printed at the end may be told to go to a file.
+    let formats = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("%output{"));
+    let format_file = |pair: &[Word]| {
+        let is_format = is(&pair[0], "-w") || is(&pair[0], "--write-out");
+        is_format && !matches!(&pair[1], Word::Fixed(word) if !word.starts_with('@'))
+    };
+    !has_option(arguments, &writes)
+        && !has_short_of(arguments, "cDKoOJ", "AbCdeEFhHmPQrtTuUwxXyYz")
+        && !arguments.iter().any(formats)
+        && !arguments.windows(2).any(format_file)
+        && !arguments.iter().any(|word| matches!(word, Word::Fixed(word) if word.starts_with("-w@") || word.starts_with("--write-out=@")))
+}
+
+/// Tells whether `wget` prints what it gets, or looks whether it is there: else it writes a file.
+pub(super) fn wget(arguments: &[Word]) -> bool {
+    let flags = "-q -nv -v -S -O- -qO- -O - -nc --quiet --no-verbose --server-response --spider \
+                 --output-document=-";
+    let prints = |pair: &[Word]| {
+        let option = is(&pair[0], "-O") || is(&pair[0], "-qO") || is(&pair[0], "--output-document");
+        option && is(&pair[1], "-")
+    };
+    let valued = ["--timeout=", "--tries=", "--header=", "--user-agent="];
+    let known = |word: &Word| match word {
+        Word::Open(text) => !may_be_option(text),
+        Word::Fixed(word) if word.starts_with('-') => {
+            listed(flags, word)
+                || listed("-qO --output-document", word)
+                || valued.iter().any(|option| word.starts_with(option))
+        }
+        Word::Fixed(_) => true,
+    };
+    let one = "-O- -qO- --spider --output-document=-";
+    let whole = |word: &Word| matches!(word, Word::Fixed(word) if listed(one, word));
+    let writes_none = arguments.iter().any(whole) || arguments.windows(2).any(prints);
+    writes_none && arguments.iter().all(known)
+}
+
+/// Tells whether `xxd` only prints: a second name is that of a file it writes.
+pub(super) fn xxd(arguments: &[Word]) -> bool {
+    let mut names = 0;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word {
+            Word::Open(text) if may_be_option(text) => return false,
+            Word::Fixed(word) if listed("-c -g -l -n -o -s", word) => drop(words.next()),
+            Word::Fixed(word) if word.starts_with('-') && word != "-" => {}
+            // A pattern may be several names.
+            Word::Open(_) => names += 2,
+            Word::Fixed(_) => names += 1,
+        }
+    }
+    names < 2
 }
 
 /// Tells whether `uniq` only prints: a second name is that of a file it writes.
