@@ -49,7 +49,10 @@ fn may_stand_alone(name: &str) -> bool {
 pub(super) fn is_own(name: &str) -> bool {
     let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let special = name == "_" || name == "histchars" || name == "auto_resume";
-    is_name(name) && name.chars().all(lower) && !special && !name.ends_with("_proxy")
+    // Settings of programs, which are handed on if they were there before.
+    let setting = ["npm_", "pnpm_", "yarn_"];
+    let is_setting = setting.iter().any(|begins| name.starts_with(begins)) || name.ends_with("_proxy");
+    is_name(name) && name.chars().all(lower) && !special && !is_setting
 }
 
 pub(super) fn is_name(name: &str) -> bool {

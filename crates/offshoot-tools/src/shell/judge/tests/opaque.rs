@@ -199,6 +199,9 @@ const VARIABLES: &[&str] = &[
     "printf '%n' OFFSHOOT_SCRATCH; echo a > $OFFSHOOT_SCRATCH/x",
     "LC_ALL=zh_CN.GBK\necho \"\u{20ac}\\\" ; rm victim #\"",
     "LANG=zh_TW.BIG5; ls",
+    "npm_config_script_shell=/x; npm test",
+    "npm_config_script_shell=/x npm test",
+    "for npm_config_prefix in /x; do npm test; done",
     "LC_CTYPE=x; ls",
     "LANGUAGE=x; ls",
 ];
