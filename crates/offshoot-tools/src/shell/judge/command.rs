@@ -89,10 +89,14 @@ impl Judge<'_> {
         let mut wrappers = Vec::new();
         loop {
             match programs::look(&words) {
-                Sight::Plain => break,
-                Sight::Opaque => {
+                Sight::Plain if !self.is_of_another_project(&words) => break,
+                Sight::Plain | Sight::Opaque => {
                     self.opaque(node);
-                    self.folders.change(None);
+                    match programs::is_of_shell(&words) {
+                        true => self.folders.change(None),
+                        // Another process changes no folder but its own.
+                        false => self.folders.ran(),
+                    }
                     let hidden = wrappers.iter().map(|(words, _)| words).chain([&words]);
                     let hidden: Vec<Act> = hidden.filter_map(|words| self.hidden(node, words)).collect();
                     if matches!(words.first(), Some(Word::Fixed(_))) {
@@ -119,6 +123,12 @@ impl Judge<'_> {
         }
         spellings.into_iter().for_each(|act| self.act(act));
         self.wrapped(wrappers);
+    }
+
+    /// Tells whether a program does what the files of the folder say, and that may be none of the
+    /// workspace's: what lies elsewhere nobody has agreed to run.
+    fn is_of_another_project(&self, words: &[Word]) -> bool {
+        programs::goes_by_folder(words) && !self.folders.are_in(self.ground.workspace)
     }
 
     /// Returns a program that is called by its path as rules may have written that: from the root, and

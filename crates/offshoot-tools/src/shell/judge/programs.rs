@@ -71,6 +71,29 @@ pub(super) fn look(words: &[Word]) -> Sight {
     }
 }
 
+/// Do what files of the folder they stand in say: build, test, hooks and settings.
+const BY_FOLDER: &str = "ant bazel brew bun bundle bunx cargo cmake composer ctest deno dune eslint git gmake go \
+     gradle gradlew grunt gulp hg jest just lake lein make mage meson mix mocha mvn mvnw ninja nox npm npx \
+     pnpm pnpx poetry pre-commit pytest rake sbt scons stack swift task tox tsc turbo uv vagrant vite vitest \
+     webpack yarn zig docker docker-compose";
+
+/// Tells whether a program does what the folder says that it is started in.
+pub(super) fn goes_by_folder(words: &[Word]) -> bool {
+    let Some(Word::Fixed(program)) = words.first() else {
+        return false;
+    };
+    let name = program.rsplit('/').next().unwrap_or_default();
+    options::listed(BY_FOLDER, name) || name.starts_with("cargo-") || name.starts_with("git-")
+}
+
+/// Tells whether a command is, or may be, one of the shell itself.
+pub(super) fn is_of_shell(words: &[Word]) -> bool {
+    match words.first() {
+        Some(Word::Fixed(program)) => program.contains('=') || names::is_built_in(program),
+        Some(Word::Open(_)) | None => true,
+    }
+}
+
 /// Returns the file that a command runs by its path, also one that an interpreter is given, and what
 /// it is handed.
 pub(super) fn file(words: &[Word]) -> Option<(String, &[Word])> {

@@ -6,6 +6,7 @@
 use offshoot_types::permission::argv::Word;
 
 use super::super::assign;
+use super::cmake::is_own;
 use super::compilers;
 use super::options::{before_end, has_option, has_short, is, is_operand, listed, may_be_option};
 
@@ -55,13 +56,14 @@ pub(super) fn npm(arguments: &[Word]) -> bool {
             let valued = [
                 "--omit=",
                 "--include=",
-                "--workspace=",
                 "--depth=",
                 "--loglevel=",
             ];
-            listed(NPM_OPTIONS, word) || valued.iter().any(|option| word.starts_with(option))
+            let own = word.strip_prefix("--workspace=").is_some_and(is_own);
+            own || listed(NPM_OPTIONS, word) || valued.iter().any(|option| word.starts_with(option))
         }
-        Word::Fixed(_) => true,
+        // A folder of another place has scripts of its own.
+        Word::Fixed(word) => is_own(word) && !word.starts_with("file:"),
     };
     let first = |word: &&Word| !matches!(word, Word::Fixed(word) if word.starts_with('-'));
     let does = match own.iter().find(first) {
@@ -137,11 +139,26 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
             let ends = arguments.iter().position(|word| is(word, "--"));
             compilers::rustc_checks(&arguments[ends.unwrap_or(arguments.len())..])
         }
+        Some(Word::Fixed(command)) if command == "install" => {
+            !has_option(own, &["--git", "--index", "--registry"]) && has_own_path(own)
+        }
         Some(command @ Word::Fixed(name)) => is_operand(command) && !listed(CARGO_RUNS, name),
         Some(Word::Open(_)) => false,
         None => true,
     };
     does && !has_option(own, &options) && !has_short(own, &['C'])
+}
+
+/// Tells whether `--path`, if it is there, is a folder of the project.
+fn has_own_path(words: &[Word]) -> bool {
+    let elsewhere = |(index, word): (usize, &Word)| match word {
+        Word::Fixed(word) if word == "--path" => {
+            !matches!(words.get(index + 1), Some(Word::Fixed(path)) if is_own(path))
+        }
+        Word::Fixed(word) => word.strip_prefix("--path=").is_some_and(|path| !is_own(path)),
+        Word::Open(_) => false,
+    };
+    !words.iter().enumerate().any(elsewhere)
 }
 
 /// Looks at what `cargo` starts for a command that is no part of it, started by its own name.
@@ -166,7 +183,11 @@ pub(super) fn go(arguments: &[Word]) -> bool {
             let name = word.trim_start_matches('-').split('=').next();
             let name = name.unwrap_or_default();
             let runs = "exec toolexec vettool overlay modfile C w compiler gccgoflags ldflags";
-            word.starts_with('-') && listed(runs, name)
+            match word.starts_with('-') {
+                true => listed(runs, name),
+                // A package of another place.
+                false => !is_own(word),
+            }
         }
     };
     tool && !arguments.iter().any(runs)

@@ -11,6 +11,10 @@ const BUILTINS: &str = ". alias bind builtin compgen complete compopt declare en
                         fc getopts hash history let local logout mapfile read readarray readonly \
                         set shopt source suspend trap typeset unalias unset";
 
+/// The rest of what is built into bash.
+const HARMLESS: &str = ": [ bg break caller cd command continue dirs disown echo exec exit false fg help jobs kill \
+                        popd printf pushd pwd return shift test times true type ulimit umask wait";
+
 /// Run their arguments with other rights, in other places, at other times or under watch.
 const RUNNERS: &str = "at autossh batch bwrap capsh catchsegv choom chroot chrt chronic coreutils cpulimit crontab daemon \
      daemonize dbus-launch dbus-run-session debconf direnv doas dtach eatmydata entr expect faketime fakeroot \
@@ -39,6 +43,11 @@ pub(super) fn is_opaque(name: &str) -> bool {
     let loads = name.starts_with("ld") && (name.contains(".so") || name.starts_with("ld-linux"));
     let lists = [BUILTINS, RUNNERS, LANGUAGES, RESERVED];
     loads || lists.iter().any(|list| listed(list, name))
+}
+
+/// Tells whether a name is one of bash's own.
+pub(super) fn is_built_in(name: &str) -> bool {
+    [BUILTINS, HARMLESS, RESERVED].iter().any(|list| listed(list, name))
 }
 
 /// Tells whether a program is an interpreter, of whatever version and for whatever machine.

@@ -358,6 +358,16 @@ const BUILDERS: &[&str] = &[
     "go build -toolexec=ls",
     "go env -w CC=/x",
     "npm init x",
+    "npm pack /x",
+    "npm install ../x",
+    "npm install file:/x",
+    "npm run a --workspace=/x",
+    "cargo install --path /x",
+    "cargo install --path=../x",
+    "cargo install --git https://x/y",
+    "go run /x",
+    "go run ../x",
+    "go test /x/...",
 ];
 
 /// Shortened, behind what is built, in a bundle, or beside what a list of forbidden options had.
@@ -479,6 +489,9 @@ const PLAIN_BUILDERS: &[&str] = &[
     "cargo test -p a --features b -- --config \"$x\"",
     "cargo clippy --all-targets -- -D warnings",
     "cargo build --release",
+    "cargo install --path crates/a",
+    "npm run a --workspace=packages/a",
+    "go run ./cmd/a",
     "gcc -Wall -o a a.c",
     "cmake -S . -B build -DENABLE=1",
     "cmake --build build",
