@@ -10,7 +10,8 @@ use tree_sitter::Node;
 use super::{Judge, children};
 
 /// What is known to change how things look, and not what runs.
-const HARMLESS: [&str; 20] = [
+const HARMLESS: [&str; 22] = [
+    "CARGO_INCREMENTAL",
     "CARGO_TERM_COLOR",
     "CI",
     "CLICOLOR",
@@ -24,6 +25,7 @@ const HARMLESS: [&str; 20] = [
     "LC_CTYPE",
     "LC_MESSAGES",
     "LINES",
+    "NODE_ENV",
     "NO_COLOR",
     "PYTHONUNBUFFERED",
     "RUST_BACKTRACE",

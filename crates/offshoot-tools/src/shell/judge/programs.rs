@@ -17,6 +17,7 @@ mod git;
 mod names;
 mod options;
 mod runners;
+mod sed;
 mod typesetters;
 
 use offshoot_types::permission::argv::Word;
@@ -47,6 +48,9 @@ pub(super) fn look(words: &[Word]) -> Sight {
         };
     };
     let name = program.rsplit('/').next().unwrap_or_default();
+    if program == "set" && stops_early(arguments) {
+        return Sight::Plain;
+    }
     // Behind `time` the grammar takes an assignment for a name.
     if names::is_opaque(name) || program.contains('=') {
         return Sight::Opaque;
@@ -55,7 +59,8 @@ pub(super) fn look(words: &[Word]) -> Sight {
         return Sight::Opaque;
     }
     if names::is_interpreter(name) {
-        return opaque_unless(arguments.first().is_some_and(is_script));
+        let runs_file = arguments.first().is_some_and(is_script);
+        return opaque_unless(runs_file || only_tells(name, arguments));
     }
     match name {
         "nohup" | "exec" | "setsid" | "time" | "command" | "nice" | "ionice" | "stdbuf"
@@ -123,7 +128,7 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
             !has_option(arguments, &["--exec*"]) && !has_short(arguments, &['x', 'X'])
         }
         "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().all(filters::only_prints),
-        "sed" => filters::sed(arguments),
+        "sed" => sed::is_plain(arguments),
         "printf" => filters::printf(arguments),
         "sort" | "shuf" | "tree" => {
             !has_option(arguments, &["--compress-program", "--output"])
@@ -235,6 +240,47 @@ fn is_script(word: &Word) -> bool {
     is_operand(word) && !path.starts_with('+') && !device && !handed
 }
 
+/// Tells whether an interpreter says its version, or looks whether a file is well written.
+fn only_tells(name: &str, arguments: &[Word]) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let (versions, checks) = match name {
+        "bash" => ("--version", "-n"),
+        "node" | "nodejs" => ("--version -v", "--check -c"),
+        "perl" => ("--version -v", ""),
+        "php" => ("--version -v", "-l"),
+        "python" => ("--version -V", ""),
+        "ruby" => ("--version", ""),
+        _ => return false,
+    };
+    match arguments {
+        [Word::Fixed(flag)] => options::listed(versions, flag),
+        [Word::Fixed(flag), script] => options::listed(checks, flag) && is_script(script),
+        _ => false,
+    }
+}
+
+/// Tells whether `set` is told nothing but to end where something fails.
+fn stops_early(arguments: &[Word]) -> bool {
+    let named = "errexit nounset pipefail";
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let Word::Fixed(flag) = word else {
+            return false;
+        };
+        let letters = flag.strip_prefix(['-', '+']).unwrap_or_default();
+        let (letters, takes) = match letters.strip_suffix('o') {
+            Some(letters) => (letters, true),
+            None => (letters, false),
+        };
+        let mut behind = || matches!(words.next(), Some(Word::Fixed(name)) if options::listed(named, name));
+        let known = letters.chars().all(|c| c == 'e' || c == 'u');
+        if !known || (letters.is_empty() && !takes) || (takes && !behind()) {
+            return false;
+        }
+    }
+    !arguments.is_empty()
+}
+
 /// Looks behind a program that runs another; its options are known or it is opaque.
 fn wrapper(name: &str, arguments: &[Word]) -> Sight {
     match (name, arguments) {
@@ -260,6 +306,11 @@ fn timeout(arguments: &[Word]) -> Sight {
     };
     match arguments {
         [time, operand, ..] if is_time(time) && is_operand(operand) => Sight::Through(2),
+        [flag, kill, time, operand, ..]
+            if is(flag, "-k") && is_time(kill) && is_time(time) && is_operand(operand) =>
+        {
+            Sight::Through(4)
+        }
         _ => Sight::Opaque,
     }
 }

@@ -6,12 +6,11 @@
 use offshoot_types::permission::argv::Word;
 
 use super::super::assign;
-use super::cmake::is_own;
 use super::compilers;
 use super::options::{before_end, has_option, has_short, is, is_operand, listed, may_be_option};
 
 /// Options of `make` that change how much is done or said, and take no value.
-const MAKE: &str = "-B -k -n -s -w --always-make --dry-run --keep-going --no-print-directory \
+const MAKE: &str = "-B -k -n -s -w --always-make --dry-run --jobs --keep-going --no-print-directory \
                     --quiet --silent --trace --version --help";
 
 /// Tells whether `make` is given nothing but targets, known options and numbers.
@@ -20,7 +19,8 @@ const MAKE: &str = "-B -k -n -s -w --always-make --dry-run --keep-going --no-pri
 pub(super) fn make(arguments: &[Word]) -> bool {
     let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
     arguments.iter().all(|word| match word {
-        Word::Open(_) => false,
+        // As many jobs as there are cores.
+        Word::Open(text) => matches!(text.as_str(), "-j$(nproc)" | "-j\"$(nproc)\"" | "$(nproc)" | "\"$(nproc)\""),
         Word::Fixed(word) => match word.split_once('=') {
             Some((name, value)) if !word.starts_with('-') => assign::is_name(name) && digits(value),
             _ if word.starts_with('-') => {
@@ -147,6 +147,11 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
         None => true,
     };
     does && !has_option(own, &options) && !has_short(own, &['C'])
+}
+
+/// Tells whether a folder lies below this one.
+fn is_own(folder: &str) -> bool {
+    !folder.starts_with(['/', '~']) && folder.split('/').all(|step| step != "..")
 }
 
 /// Tells whether `--path`, if it is there, is a folder of the project.

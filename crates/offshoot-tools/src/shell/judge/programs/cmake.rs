@@ -64,7 +64,7 @@ fn is_setting(setting: &str) -> bool {
 
 /// Tells whether a folder lies below this one, or is the one above, as where people build in a folder
 /// of the project.
-pub(super) fn is_own(folder: &str) -> bool {
+fn is_own(folder: &str) -> bool {
     let mut parts = folder.split('/');
     let below = !folder.starts_with(['/', '~']) && !parts.any(|part| part == "..");
     below || folder == ".." || folder == "../"

@@ -2,7 +2,7 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{has_option, has_short, has_short_of, is, is_operand, listed, may_be_option};
+use super::options::{has_option, has_short, has_short_of, is, listed, may_be_option};
 
 /// Tells whether a word of `find` does nothing but find; an open one might.
 pub(super) fn only_finds(word: &Word) -> bool {
@@ -22,56 +22,14 @@ pub(super) fn only_prints(word: &Word) -> bool {
         Word::Fixed(word) if word.starts_with('-') => {
             word.starts_with("-F") || word.starts_with("-v")
         }
-        Word::Fixed(word) => !["system", "|", ">", "getline", "@"]
-            .iter()
-            .any(|code| word.contains(code)),
+        Word::Fixed(word) => {
+            // Without printing it compares, and two of the other are an or.
+            let word = word.replace("||", " ");
+            let compares = !word.contains("print");
+            let runs = ["system", "|", "getline", "@"];
+            !runs.iter().any(|code| word.contains(code)) && (compares || !word.contains('>'))
+        }
     }
-}
-
-/// Tells whether `sed` only prints lines or replaces text: its other commands run and write, and
-/// `-i` writes to the file.
-pub(super) fn sed(arguments: &[Word]) -> bool {
-    let mut words = arguments.iter().skip_while(|word| {
-        ["-n", "-E", "-r", "-s", "-e"]
-            .iter()
-            .any(|flag| is(word, flag))
-    });
-    let Some(Word::Fixed(script)) = words.next() else {
-        return false;
-    };
-    (sed_prints(script) || sed_replaces(script)) && words.all(is_operand)
-}
-
-/// Takes lines by number or pattern, and prints or drops them.
-fn sed_prints(script: &str) -> bool {
-    let is_command = |text: &str| {
-        text.chars()
-            .all(|c| c.is_ascii_digit() || "$,p;d! ".contains(c))
-    };
-    let count = |text: &str, c: char| text.matches(c).count();
-    // Some take a slash between square brackets for text.
-    let is_pattern = |text: &str| count(text, '[') == count(text, ']');
-    let fits = |(index, part): (usize, &str)| match index % 2 {
-        0 => is_command(part),
-        _ => is_pattern(part),
-    };
-    let slashes = count(script, '/');
-    slashes.is_multiple_of(2)
-        && !script.contains(['\\', '\n'])
-        && script.split('/').enumerate().all(fits)
-}
-
-fn sed_replaces(script: &str) -> bool {
-    let mut chars = script.chars();
-    chars.next() == Some('s')
-        && chars.next().is_some_and(|mark| {
-            let parts: Vec<&str> = script[1..].split(mark).collect();
-            let flags = parts.last().copied().unwrap_or_default();
-            let clean = flags
-                .chars()
-                .all(|c| c.is_ascii_digit() || "gpI".contains(c));
-            parts.len() == 4 && clean && !script.contains(['\\', '\n']) && mark != ';'
-        })
 }
 
 /// Tells whether `printf` only prints: `-v` and `%n` set variables.

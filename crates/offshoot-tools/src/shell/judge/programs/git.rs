@@ -46,6 +46,11 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
     let [Word::Fixed(command), rest @ ..] = arguments else {
         return arguments.is_empty();
     };
+    // Of what else runs programs, the parts that tell.
+    let tells = |what: &str| matches!(rest, [first, ..] if is(first, what));
+    if (command == "bisect" && tells("log")) || (command == "submodule" && tells("status")) {
+        return rest.iter().all(|word| matches!(word, Word::Fixed(_)));
+    }
     let rest = &without_message(command, rest);
     let runs_or_writes = match command.as_str() {
         "apply" | "am" => has_option(rest, &["--unsafe-paths", "--build-fake-ancestor"]),
