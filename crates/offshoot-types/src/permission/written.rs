@@ -356,13 +356,54 @@ fn wrong_command(pattern: &str) -> Option<(usize, &'static str, String)> {
         let way = "close it, or write `\\'`".to_owned();
         return Some((at, "a quote is not closed", way));
     }
-    let operator = |word: &&str| ["|", "||", "&", "&&", ";", ">", ">>", "<"].contains(word);
-    // What stands between quotes is text.
-    let plain = pattern.split('\'').step_by(2);
-    let found = plain.flat_map(str::split_whitespace).find(operator)?;
-    let at = pattern.find(found).unwrap_or_default();
-    let what = "a rule is about one simple command, and this is more";
-    Some((at, what, "write one rule for each".to_owned()))
+    let first = pattern.split_whitespace().next().unwrap_or_default();
+    if first == "~" || first.starts_with("~/") {
+        let what = "no command is called by `~`, which the shell makes a folder of";
+        let way = format!("write `{{home}}{}`", &pattern.trim_start()[1..]);
+        return Some((pattern.find('~').unwrap_or_default(), what, way));
+    }
+    let sets = first.split_once('=').map(|(name, _)| name);
+    let is_name = |name: &str| {
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        !name.is_empty() && name.chars().all(letter)
+    };
+    if sets.is_some_and(is_name) {
+        let what = "what is set before a command is no word of it, so this fits none";
+        let way = "begin with the program".to_owned();
+        return Some((pattern.find(first).unwrap_or_default(), what, way));
+    }
+    wrong_letter(pattern)
+}
+
+/// Finds a letter that the shell would not leave in a word, unless it is quoted.
+fn wrong_letter(pattern: &str) -> Option<(usize, &'static str, String)> {
+    let mut quoted = false;
+    let mut chars = pattern.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\'' => quoted = !quoted,
+            _ if quoted => {}
+            '\\' => drop(chars.next()),
+            '"' => {
+                let what = "a double quote is a letter here, and no word of a command has it";
+                let way = "write single quotes, or none; `\\\"` is that letter".to_owned();
+                return Some((at, what, way));
+            }
+            '|' | '&' | ';' | '<' | '>' => {
+                let what = "a rule is about one simple command, and this is more";
+                let apart = |c: Option<char>| c.is_none_or(char::is_whitespace);
+                let before = pattern[..at].chars().next_back();
+                let behind = pattern[at..].trim_start_matches(['|', '&', ';', '<', '>']);
+                let way = match apart(before) && apart(behind.chars().next()) {
+                    true => "write one rule for each",
+                    false => "write one rule for each, or single quotes around what is text",
+                };
+                return Some((at, what, way.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// A piece of a pattern with variables in it.

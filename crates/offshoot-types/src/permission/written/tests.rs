@@ -141,6 +141,37 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
         "echo 'a",
         "a quote is not closed; close it, or write `\\'`",
     );
+    for (pattern, said) in [
+        (
+            "git push \"--force\"",
+            "a double quote is a letter here, and no word of a command has it; write single quotes, \
+             or none; `\\\"` is that letter",
+        ),
+        (
+            "ls;rm",
+            "a rule is about one simple command, and this is more; write one rule for each, or single \
+             quotes around what is text",
+        ),
+        (
+            "ls x >y",
+            "a rule is about one simple command, and this is more; write one rule for each, or single \
+             quotes around what is text",
+        ),
+        (
+            "~/bin/x *",
+            "no command is called by `~`, which the shell makes a folder of; write `{home}/bin/x *`",
+        ),
+        (
+            "FOO=1 ls",
+            "what is set before a command is no word of it, so this fits none; begin with the program",
+        ),
+    ] {
+        wrong("shell.run", pattern, said);
+    }
+    for pattern in ["curl 'https://x?a=1&b=2'", r#"echo \; \""#, "env FOO=1 ls", "make V=1", "cat ~/x"] {
+        let rule = Rule::new("shell.run", pattern, Action::Allow);
+        assert_eq!(check(&rule, &TOOLS), Ok(()), "{pattern}");
+    }
     wrong(
         "shell.run",
         "git diff | cat",
