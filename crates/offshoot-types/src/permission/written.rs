@@ -12,7 +12,7 @@ use std::fmt;
 use super::argv;
 use super::capability::Capability;
 use super::host::HostPattern;
-use super::pattern::{Pattern, glob_escape};
+use super::pattern::{Kind, Pattern, glob_escape, literal};
 use super::{Action, Rule};
 use crate::suggest;
 
@@ -93,6 +93,44 @@ pub fn contradictions(rules: &[Rule]) -> Vec<(usize, usize)> {
         if action != rule.action {
             found.push((first, index));
         }
+    }
+    found
+}
+
+/// A rule that forbids, or asks, and does not hold everywhere it seems to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overshadowed {
+    /// Its place.
+    pub rule: usize,
+    /// The place of the allow that is more specific, because it begins with more text.
+    pub by: usize,
+    /// The pattern that would hold against that.
+    pub instead: Option<String>,
+}
+
+/// Finds rules that begin with a star and forbid, or ask, where an allow of the same begins with text:
+/// that has the word wherever both fit, however narrow the other is behind its star.
+pub fn overshadowed(rules: &[Rule]) -> Vec<Overshadowed> {
+    let begins = |rule: &Rule| literal(rule.pattern.as_bytes());
+    let is_glob = |rule: &Rule| matches!(Kind::of(&rule.pattern), Kind::Glob | Kind::Begins);
+    let is_open = |rule: &Rule| is_glob(rule) && begins(rule) == 0 && rule.action != Action::Allow;
+    let mut found = Vec::new();
+    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| is_open(rule)) {
+        let beats = |allow: &Rule| {
+            let same = allow.permission == rule.permission;
+            same && allow.action == Action::Allow && is_glob(allow) && begins(allow) > 0
+        };
+        let Some(by) = rules.iter().position(beats) else {
+            continue;
+        };
+        let allow = rules[by].pattern.as_str();
+        let folder = allow.find(['*', '?']).map(|end| &allow[..end]);
+        let folder = folder.filter(|folder| folder.ends_with('/') && is_files(&rule.permission));
+        found.push(Overshadowed {
+            rule: index,
+            by,
+            instead: folder.map(|folder| format!("{folder}{}", rule.pattern)),
+        });
     }
     found
 }

@@ -329,3 +329,32 @@ fn rules_that_contradict_each_other_are_found() {
     ];
     assert_eq!(contradictions(&rules), [(0, 1)]);
 }
+
+#[test]
+fn a_deny_that_begins_with_a_star_is_told_to_lose_to_a_longer_allow() {
+    let deny = |pattern| Rule::new("fs.read", pattern, Action::Deny);
+    let allow = |pattern| Rule::new("fs.read", pattern, Action::Allow);
+    let found = overshadowed(&[allow("{workspace}/**"), deny("**/.env")]);
+    let instead = Some("{workspace}/**/.env".to_owned());
+    assert_eq!(
+        found,
+        [Overshadowed {
+            rule: 1,
+            by: 0,
+            instead
+        }]
+    );
+    assert_eq!(overshadowed(&[allow("docs/*"), deny("**/.env")]).len(), 1);
+    let command = |pattern, action| Rule::new("shell.run", pattern, action);
+    let commands = [command("git *", Action::Allow), command("* --force", Action::Ask)];
+    assert_eq!(overshadowed(&commands).len(), 1);
+    for fine in [
+        [allow("*"), deny("**/.env")],
+        [allow("**/docs/**"), deny("**/.env")],
+        [allow("docs/.env"), deny("**/.env")],
+        [allow("{workspace}/**"), deny("{workspace}/**/.env")],
+        [Rule::new("fs.write", "docs/**", Action::Allow), deny("**/.env")],
+    ] {
+        assert_eq!(overshadowed(&fine), [], "{fine:?}");
+    }
+}
