@@ -49,11 +49,17 @@ pub(super) fn explain(
     }
     let Some(known) = Capability::of(capability) else {
         let names = Capability::ALL.map(Capability::name);
+        let shown = capability.escape_debug();
+        if let Some(needed) = needed_by(capability) {
+            return Err(Stop::usage(format!(
+                "{shown} is a tool, and what is explained is what it needs: write {needed}, with \
+                 --tool {shown}"
+            )));
+        }
         let way = match suggest::nearest(capability, names.into_iter().chain(own_calls())) {
             Some(near) => format!("did you mean {near}?"),
             None => format!("there are: {}", names.join(", ")),
         };
-        let shown = capability.escape_debug();
         return Err(Stop::usage(format!(
             "there is no capability {shown}; {way}"
         )));
@@ -169,6 +175,17 @@ fn known_tool(tool: &str) -> Result<&str, Stop> {
     Err(Stop::usage(format!("there is no tool {shown}; {way}")))
 }
 
+/// Returns what a tool needs as a rule, if it is one of the known.
+fn needed_by(tool: &str) -> Option<&'static str> {
+    let capability = match tool {
+        "bash" => Capability::ShellRun,
+        "read" | "glob" | "grep" => Capability::FsRead,
+        "write" | "edit" => Capability::FsWrite,
+        _ => return None,
+    };
+    Some(capability.name())
+}
+
 /// Says why the tools for files refuse a path, whatever the rules say; `None` if they do not.
 fn refused(subject: &Subject, capability: Capability, tool: &str, path: &str) -> Option<String> {
     let builtin = offshoot_tools::builtin();
@@ -271,6 +288,15 @@ fn lines(
             Some(why) => format!("  deny: {why}; {FILE_TOOLS} refuse it, and no rule can allow it"),
             None => format!("  {}", outcome(&part.decision)),
         });
+        let is_opaque = [Need::SHELL_OPAQUE, Need::SHELL_UNREAD].contains(&capability.as_str());
+        if is_opaque && part.decision.action == Action::Ask {
+            let all = capability == Need::SHELL_UNREAD;
+            let pattern = if all { "*" } else { "its text" };
+            lines.push(format!(
+                "  it cannot be seen through: only a rule for {} with {pattern} as its pattern allows it",
+                Need::SHELL_OPAQUE
+            ));
+        }
     }
     if parts.len() > 1 || parts.iter().any(|part| part.decision != *verdict) {
         lines.push(String::new());

@@ -398,6 +398,20 @@ fn explain_says_that_no_rule_allows_what_the_tools_for_files_refuse() {
 }
 
 #[test]
+fn explain_says_what_to_write_for_a_tool_and_for_what_is_opaque() {
+    let allow = "permissions = [{permission = 'shell.run', pattern = 'python -m pytest *', action = 'allow'}]";
+    let stage = stage(&[(USER, allow)]);
+    let done = explain(&stage, &["shell.run", "python -m pytest x"]).exited(3);
+    let told = "only a rule for shell.opaque with its text as its pattern allows it";
+    assert!(done.stdout.contains(told), "{done:?}");
+    for (tool, needed) in [("bash", "shell.run"), ("write", "fs.write"), ("grep", "fs.read")] {
+        let done = explain(&stage, &[tool, "x"]).exited(2);
+        let told = format!("write {needed}, with --tool {tool}");
+        assert!(done.stderr.contains(&told), "{done:?}");
+    }
+}
+
+#[test]
 fn explain_knows_which_tools_there_are() {
     let stage = stage(&[]);
     let ask = |tool: &str| explain(&stage, &["fs.read", "x", "--tool", tool]);
