@@ -690,7 +690,11 @@ impl State {
         }
         let above = permissions;
         let above_read_only = read_only;
-        let born = (&spawned.layer, spawned.terms.read_only, spawned.definition.as_str());
+        let born = (
+            &spawned.layer,
+            spawned.terms.read_only,
+            spawned.definition.as_str(),
+        );
         let held = self.files.held(born, scratch.as_ref());
         let ceiling = held.ceiling(&above);
         read_only |= held.is_read_only();

@@ -197,7 +197,9 @@ impl State {
                 (&born.layer, born.terms.read_only, &born.definition)
             }
         };
-        let held = self.files.held((layer, read_only, definition), node.scratch.as_ref());
+        let held = self
+            .files
+            .held((layer, read_only, definition), node.scratch.as_ref());
         let ceiling = held.ceiling(&node.above);
         AtBirth {
             itself: held.itself(&ceiling),

@@ -48,7 +48,10 @@ impl Environment {
                 return None;
             }
             match &self.base {
-                #[expect(clippy::disallowed_methods, reason = "what is inherited is what is there")]
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "what is inherited is what is there"
+                )]
                 Base::Inherited => std::env::var_os(name),
                 Base::Given(variables) => {
                     let mut given = variables.iter().rev();
@@ -116,23 +119,48 @@ mod tests {
     #[test]
     fn bash_is_started_in_a_locale_in_which_a_backslash_is_one() {
         let locale = |variables: &[(&str, &str)]| {
-            let given = variables.iter().map(|(name, value)| (name.into(), value.into()));
+            let given = variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()));
             let environment = Environment {
                 base: Base::Given(given.collect()),
                 remove: Vec::new(),
             };
             let mut command = Command::new("bash");
             environment.apply(None, &mut command);
-            let set = command.as_std().get_envs().find(|(name, _)| *name == "LC_ALL");
+            let set = command
+                .as_std()
+                .get_envs()
+                .find(|(name, _)| *name == "LC_ALL");
             set.and_then(|(_, value)| value?.to_str().map(str::to_owned))
         };
         let other = Some("C.UTF-8".to_owned());
-        for name in ["zh_CN.GBK", "zh_TW.BIG5", "zh_TW", "ja_JP.SJIS", "ja_JP", "japanese", "de_DE.x"] {
+        for name in [
+            "zh_CN.GBK",
+            "zh_TW.BIG5",
+            "zh_TW",
+            "ja_JP.SJIS",
+            "ja_JP",
+            "japanese",
+            "de_DE.x",
+        ] {
             assert_eq!(locale(&[("LANG", name)]), other, "{name}");
-            assert_eq!(locale(&[("LC_ALL", ""), ("LC_CTYPE", name), ("LANG", "C")]), other, "{name}");
+            assert_eq!(
+                locale(&[("LC_ALL", ""), ("LC_CTYPE", name), ("LANG", "C")]),
+                other,
+                "{name}"
+            );
             assert_eq!(locale(&[("LC_ALL", name)]), other, "{name}");
         }
-        for name in ["C", "POSIX", "", "C.UTF-8", "zh_CN.utf8", "de_DE", "de_DE.ISO-8859-15@euro"] {
+        for name in [
+            "C",
+            "POSIX",
+            "",
+            "C.UTF-8",
+            "zh_CN.utf8",
+            "de_DE",
+            "de_DE.ISO-8859-15@euro",
+        ] {
             assert_eq!(locale(&[("LANG", name)]), None, "{name}");
         }
         assert_eq!(locale(&[]), None);

@@ -116,10 +116,7 @@ impl Wanted<'_> {
     fn may_fit(&self) -> bool {
         match self.target {
             Target::Command(_) | Target::Wrapper(_) | Target::Opaque(..) | Target::Host(_) => true,
-            Target::Text(_)
-            | Target::Redirected(_)
-            | Target::Unread(_)
-            | Target::Call(_) => false,
+            Target::Text(_) | Target::Redirected(_) | Target::Unread(_) | Target::Call(_) => false,
         }
     }
 

@@ -227,7 +227,8 @@ fn explain_knows_the_agents_of_a_session() {
 #[test]
 fn x12_what_an_agents_file_says_now_narrows_sessions_that_go_on() {
     let file = ".config/offshoot/agents/wr.md";
-    let manifest = |more: &str| format!("---\ndescription: writes\nmode: primary\n{more}---\nYou write.\n");
+    let manifest =
+        |more: &str| format!("---\ndescription: writes\nmode: primary\n{more}---\nYou write.\n");
     let narrowed = [
         "permissions: [{permission: fs.read, action: allow}]\n",
         "read_only: true\n",
@@ -248,7 +249,10 @@ fn x12_what_an_agents_file_says_now_narrows_sessions_that_go_on() {
         assert!(!written.exists(), "{more}: {}", done.stdout);
         explain(&stage, &["--session", "s", "fs.write", "docs/a.txt"]).exited(1);
         // What it was born with stays.
-        stage.write(file, &manifest("permissions: [{permission: fs.write, action: allow}]\n"));
+        stage.write(
+            file,
+            &manifest("permissions: [{permission: fs.write, action: allow}]\n"),
+        );
         stage.offshoot(run.concat()).succeeded();
         explain(&stage, &["--session", "s", "fs.read", "x"]).exited(1);
     }
@@ -404,7 +408,11 @@ fn explain_says_what_to_write_for_a_tool_and_for_what_is_opaque() {
     let done = explain(&stage, &["shell.run", "python -m pytest x"]).exited(3);
     let told = "only a rule for shell.opaque with its text as its pattern allows it";
     assert!(done.stdout.contains(told), "{done:?}");
-    for (tool, needed) in [("bash", "shell.run"), ("write", "fs.write"), ("grep", "fs.read")] {
+    for (tool, needed) in [
+        ("bash", "shell.run"),
+        ("write", "fs.write"),
+        ("grep", "fs.read"),
+    ] {
         let done = explain(&stage, &[tool, "x"]).exited(2);
         let told = format!("write {needed}, with --tool {tool}");
         assert!(done.stderr.contains(&told), "{done:?}");

@@ -53,7 +53,8 @@ pub(super) fn is_own(name: &str) -> bool {
     let special = name == "_" || name == "histchars" || name == "auto_resume";
     // Settings of programs, which are handed on if they were there before.
     let setting = ["npm_", "pnpm_", "yarn_"];
-    let is_setting = setting.iter().any(|begins| name.starts_with(begins)) || name.ends_with("_proxy");
+    let is_setting =
+        setting.iter().any(|begins| name.starts_with(begins)) || name.ends_with("_proxy");
     is_name(name) && name.chars().all(lower) && !special && !is_setting
 }
 

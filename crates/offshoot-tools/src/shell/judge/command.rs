@@ -98,7 +98,9 @@ impl Judge<'_> {
                         false => self.folders.ran(),
                     }
                     let hidden = wrappers.iter().map(|(words, _)| words).chain([&words]);
-                    let hidden: Vec<Act> = hidden.filter_map(|words| self.hidden(node, words)).collect();
+                    let hidden: Vec<Act> = hidden
+                        .filter_map(|words| self.hidden(node, words))
+                        .collect();
                     if matches!(words.first(), Some(Word::Fixed(_))) {
                         self.act(Act::Run(words));
                     }

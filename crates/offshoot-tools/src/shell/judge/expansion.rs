@@ -70,7 +70,9 @@ impl Judge<'_> {
 /// Tells whether it is a part of a variable from one number on, as in `${x:0:3}`: what is no number
 /// there is evaluated.
 fn is_slice(text: &str) -> bool {
-    let inner = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    let inner = text
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
     let mut parts = inner.unwrap_or_default().split(':');
     let named = parts.next().is_some_and(super::assign::is_name);
     let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());

@@ -114,9 +114,7 @@ pub(super) fn file(words: &[Word]) -> Option<(String, &[Word])> {
             };
             Some((path, rest))
         }
-        _ => program
-            .contains('/')
-            .then(|| (program.clone(), arguments)),
+        _ => program.contains('/').then(|| (program.clone(), arguments)),
     }
 }
 
@@ -139,9 +137,7 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "wget" => filters::wget(arguments),
         "curl" => filters::curl(arguments),
         "xxd" => filters::xxd(arguments),
-        "iconv" => {
-            !has_option(arguments, &["--output"]) && !has_short_of(arguments, "o", "ft")
-        }
+        "iconv" => !has_option(arguments, &["--output"]) && !has_short_of(arguments, "o", "ft"),
         "yq" => {
             !has_option(arguments, &["--inplace", "--in-place", "--split-exp*"])
                 && !has_short(arguments, &['i', 's'])
@@ -190,15 +186,21 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "kubectl" => runners::kubectl(arguments),
         "just" => runners::just(arguments),
         "ip" => runners::ip(arguments),
-        "tcc" => !arguments.iter().any(|word| options::begins(word, &["-run", "@"])),
+        "tcc" => !arguments
+            .iter()
+            .any(|word| options::begins(word, &["-run", "@"])),
         "pylint" => !has_option(arguments, &["--init-hook", "--load-plugins", "--rcfile"]),
         "hg" | "chg" => {
             !has_option(arguments, &["--config*", "--cwd", "--repository"])
                 && !has_short(arguments, &['R'])
         }
         "rpm" | "rpmbuild" | "rpmspec" => {
-            !has_option(arguments, &["--define", "--eval", "--load", "--macros", "--pipe", "--rcfile"])
-                && !has_short(arguments, &['D', 'E'])
+            !has_option(
+                arguments,
+                &[
+                    "--define", "--eval", "--load", "--macros", "--pipe", "--rcfile",
+                ],
+            ) && !has_short(arguments, &['D', 'E'])
         }
         "dpkg-architecture" => {
             !has_option(arguments, &["--command"]) && !has_short(arguments, &['c'])
@@ -272,7 +274,8 @@ fn stops_early(arguments: &[Word]) -> bool {
             Some(letters) => (letters, true),
             None => (letters, false),
         };
-        let mut behind = || matches!(words.next(), Some(Word::Fixed(name)) if options::listed(named, name));
+        let mut behind =
+            || matches!(words.next(), Some(Word::Fixed(name)) if options::listed(named, name));
         let known = letters.chars().all(|c| c == 'e' || c == 'u');
         if !known || (letters.is_empty() && !takes) || (takes && !behind()) {
             return false;

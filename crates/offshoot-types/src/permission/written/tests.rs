@@ -168,7 +168,13 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
     ] {
         wrong("shell.run", pattern, said);
     }
-    for pattern in ["curl 'https://x?a=1&b=2'", r#"echo \; \""#, "env FOO=1 ls", "make V=1", "cat ~/x"] {
+    for pattern in [
+        "curl 'https://x?a=1&b=2'",
+        r#"echo \; \""#,
+        "env FOO=1 ls",
+        "make V=1",
+        "cat ~/x",
+    ] {
         let rule = Rule::new("shell.run", pattern, Action::Allow);
         assert_eq!(check(&rule, &TOOLS), Ok(()), "{pattern}");
     }
@@ -346,14 +352,20 @@ fn a_deny_that_begins_with_a_star_is_told_to_lose_to_a_longer_allow() {
     );
     assert_eq!(overshadowed(&[allow("docs/*"), deny("**/.env")]).len(), 1);
     let command = |pattern, action| Rule::new("shell.run", pattern, action);
-    let commands = [command("git *", Action::Allow), command("* --force", Action::Ask)];
+    let commands = [
+        command("git *", Action::Allow),
+        command("* --force", Action::Ask),
+    ];
     assert_eq!(overshadowed(&commands).len(), 1);
     for fine in [
         [allow("*"), deny("**/.env")],
         [allow("**/docs/**"), deny("**/.env")],
         [allow("docs/.env"), deny("**/.env")],
         [allow("{workspace}/**"), deny("{workspace}/**/.env")],
-        [Rule::new("fs.write", "docs/**", Action::Allow), deny("**/.env")],
+        [
+            Rule::new("fs.write", "docs/**", Action::Allow),
+            deny("**/.env"),
+        ],
     ] {
         assert_eq!(overshadowed(&fine), [], "{fine:?}");
     }

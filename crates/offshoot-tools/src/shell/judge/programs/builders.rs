@@ -20,7 +20,10 @@ pub(super) fn make(arguments: &[Word]) -> bool {
     let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
     arguments.iter().all(|word| match word {
         // As many jobs as there are cores.
-        Word::Open(text) => matches!(text.as_str(), "-j$(nproc)" | "-j\"$(nproc)\"" | "$(nproc)" | "\"$(nproc)\""),
+        Word::Open(text) => matches!(
+            text.as_str(),
+            "-j$(nproc)" | "-j\"$(nproc)\"" | "$(nproc)" | "\"$(nproc)\""
+        ),
         Word::Fixed(word) => match word.split_once('=') {
             Some((name, value)) if !word.starts_with('-') => assign::is_name(name) && digits(value),
             _ if word.starts_with('-') => {
@@ -53,12 +56,7 @@ pub(super) fn npm(arguments: &[Word]) -> bool {
     let known = |word: &Word| match word {
         Word::Open(text) => !may_be_option(text),
         Word::Fixed(word) if word.starts_with('-') => {
-            let valued = [
-                "--omit=",
-                "--include=",
-                "--depth=",
-                "--loglevel=",
-            ];
+            let valued = ["--omit=", "--include=", "--depth=", "--loglevel="];
             let own = word.strip_prefix("--workspace=").is_some_and(is_own);
             own || listed(NPM_OPTIONS, word) || valued.iter().any(|option| word.starts_with(option))
         }
@@ -160,7 +158,9 @@ fn has_own_path(words: &[Word]) -> bool {
         Word::Fixed(word) if word == "--path" => {
             !matches!(words.get(index + 1), Some(Word::Fixed(path)) if is_own(path))
         }
-        Word::Fixed(word) => word.strip_prefix("--path=").is_some_and(|path| !is_own(path)),
+        Word::Fixed(word) => word
+            .strip_prefix("--path=")
+            .is_some_and(|path| !is_own(path)),
         Word::Open(_) => false,
     };
     !words.iter().enumerate().any(elsewhere)

@@ -47,7 +47,9 @@ pub(super) fn is_opaque(name: &str) -> bool {
 
 /// Tells whether a name is one of bash's own.
 pub(super) fn is_built_in(name: &str) -> bool {
-    [BUILTINS, HARMLESS, RESERVED].iter().any(|list| listed(list, name))
+    [BUILTINS, HARMLESS, RESERVED]
+        .iter()
+        .any(|list| listed(list, name))
 }
 
 /// Tells whether a program is an interpreter, of whatever version and for whatever machine.

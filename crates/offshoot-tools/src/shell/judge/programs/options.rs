@@ -66,7 +66,9 @@ pub(super) fn has_short_of(words: &[Word], letters: &str, valued: &str) -> bool 
             let bundle = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
             let mut bundle = bundle.unwrap_or_default().chars();
             let ends = |c: char| letters.contains(c) || valued.contains(c);
-            bundle.find(|c| ends(*c)).is_some_and(|c| letters.contains(c))
+            bundle
+                .find(|c| ends(*c))
+                .is_some_and(|c| letters.contains(c))
         }
     })
 }

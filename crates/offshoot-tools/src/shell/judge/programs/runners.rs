@@ -75,9 +75,7 @@ pub(super) fn rustup(arguments: &[Word]) -> Sight {
         }
         [Word::Fixed(what), ..] if listed(tells, what) => Sight::Plain,
         [Word::Fixed(what), Word::Fixed(does), rest @ ..]
-            if listed("component target toolchain", what)
-                && listed(keeps, does)
-                && named(rest) =>
+            if listed("component target toolchain", what) && listed(keeps, does) && named(rest) =>
         {
             Sight::Plain
         }
@@ -89,12 +87,18 @@ pub(super) fn rustup(arguments: &[Word]) -> Sight {
 const RUNNING: [(&str, &str); 21] = [
     ("asdf", "exec env"),
     ("bundle", "config console exec open plugin"),
-    ("cabal", "exec new-exec new-repl new-run repl run v2-exec v2-repl v2-run"),
+    (
+        "cabal",
+        "exec new-exec new-repl new-run repl run v2-exec v2-repl v2-run",
+    ),
     ("docker", "buildx context debug exec plugin run"),
     ("docker-compose", "exec run"),
     ("goenv", "exec"),
     ("hatch", "run shell"),
-    ("mise", "en env exec generate hook-env r run shell tasks watch x"),
+    (
+        "mise",
+        "en env exec generate hook-env r run shell tasks watch x",
+    ),
     ("nerdctl", "exec run"),
     ("nix", "develop eval fmt print-dev-env repl run shell"),
     ("nodenv", "exec"),

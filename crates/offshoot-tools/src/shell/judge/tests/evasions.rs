@@ -261,12 +261,20 @@ fn who_forbids_a_program_by_its_path_forbids_it_however_that_is_written() {
         ("/bin/rm *", "../bin/rm x"),
     ] {
         let said = decide_with(all, &[("shell.run", denied)], command);
-        assert_eq!(said, Action::Deny, "{denied}: {command} {:?}", shown(command));
+        assert_eq!(
+            said,
+            Action::Deny,
+            "{denied}: {command} {:?}",
+            shown(command)
+        );
     }
     let denied = &[("shell.run", "./deploy.sh *")];
     assert_eq!(decide_with(all, denied, "cd $x && ../a.sh"), Action::Ask);
     assert_eq!(decide_with(all, denied, "./a.sh deploy.sh"), Action::Allow);
-    assert_eq!(decide_with(all, denied, "cd x && ./deploy.sh"), Action::Deny);
+    assert_eq!(
+        decide_with(all, denied, "cd x && ./deploy.sh"),
+        Action::Deny
+    );
 }
 
 #[test]
@@ -288,7 +296,12 @@ fn who_forbids_what_is_opaque_forbids_it_however_it_is_written() {
         ("timeout *", "timeout 5 sh -c ls"),
     ] {
         let said = decide_with(all, &[("shell.opaque", denied)], command);
-        assert_eq!(said, Action::Deny, "{denied}: {command} {:?}", shown(command));
+        assert_eq!(
+            said,
+            Action::Deny,
+            "{denied}: {command} {:?}",
+            shown(command)
+        );
     }
     let opaque = |allow, deny, command| {
         let allow = &[("shell.run", "*"), ("shell.opaque", allow)];
@@ -304,20 +317,35 @@ fn who_forbids_what_is_opaque_forbids_it_however_it_is_written() {
 #[test]
 fn who_allows_the_shell_has_not_allowed_to_write_what_is_forbidden() {
     let denied = &[("fs.write", "*")];
-    assert_eq!(decide_with(&[("bash", "*")], denied, "ls > f"), Action::Deny);
+    assert_eq!(
+        decide_with(&[("bash", "*")], denied, "ls > f"),
+        Action::Deny
+    );
     assert_eq!(decide_with(&[("bash", "*")], denied, "ls"), Action::Allow);
     assert_eq!(decide_with(&[("bash", "*")], &[], "ls > f"), Action::Allow);
-    assert_eq!(decide_with(&[("fs.write", "*")], &[("bash", "*")], "> f"), Action::Deny);
+    assert_eq!(
+        decide_with(&[("fs.write", "*")], &[("bash", "*")], "> f"),
+        Action::Deny
+    );
 }
 
 #[test]
 fn a_rule_that_names_what_is_opaque_has_the_word_about_it() {
     let both = |named| [("bash", "*"), ("*", "*"), ("shell.opaque", named)];
     assert_eq!(decide_with(&both("*"), &[], "sh -c ls"), Action::Allow);
-    assert_eq!(decide_with(&both("sh -c *"), &[], "sh -c ls"), Action::Allow);
+    assert_eq!(
+        decide_with(&both("sh -c *"), &[], "sh -c ls"),
+        Action::Allow
+    );
     assert_eq!(decide_with(&both("sh -x *"), &[], "sh -c ls"), Action::Ask);
-    assert_eq!(decide_with(&both("*"), &[("bash", "sh *")], "sh -c ls"), Action::Deny);
-    assert_eq!(decide_with(&[("bash", "*")], &[("*", "*")], "sh -c ls"), Action::Ask);
+    assert_eq!(
+        decide_with(&both("*"), &[("bash", "sh *")], "sh -c ls"),
+        Action::Deny
+    );
+    assert_eq!(
+        decide_with(&[("bash", "*")], &[("*", "*")], "sh -c ls"),
+        Action::Ask
+    );
 }
 
 #[test]
@@ -332,7 +360,10 @@ fn a_rule_is_no_more_specific_for_how_it_is_written() {
         assert_eq!(said, Action::Deny, "{allowed} and {denied}: {command}");
     }
     let excepted = [("shell.run", "rm x *")];
-    assert_eq!(decide_with(&excepted, &[("shell.run", "rm")], "rm x y"), Action::Allow);
+    assert_eq!(
+        decide_with(&excepted, &[("shell.run", "rm")], "rm x y"),
+        Action::Allow
+    );
 }
 
 #[test]

@@ -49,8 +49,22 @@ fn a_cd_that_may_have_failed_leads_to_both() {
 
 #[test]
 fn what_goes_by_the_folder_is_opaque_outside_of_the_workspace() {
-    for elsewhere in ["/x", "..", "/s", "$x", "-", ".git/hooks", "$OFFSHOOT_SCRATCH"] {
-        for command in ["make", "git status", "npm test", "cargo build", "/usr/bin/go test"] {
+    for elsewhere in [
+        "/x",
+        "..",
+        "/s",
+        "$x",
+        "-",
+        ".git/hooks",
+        "$OFFSHOOT_SCRATCH",
+    ] {
+        for command in [
+            "make",
+            "git status",
+            "npm test",
+            "cargo build",
+            "/usr/bin/go test",
+        ] {
             let command = format!("cd {elsewhere} && {command}");
             assert!(is_opaque(&command), "{command}");
         }
@@ -67,7 +81,12 @@ fn what_goes_by_the_folder_is_opaque_outside_of_the_workspace() {
         assert!(!is_opaque(command), "{command}");
     }
     assert!(shown("sudo ls; cargo test").contains(&"shell.run cargo test".to_owned()));
-    let opaque = |command| shown(command).iter().filter(|need| need.starts_with("shell.opaque")).count();
+    let opaque = |command| {
+        shown(command)
+            .iter()
+            .filter(|need| need.starts_with("shell.opaque"))
+            .count()
+    };
     assert_eq!(opaque("sudo ls; cargo test"), 1);
     assert_eq!(opaque("eval ls; cargo test"), 2);
 }

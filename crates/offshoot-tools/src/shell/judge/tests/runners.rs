@@ -49,10 +49,7 @@ fn a_tool_chain_has_a_name_and_is_no_folder() {
 
 #[test]
 fn rustup_is_seen_through_to_what_it_runs() {
-    let expected = [
-        "shell.run rm x",
-        "shell.wrapper rustup run nightly rm x",
-    ];
+    let expected = ["shell.run rm x", "shell.wrapper rustup run nightly rm x"];
     assert_eq!(shown("rustup run nightly rm x"), expected);
     check_opaque(&[
         "rustup run /tmp/evil ls",
