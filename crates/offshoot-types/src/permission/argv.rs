@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use super::pattern::{Atom, Kind, Pattern};
+use super::pattern::{Atom, Kind, Pattern, fixed};
 
 /// One word of a command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,11 +185,7 @@ impl Words {
     fn fit_by_path(&self, argv: &Argv<'_>) -> Option<Fit> {
         let path = self.path.as_ref()?;
         let program: Vec<Atom> = argv.fixed.first()?.chars().map(Atom::Char).collect();
-        let text = |atom: &Atom| match atom {
-            Atom::Char(c) => Some(*c),
-            _ => None,
-        };
-        let program: String = normal(&program)?.iter().filter_map(text).collect();
+        let program: String = normal(&program)?.iter().filter_map(fixed).collect();
         self.fit_from(argv, Some(&program), Some(path))
     }
 

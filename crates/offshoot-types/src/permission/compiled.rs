@@ -180,10 +180,8 @@ impl Compiled {
         search.look(self.about("*"), wanted, 0, most("*"));
         if wanted.tool != wanted.capability && wanted.tool != "*" {
             // Who allows the shell has not allowed what is forbidden of files: of the two, the stricter.
-            let named = match wanted.target {
-                Target::Redirected(_) => 1,
-                _ => 2,
-            };
+            let is_file = matches!(wanted.target, Target::Redirected(_));
+            let named = if is_file { 1 } else { 2 };
             search.look(self.about(wanted.tool), wanted, named, most(wanted.tool));
         }
         if is_opaque {

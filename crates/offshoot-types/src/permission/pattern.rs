@@ -216,7 +216,8 @@ impl Glob {
     }
 }
 
-fn fixed(atom: &Atom) -> Option<char> {
+/// Returns the letter that a piece stands for, if it is one.
+pub(super) fn fixed(atom: &Atom) -> Option<char> {
     match atom {
         Atom::Char(c) => Some(*c),
         Atom::One | Atom::AnyOne | Atom::Star | Atom::Deep | Atom::Folders => None,
