@@ -55,6 +55,8 @@ pub(crate) struct Session {
     mailboxes: BTreeMap<AgentId, mpsc::Sender<Ordered>>,
     /// Orders that were taken up here, so that one that comes twice is done once.
     taken: BTreeSet<CommandId>,
+    /// Those of them that are left in the store for whoever opens the session.
+    kept: BTreeSet<CommandId>,
     /// Whether agents may start turns. Recovery alone starts none (R16).
     working: bool,
     nudged: Arc<Notify>,
@@ -152,6 +154,7 @@ impl Session {
             actors: JoinSet::new(),
             mailboxes: BTreeMap::new(),
             taken: BTreeSet::new(),
+            kept: BTreeSet::new(),
             working: false,
             nudged,
             departure,
@@ -426,6 +429,10 @@ impl Session {
 
     /// Takes up an order, once.
     async fn take(&mut self, order: Ordered) -> Result<(), StoreError> {
+        if self.is_kept(&order) {
+            order.answer(Receipt::Queued);
+            return Ok(());
+        }
         if let Some(receipt) = self.parts.store.receipt(&order.command.id).await? {
             // Done by a former owner, who may have died of what came after: whoever asked that
             // opens the session all the same.

@@ -51,7 +51,7 @@ impl Session {
         if self.sleeps() && order.reply.is_none() {
             // Whoever left it may have somebody to ask: it is theirs once this process is gone, which may
             // be here for something else.
-            self.taken.remove(&order.command.id);
+            self.kept.insert(order.command.id);
             return Ok(());
         }
         if self.must_sleep().await? {
@@ -182,6 +182,23 @@ impl Session {
         }
     }
 
+    /// Tells whether an order was left for whoever opens the session, and nobody has: its row stays as
+    /// it is, however often it is seen.
+    pub(super) fn is_kept(&mut self, order: &Ordered) -> bool {
+        let id = &order.command.id;
+        let comes = order.reply.is_some() && matches!(order.command.order, Order::Resume);
+        if comes && self.kept.remove(id) {
+            // Whoever left it is here by now, and opens it themselves.
+            self.taken.remove(id);
+        }
+        if !self.kept.is_empty() && !self.sleeps() {
+            for id in std::mem::take(&mut self.kept) {
+                self.taken.remove(&id);
+            }
+        }
+        self.kept.contains(id)
+    }
+
     /// Keeps an answer for whoever opens the session: nobody is there to whom it could be given.
     pub(super) async fn keep_answer(&mut self, order: Ordered) -> Result<(), StoreError> {
         let pending = self.parts.store.pending(&self.board.tree).await?;
@@ -192,9 +209,11 @@ impl Session {
         {
             return self.note(order, nothing("it has been answered")).await;
         }
-        self.taken.remove(&order.command.id);
-        let (store, now) = (&self.parts.store, self.parts.env.now());
-        store.submit(order.command.clone(), now).await?;
+        if !pending.iter().any(|kept| kept.id == order.command.id) {
+            let (store, now) = (&self.parts.store, self.parts.env.now());
+            store.submit(order.command.clone(), now).await?;
+        }
+        self.kept.insert(order.command.id.clone());
         // Somebody has come to open it before, and had to wait for just this.
         let opens = self.wanted && !self.must_sleep().await?;
         order.answer(match opens {

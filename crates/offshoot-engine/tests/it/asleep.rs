@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offshoot_engine::{Asks, Limits, Who};
 use offshoot_types::caps::{Caps, Span};
-use offshoot_types::command::{Order, Receipt, Rename, Rewind, Scope, Verdict};
+use offshoot_types::command::{Answer, Order, Receipt, Rename, Rewind, Scope, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::hook::{Point, Say, What};
 use offshoot_types::id::{AgentId, CallId};
@@ -63,6 +63,44 @@ async fn r16_an_answer_to_what_sleeps_is_kept_and_starts_nothing_until_the_sessi
     resume(&stage).await;
     stage.quiet().await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+/// Has the session look round: what it was sent before has been taken by then.
+async fn look_round(stage: &Stage) {
+    let promote = stage.order(stage.root(), Order::Promote).await;
+    assert_eq!(promote, no_effect("no call waits for this agent"));
+}
+
+#[tokio::test]
+async fn r16_what_is_kept_for_who_opens_the_session_is_left_where_it_is() {
+    // Left by another process, or given to this one, which has to leave it once.
+    for submits in [0, 1] {
+        let (stage, ask) = left_asking(writes(), Asks::NOBODY).await;
+        stage.leave_order(Order::Resume).await;
+        let yes = Answer::new(ask.1.clone(), Verdict::Once);
+        match submits {
+            0 => stage.leave_order(Order::Answer(yes)).await,
+            _ => drop(answer(&stage, ask, Verdict::Once).await),
+        }
+        for _ in 0..20 {
+            look_round(&stage).await;
+        }
+        // Whatever is left nudges the owner, who would take it up again, and leave it again.
+        assert_eq!(stage.wire.submits(), submits);
+        resume(&stage).await;
+        stage.quiet().await;
+        assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+    }
+}
+
+#[tokio::test]
+async fn r16_what_was_kept_is_told_that_the_turn_was_cancelled_meanwhile() {
+    let (stage, ask) = left_asking(writes(), Asks::NOBODY).await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+    stage.cancel(stage.root()).await;
+    // It has nothing left to wait for, and gives the tree back.
+    let (_, owned) = stage.leave(offshoot_engine::Ending::WhenQuiet).await;
+    assert!(!owned);
 }
 
 /// Somebody is there, and has so many seconds to answer.
