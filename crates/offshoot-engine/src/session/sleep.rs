@@ -43,7 +43,14 @@ impl Session {
         self.openers.clear();
         self.board.state().stir_all();
         self.board.stirred.notify_one();
-        Box::pin(self.take_pending()).await
+        let pending = self.parts.store.pending(&self.board.tree).await?;
+        let is_answer = |command: &Command| matches!(command.order, Order::Answer(_));
+        // Whatever else is there may have the turn taken up.
+        let (answers, rest): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_answer);
+        for command in answers.into_iter().chain(rest) {
+            Box::pin(self.take(Ordered::unheard(command))).await?;
+        }
+        Ok(())
     }
 
     /// Opens the session for who asks for no more than that.

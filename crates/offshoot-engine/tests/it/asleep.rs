@@ -103,6 +103,37 @@ async fn r16_what_was_kept_is_told_that_the_turn_was_cancelled_meanwhile() {
     assert!(!owned);
 }
 
+/// Nobody polls, and nudges are lost.
+async fn left_alone(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
+    let limits = Limits {
+        poll: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let stage = Stage::asking(script, limits, Asks::SOMEBODY).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let stage = stage.crash_into(then).await;
+    look_round(&stage).await;
+    stage.wire.lose_nudges();
+    (stage, ask)
+}
+
+#[tokio::test]
+async fn r16_what_was_answered_is_heard_before_what_was_said_earlier() {
+    let script = Script::default().part("lead", [write("a"), say("written"), say("more")]);
+    let (stage, (_, call)) = left_alone(script, Asks::NOBODY).await;
+    stage.leave_order(Order::Prompt(stage.words("more"))).await;
+    for _ in 0..20 {
+        // It takes the session a while to come to the answer.
+        stage.leave_order(Order::Promote).await;
+    }
+    let yes = Answer::new(call, Verdict::Once);
+    stage.leave_order(Order::Answer(yes)).await;
+    resume(&stage).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
 /// Somebody is there, and has so many seconds to answer.
 fn within(secs: u64) -> Asks {
     let within = Some(Duration::from_secs(secs));
