@@ -35,6 +35,7 @@ use crate::next::{self, Next};
 use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
+use crate::scheduler::resume;
 use crate::scratch::Scratch;
 use crate::steer::Arrived;
 use crate::update::Activity;
@@ -95,7 +96,7 @@ pub(crate) async fn act(
         chore: None,
         named: false,
         rewinds: VecDeque::new(),
-        dropped: false,
+        dropping: Vec::new(),
         working,
     };
     let result = actor.run().await;
@@ -103,6 +104,7 @@ pub(crate) async fn act(
     let cancels = std::mem::take(&mut actor.cancels);
     let mut leftover: Vec<Ordered> = cancels.into_iter().map(|(_, order)| order).collect();
     leftover.extend(std::mem::take(&mut actor.chores));
+    leftover.extend(std::mem::take(&mut actor.dropping));
     while let Some(order) = actor.inputs.recv().await {
         leftover.push(order);
     }
@@ -137,8 +139,8 @@ struct Actor {
     named: bool,
     /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
     rewinds: VecDeque<rewind::Pending>,
-    /// Whether somebody has cancelled the turn that slept: it ends, and nothing goes on with it.
-    dropped: bool,
+    /// Orders to cancel the turn that sleeps.
+    dropping: Vec<Ordered>,
     /// Whether it may begin a turn that is not the answer to an order. If that changes, whoever
     /// started it starts it again.
     working: bool,
@@ -161,6 +163,10 @@ impl Actor {
                 self.rewind().await?;
                 continue;
             }
+            if !self.dropping.is_empty() {
+                self.drop_turn().await?;
+                continue;
+            }
             self.answer_cancels().await?;
             if self.is_at_rest()
                 && let Some(order) = self.chores.pop_front()
@@ -175,15 +181,10 @@ impl Actor {
                 .next(&self.agent.id, &self.agent.board.limits);
             match next {
                 // A turn that sleeps is taken up by whoever opens the session.
-                Next::Run if !self.working && !self.dropped && self.agent.sleeps() => {
-                    return Ok(());
-                }
+                Next::Run if !self.working && self.agent.sleeps() => return Ok(()),
                 Next::Run => self.turn().await?,
-                Next::Start { .. } if !self.working => match self.agent.left_open() {
-                    // What is queued is for whoever opens the session; the run is not left to them.
-                    Some(status) if self.dropped => self.settle(status).await?,
-                    Some(_) | None => return Ok(()),
-                },
+                // What is queued is for whoever opens the session.
+                Next::Start { .. } if !self.working => return Ok(()),
                 Next::Start { prompt } => self.start(prompt).await?,
                 Next::Tell(mail) => {
                     let mut batch = Batch::default();
@@ -263,10 +264,7 @@ impl Actor {
                         turn.cancel();
                         Receipt::TurnCancelled
                     }
-                    None if self.agent.sleeps() => {
-                        self.dropped = true;
-                        Receipt::TurnCancelled
-                    }
+                    None if self.agent.sleeps() => return self.dropping.push(order),
                     None => nothing("no turn is running"),
                 };
                 self.record(order, Batch::default(), receipt);
@@ -392,9 +390,6 @@ impl Actor {
         self.agent = self.agent.as_it_is_now();
         let token = self.agent.token();
         let cancel = token.child_token();
-        if self.dropped && self.agent.sleeps() {
-            cancel.cancel();
-        }
         self.turn = Some(cancel.clone());
         if let Some(batch) = self.agent.plan_title(&self.transcript) {
             self.appends.push(self.agent.log.append(batch));
@@ -414,6 +409,41 @@ impl Actor {
         self.turn = None;
         self.transcript = turn::end(&self.agent, over).await?;
         turn::follow(&mut self.transcript, arrived.take())
+    }
+
+    /// Ends the turn that sleeps, and its run, together with the orders that want that: should the
+    /// process die now, they have not been told what did not happen.
+    async fn drop_turn(&mut self) -> Result<(), StoreError> {
+        let orders = std::mem::take(&mut self.dropping);
+        let mut events = resume::withdrawn(self.transcript.open_calls());
+        events.push(Event::TurnEnded {
+            turn: self.agent.turn(),
+            end: self.agent.aborted(),
+        });
+        let mut settled = events.clone();
+        let settles = self.agent.settled_by(&events);
+        if let Some((run, mut settlement)) = settles.filter(|_| self.agent.has_no_open_child()) {
+            self.agent.finish(&mut settlement, &self.transcript).await;
+            settled.push(Event::Settled { run, settlement });
+        }
+        let batch = |events: Vec<Event>| {
+            let mut batch = Batch::from(events);
+            for order in &orders {
+                batch.applied(order.command.clone(), Receipt::TurnCancelled);
+            }
+            batch
+        };
+        match self.append(batch(settled)).await {
+            // A child run was opened meanwhile (R18): the turn ends, the run goes on.
+            Err(error) if error.kind == StoreErrorKind::Refused => {
+                self.append(batch(events)).await?;
+            }
+            other => other?,
+        }
+        for order in orders {
+            order.answer(Receipt::TurnCancelled);
+        }
+        Ok(())
     }
 
     /// Settles the run.
@@ -568,14 +598,6 @@ impl Agent {
         ended.map_or_else(|| nothing("it has not run yet"), Receipt::Settled)
     }
 
-    /// Returns how the open run would end now, if one is open.
-    fn left_open(&self) -> Option<Status> {
-        let state = self.board.state();
-        let agent = state.tree.agent(&self.id)?;
-        agent.open_run()?;
-        Some(settle::status(&agent.tally, None))
-    }
-
     /// Tells whether its turn waits for an answer since its process died.
     fn sleeps(&self) -> bool {
         self.board.state().sleeps(&self.id)
@@ -614,6 +636,10 @@ impl Agent {
             .agent(&self.id)
             .and_then(|agent| agent.turn.as_ref());
         running.map_or_else(|| MessageId::new(""), |running| running.message.clone())
+    }
+
+    fn has_no_open_child(&self) -> bool {
+        self.open_children().is_empty()
     }
 
     /// Returns the children whose runs are open; of many, the first few.

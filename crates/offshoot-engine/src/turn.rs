@@ -272,12 +272,20 @@ impl Agent {
     fn settles_after(&self, events: &[Event]) -> Option<(RunNo, Settlement)> {
         let state = self.board.state();
         let agent = state.tree.agent(&self.id)?;
-        let run = agent.open_run()?;
         let busy =
             !agent.queue.is_empty() || !agent.mail.is_empty() || !agent.open_children.is_empty();
         if busy {
             return None;
         }
+        drop(state);
+        self.settled_by(events)
+    }
+
+    /// Returns how the open run ends once this has happened.
+    pub(crate) fn settled_by(&self, events: &[Event]) -> Option<(RunNo, Settlement)> {
+        let state = self.board.state();
+        let agent = state.tree.agent(&self.id)?;
+        let run = agent.open_run()?;
         let mut after = agent.tally.clone();
         for event in events {
             after.take(event);

@@ -80,14 +80,9 @@ impl Plan {
         calls: impl IntoIterator<Item = &'a Call>,
         batch: &mut Batch,
     ) -> Self {
-        for Call { id, tool, .. } in calls {
-            let text = format!("{tool} was cancelled before anybody allowed it");
-            batch.own(Event::CallFinished {
-                call: id.clone(),
-                outcome: Outcome::error(ErrorKind::Cancelled, text),
-                delivers: Vec::new(),
-            });
-        }
+        withdrawn(calls)
+            .into_iter()
+            .for_each(|event| batch.own(event));
         Self::default()
     }
 
@@ -119,6 +114,19 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Returns what calls are told that ask something, and whose turn was cancelled while it slept.
+pub(crate) fn withdrawn<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Vec<Event> {
+    let finished = |Call { id, tool, .. }: &Call| {
+        let text = format!("{tool} was cancelled before anybody allowed it");
+        Event::CallFinished {
+            call: id.clone(),
+            outcome: Outcome::error(ErrorKind::Cancelled, text),
+            delivers: Vec::new(),
+        }
+    };
+    calls.into_iter().map(finished).collect()
 }
 
 /// Tells whether one of the calls waits for an answer that nobody is here to give, and that none of

@@ -16,7 +16,7 @@ use offshoot_types::settlement::{CancelledBy, Status};
 use serde_json::json;
 
 use crate::asks::{answer, asked, no, no_effect, stage, write};
-use crate::stage::{Guard, Script, Stage, call, data, deny, kind, say, task};
+use crate::stage::{Gate, Guard, Script, Stage, Trouble, call, data, deny, kind, say, task};
 
 /// A root that has asked whether it may write, and whose process died.
 async fn left_asking(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
@@ -366,6 +366,25 @@ async fn r16_the_turn_that_sleeps_can_be_cancelled_alone_and_what_is_queued_stay
     stage.quiet().await;
     let settlement = stage.settlement(&stage.root()).await;
     assert_eq!(settlement.output.as_deref(), Some("more"));
+}
+
+#[tokio::test]
+async fn r16_a_turn_that_was_cancelled_while_it_slept_stays_so_when_the_process_dies_at_once() {
+    let (stage, _) = left_asking(writes(), Asks::NOBODY).await;
+    let more = Order::Prompt(stage.words("more"));
+    assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
+    // Nothing else is written any more than what orders cause.
+    let never = Trouble::Held(Gate::shut());
+    stage
+        .wire
+        .trouble(never, |append| append.applied.is_empty());
+    let cancel = Order::Cancel(Scope::Turn);
+    let cancelled = stage.order(stage.root(), cancel).await;
+    assert_eq!(cancelled, Receipt::TurnCancelled);
+    let stage = stage.crash().await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::User));
+    assert_eq!(kind(&stage.outcomes("lead").await[0]), ErrorKind::Cancelled);
 }
 
 #[tokio::test]
