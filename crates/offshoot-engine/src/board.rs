@@ -103,8 +103,8 @@ pub(crate) struct State {
     was_idle: bool,
     /// Whether the process is leaving: no run is opened any more.
     leaving: bool,
-    /// Orders about calls that had returned by then.
-    late: Vec<Ordered>,
+    /// Orders about calls that had returned by then, or had been decided, and what they are told.
+    late: Vec<(Ordered, &'static str)>,
     /// Orders of agents to agents below them.
     errands: Vec<Ordered>,
     /// What hooks are to be told of what has happened.
@@ -436,7 +436,7 @@ impl State {
     }
 
     /// Returns orders that came too late to have an effect.
-    pub(crate) fn take_late(&mut self) -> Vec<Ordered> {
+    pub(crate) fn take_late(&mut self) -> Vec<(Ordered, &'static str)> {
         std::mem::take(&mut self.late)
     }
 
@@ -541,14 +541,16 @@ impl State {
                 self.outputs.remove(&(id.clone(), call.clone()));
                 // Whoever answered what nobody waits for any more is told so, and whoever wanted it to
                 // return.
-                let node = self.nodes.get_mut(id);
-                self.late
-                    .extend(node.and_then(|node| node.answers.remove(call)));
+                self.tell_late_answer(id, call, "the call was over by then");
                 let child = self.children_of_calls.remove(&(id.clone(), call.clone()));
                 let child = child.and_then(|child| self.nodes.get_mut(&child));
-                self.late
-                    .extend(child.and_then(|child| child.promote.take()));
+                let promote = child.and_then(|child| child.promote.take());
+                let late = promote.map(|order| (order, "the agent had already ended"));
+                self.late.extend(late);
             }
+            // The one that was heard is not there any more; whoever else answers is not to wait for the
+            // end of the call.
+            Event::Decided { call, .. } => self.tell_late_answer(id, call, "it has been decided"),
             Event::TurnStarted { .. } => {
                 self.let_sleep(id);
                 // It was on its way when the process began to leave.
@@ -563,7 +565,6 @@ impl State {
             Event::Prompted(_)
             | Event::Completion { .. }
             | Event::Asked { .. }
-            | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
@@ -600,6 +601,13 @@ impl State {
         if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
             self.stirred.insert(id.clone());
         }
+    }
+
+    /// Has an answer that nobody waits for told why it has no effect.
+    fn tell_late_answer(&mut self, id: &AgentId, call: &CallId, why: &'static str) {
+        let node = self.nodes.get_mut(id);
+        let answer = node.and_then(|node| node.answers.remove(call));
+        self.late.extend(answer.map(|order| (order, why)));
     }
 
     /// Tells whether the turn of an agent only waits to be told something: such a turn of a root

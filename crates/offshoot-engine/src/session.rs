@@ -273,20 +273,7 @@ impl Session {
         if let Some(what) = broken {
             return Err(StoreError::new(StoreErrorKind::Conflict, what));
         }
-        for order in late {
-            let why = match order.command.order {
-                Order::Answer(_) => "the call was over by then",
-                Order::Open(_)
-                | Order::Fork(_)
-                | Order::Prompt(_)
-                | Order::Cancel(_)
-                | Order::Promote
-                | Order::Rewind(_)
-                | Order::Resume
-                | Order::Rename(_)
-                | Order::Summarise
-                | Order::Compact => "the agent had already ended",
-            };
+        for (order, why) in late {
             self.note(order, nothing(why)).await?;
         }
         for order in errands {

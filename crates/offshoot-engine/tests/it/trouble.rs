@@ -1,0 +1,41 @@
+//! What is written late, or not at all: who waits for it, and what is said anew after a crash.
+
+use offshoot_types::command::{Order, Receipt, Verdict};
+use offshoot_types::event::Event;
+use offshoot_types::tool::Effect;
+use serde_json::json;
+
+use crate::asks::{answer, asked, no, no_effect, stage, write};
+use crate::stage::{Gate, Probe, Script, Trouble, call, say};
+
+#[tokio::test]
+async fn whoever_answers_what_is_being_decided_hears_at_once_that_it_has_been() {
+    let script = Script::default().part("lead", [call(&[("probe", json!({}))]), say("done")]);
+    let stage = stage(script).await;
+    let (written, ran) = (Gate::shut(), Gate::shut());
+    let probe = Probe::new("probe", Effect::Write).needing("fs.write");
+    let (notes, _attached) = probe.held_at(&ran).on(&stage);
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let decided = |event: &Event| matches!(event, Event::Decided { .. });
+    stage
+        .wire
+        .trouble_with(Trouble::Held(written.clone()), decided);
+    let second = async {
+        stage.wire.met(1).await;
+        let second = answer(&stage, ask.clone(), no("too late"));
+        let between = async {
+            // Whatever was sent before has been taken when this is answered.
+            stage.order(stage.root(), Order::Promote).await;
+            written.open();
+        };
+        let (second, ()) = tokio::join!(second, between);
+        second
+    };
+    let (first, second) = tokio::join!(answer(&stage, ask.clone(), Verdict::Once), second);
+    assert_eq!(first, Receipt::Answered);
+    assert_eq!(second, no_effect("it has been decided"));
+    notes.running(1).await;
+    ran.open();
+    stage.quiet().await;
+}
