@@ -86,12 +86,32 @@ pub(crate) enum Judged {
     Asks(Ask, Decision),
 }
 
+/// What the chain says of a call, and what was granted, before anybody is asked.
+pub(crate) enum Weighed {
+    /// It may run, or not.
+    Decided(Decision),
+    /// Somebody has to say, of these needs.
+    Open(Vec<Need>, Decision),
+}
+
 /// Asks the chain about everything a call needs.
 pub(crate) fn judge(
     agent: &Agent,
     tool: &Arc<dyn Tool>,
     arguments: &RawJson,
 ) -> Result<Judged, Outcome> {
+    Ok(match weigh(agent, tool, arguments)? {
+        Weighed::Decided(decision) => Judged::Decided(decision),
+        Weighed::Open(needs, decision) => put(agent, needs, decision),
+    })
+}
+
+/// Does so without asking anybody else.
+pub(crate) fn weigh(
+    agent: &Agent,
+    tool: &Arc<dyn Tool>,
+    arguments: &RawJson,
+) -> Result<Weighed, Outcome> {
     let place = agent.place();
     let id = &tool.spec().id;
     let needs = std::panic::catch_unwind(AssertUnwindSafe(|| tool.needs(arguments, &place)))
@@ -99,7 +119,7 @@ pub(crate) fn judge(
         .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))?;
     if needs.is_empty() && agent.read_only && tool.spec().effect == Effect::Write {
         // It changes something and does not say what: nobody could hold it to reading.
-        return Ok(Judged::Decided(Decision {
+        return Ok(Weighed::Decided(Decision {
             action: Action::Deny,
             layer: "an agent that is read-only".to_owned(),
             rule: None,
@@ -126,15 +146,15 @@ pub(crate) fn judge(
         }
     }
     if strictest.action != Action::Ask {
-        return Ok(Judged::Decided(strictest));
+        return Ok(Weighed::Decided(strictest));
     }
     if let Some(whole) = whole {
         if let Some(granted) = agent.granted(id, &whole) {
-            return Ok(Judged::Decided(granted));
+            return Ok(Weighed::Decided(granted));
         }
         open = vec![whole];
     }
-    Ok(put(agent, open, strictest))
+    Ok(Weighed::Open(open, strictest))
 }
 
 /// Puts what nobody has decided before the host, or before whoever is there.

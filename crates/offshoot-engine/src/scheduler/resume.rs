@@ -20,7 +20,7 @@ use offshoot_types::tree::Ask;
 use super::own::OwnCall;
 use super::{Plan, unknown_tool};
 use crate::agent::Agent;
-use crate::ask::{self, Judged};
+use crate::ask::{self, Judged, Weighed};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::desk::ToolRun;
 use crate::log::Batch;
@@ -212,7 +212,13 @@ fn take_up<'a>(
             Ok(Waiting { call, what, fate })
         }
         (Callable::Tool(tool), Arguments::Json(arguments)) => {
-            let judged = ask::judge(agent, tool, arguments)?;
+            let judged = match ask::weigh(agent, tool, arguments)? {
+                Weighed::Decided(decision) => Judged::Decided(decision),
+                Weighed::Open(needs, decision) => {
+                    was_asked(agent, &ask, &needs)?;
+                    ask::put(agent, needs, decision)
+                }
+            };
             let fate = fate(agent, ask, answered, judged);
             let what = What::Tool(tool, arguments);
             Ok(Waiting { call, what, fate })
@@ -237,6 +243,17 @@ fn take_up<'a>(
         // Nobody was asked about these.
         (Callable::Engine(_) | Callable::Tool(_), Arguments::Malformed(_)) => Err(interrupted()),
     }
+}
+
+/// Refuses a call that needs more to be allowed by now than somebody was asked about: an answer to that
+/// is none to this.
+fn was_asked(agent: &Agent, ask: &Ask, needs: &[Need]) -> Result<(), Outcome> {
+    let knows = |need: &Need| ask.needs.contains(need);
+    if agent.parts.asks.yes || needs.iter().all(knows) {
+        return Ok(());
+    }
+    let text = "what it needs has changed; call it again";
+    Err(Outcome::error(ErrorKind::Interrupted, text))
 }
 
 /// Says what becomes of a call that asked, by how it is judged now.

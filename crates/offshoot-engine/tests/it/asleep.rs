@@ -13,10 +13,11 @@ use offshoot_types::message::Author;
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::permission::{Action, Layer, Rule, Standing};
 use offshoot_types::settlement::{CancelledBy, Status};
+use offshoot_types::tool::Effect;
 use serde_json::json;
 
 use crate::asks::{answer, asked, no, no_effect, stage, write};
-use crate::stage::{Gate, Guard, Script, Stage, Trouble, call, data, deny, kind, say, task};
+use crate::stage::{Gate, Guard, Probe, Script, Stage, Trouble, call, data, deny, kind, say, task};
 
 /// A root that has asked whether it may write, and whose process died.
 async fn left_asking(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
@@ -263,6 +264,36 @@ async fn r16_what_rules_allow_by_now_needs_nobody_any_more() {
     resume(&stage).await;
     stage.quiet().await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn r16_a_yes_to_what_was_asked_is_none_to_what_is_asked_about_only_now() {
+    for then in [Asks::NOBODY, Asks::SOMEBODY] {
+        let edit = call(&[("edit", json!({ "path": "a" }))]);
+        let script = Script::default().part("lead", [edit, say("then again")]);
+        let stage = stage(script).await;
+        let reading = |action| Layer {
+            name: "the user's rules".to_owned(),
+            rules: vec![Rule::new("fs.read", "*", action)],
+            standing: Standing::Grants,
+            ..Layer::default()
+        };
+        stage.says(vec![reading(Action::Allow)]);
+        let stage = stage.crash().await;
+        let probe = || Probe::new("edit", Effect::Write).needing("fs.read");
+        let (_, _attached) = probe().needing("fs.write").on(&stage);
+        stage.prompt(stage.root(), "go").await;
+        let ask = asked(&stage, 1).await;
+        stage.says(vec![reading(Action::Ask)]);
+        let stage = stage.crash_into(then).await;
+        let (notes, _attached) = probe().needing("fs.write").on(&stage);
+        assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+        resume(&stage).await;
+        stage.quiet().await;
+        let told = "error: what it needs has changed; call it again";
+        assert_eq!(stage.outcomes("lead").await[0].for_model(), told);
+        assert!(notes.ran().is_empty());
+    }
 }
 
 #[tokio::test]
