@@ -61,9 +61,9 @@ impl Session {
             self.kept.insert(order.command.id);
             return Ok(());
         }
-        if self.must_sleep().await? {
+        if let Some(why) = self.must_sleep().await? {
             self.wanted = true;
-            return self.note(order, nothing(NOBODY)).await;
+            return self.note(order, nothing(&why)).await;
         }
         self.work().await?;
         if self.is_held_back(&order.command.agent) {
@@ -83,7 +83,7 @@ impl Session {
         if !self.working {
             // What somebody left who is gone is taken, and opens nothing that sleeps.
             let is_left = order.reply.is_none() && self.sleeps();
-            order.waits = is_left || self.must_sleep().await?;
+            order.waits = is_left || self.must_sleep().await?.is_some();
             self.wanted |= order.waits && !is_left;
             let is_new = {
                 let state = self.board.state();
@@ -119,36 +119,38 @@ impl Session {
     /// Opens the session again for who has done so before.
     pub(super) async fn reopen(&mut self, receipt: &Receipt) -> Result<(), StoreError> {
         let refused = matches!(receipt, Receipt::NoEffect { .. });
-        match refused || self.must_sleep().await? {
+        match refused || self.must_sleep().await?.is_some() {
             true => Ok(()),
             false => self.work().await,
         }
     }
 
-    /// Tells whether the session sleeps and has to go on sleeping: something is asked that nobody is
-    /// here to answer, and nobody has answered meanwhile.
-    async fn must_sleep(&self) -> Result<bool, StoreError> {
-        if !self.sleeps() || self.parts.asks.is_somebody_there() {
-            return Ok(false);
+    /// Says why the session sleeps and has to go on sleeping, if so: it could not go on here at all, or
+    /// something is asked that nobody is here to answer, and nobody has answered meanwhile.
+    async fn must_sleep(&self) -> Result<Option<String>, StoreError> {
+        if !self.sleeps() {
+            return Ok(None);
         }
         let root = self.board.tree.root().clone();
         let log = self.parts.store.agent_log(&root).await?;
         let entries: Vec<_> = log.into_iter().map(std::sync::Arc::new).collect();
         let Some(agent) = self.agent(&root, &entries, None) else {
-            return Ok(true);
+            return Ok(Some(NOBODY.to_owned()));
         };
         let agent = std::sync::Arc::new(agent).as_it_is_now();
-        let Ok(prefix) = agent.prefix() else {
-            // It could not go on at all.
-            return Ok(true);
+        let prefix = match agent.prefix() {
+            Ok(prefix) => prefix,
+            Err(error) => return Ok(Some(error.message)),
         };
+        if self.parts.asks.is_somebody_there() {
+            return Ok(None);
+        }
         let mut transcript = Transcript::default();
         turn::follow(&mut transcript, entries)?;
         let kept = self.kept().await?;
         let calls = transcript.open_calls();
-        Ok(resume::is_anything_unanswerable(
-            &agent, &prefix, calls, &kept,
-        ))
+        let stuck = resume::is_anything_unanswerable(&agent, &prefix, calls, &kept);
+        Ok(stuck.then(|| NOBODY.to_owned()))
     }
 
     /// Returns what was answered while nobody worked.
@@ -222,7 +224,7 @@ impl Session {
         }
         self.kept.insert(order.command.id.clone());
         // Somebody has come to open it before, and had to wait for just this.
-        let opens = self.wanted && !self.must_sleep().await?;
+        let opens = self.wanted && self.must_sleep().await?.is_none();
         order.answer(match opens {
             true => Receipt::Answered,
             false => Receipt::Queued,

@@ -297,6 +297,26 @@ async fn r16_a_yes_to_what_was_asked_is_none_to_what_is_asked_about_only_now() {
 }
 
 #[tokio::test]
+async fn r16_whoever_cannot_go_on_with_it_lets_it_sleep_and_hears_why() {
+    let script = Script::default().part("lead", [write("a"), say("written"), say("more")]);
+    let (stage, ask) = left_asking(script, Asks::SOMEBODY).await;
+    stage.script.has_model(false);
+    let opened = stage.order(stage.root(), Order::Resume).await;
+    let Receipt::NoEffect { why } = opened else {
+        panic!("it was opened: {opened:?}")
+    };
+    assert!(why.contains("there is no model script"), "{why}");
+    let more = Order::Prompt(stage.words("more"));
+    assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
+    assert!(!is_decided(&stage).await, "it is still asked");
+    stage.script.has_model(true);
+    resume(&stage).await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Answered);
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
 async fn r16_what_nobody_answered_in_time_needs_nobody_either() {
     let stage = Stage::asking(writes(), Limits::default(), within(6)).await;
     stage.prompt(stage.root(), "go").await;
