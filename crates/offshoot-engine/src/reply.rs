@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures_util::future::join;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_types::cancel::{Cancel, Signal};
 use offshoot_types::id::{CallId, MessageId, Timestamp};
@@ -276,9 +275,11 @@ impl<'a> Step<'a> {
         };
         loop {
             let next = AssertUnwindSafe(chunks.next()).catch_unwind();
-            let (next, written) = join(next, sent.committed()).await;
-            if written.is_err() {
-                // Whoever waits for the log is told.
+            // Whoever waits for the log is told.
+            let Ok(next) = sent.beside(next).await else {
+                return Ended::Cancelled;
+            };
+            if sent.committed().await.is_err() {
                 return Ended::Cancelled;
             }
             let chunk = match next {

@@ -1,12 +1,14 @@
 //! What is written late, or not at all: who waits for it, and what is said anew after a crash.
 
+use offshoot_engine::Update;
 use offshoot_types::command::{Order, Receipt, Verdict};
 use offshoot_types::event::Event;
+use offshoot_types::id::Pos;
 use offshoot_types::tool::Effect;
 use serde_json::json;
 
 use crate::asks::{answer, asked, no, no_effect, stage, write};
-use crate::stage::{Gate, Probe, Script, Trouble, call, say};
+use crate::stage::{Gate, Probe, Script, Stage, Trouble, call, say, task};
 
 #[tokio::test]
 async fn whoever_answers_what_is_being_decided_hears_at_once_that_it_has_been() {
@@ -38,4 +40,20 @@ async fn whoever_answers_what_is_being_decided_hears_at_once_that_it_has_been() 
     notes.running(1).await;
     ran.open();
     stage.quiet().await;
+}
+
+#[tokio::test]
+async fn r6_an_outcome_that_cannot_be_written_is_heard_of_while_the_model_is_silent() {
+    let never = Gate::shut();
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say("never").behind(&never)])
+        .part("worker", [say("worked")]);
+    let stage = Stage::new(script).await;
+    let mut updates = stage.runtime.subscribe(&stage.tree, Pos::ZERO).await;
+    // From here on it follows what happens, and not only the log.
+    while !matches!(updates.next().await.unwrap(), Update::Idle) {}
+    let finished = |event: &Event| matches!(event, Event::CallFinished { .. });
+    stage.wire.trouble_with(Trouble::Broken, finished);
+    stage.prompt(stage.root(), "go").await;
+    while !matches!(updates.next().await.unwrap(), Update::Parked(_)) {}
 }
