@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::live::{Partial, Spoken};
+pub(crate) use self::places::Full;
 use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::governor::Governors;

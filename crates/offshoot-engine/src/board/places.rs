@@ -9,14 +9,25 @@ use offshoot_types::id::AgentId;
 use super::State;
 use crate::limits::Limits;
 
+/// Why there is no place for another agent.
+pub(crate) enum Full {
+    /// As many live below an agent as its cap allows.
+    Cap(u32),
+    /// As many live in the session as may.
+    Session,
+}
+
 impl State {
     /// Reserves a place for a child of an agent; not if as many live as may.
-    pub(crate) fn plan_child(&mut self, parent: &AgentId, limits: &Limits) -> bool {
-        let room = self.live() < limits.descendants;
-        if room {
-            *self.planned.entry(parent.clone()).or_default() += 1;
+    pub(crate) fn plan_child(&mut self, parent: &AgentId, limits: &Limits) -> Result<(), Full> {
+        if let Some(cap) = self.is_full(parent, limits) {
+            return Err(Full::Cap(cap));
         }
-        room
+        if self.live() >= limits.descendants {
+            return Err(Full::Session);
+        }
+        *self.planned.entry(parent.clone()).or_default() += 1;
+        Ok(())
     }
 
     /// Returns how many agents below one are about to live.
