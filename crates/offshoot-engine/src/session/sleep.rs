@@ -211,8 +211,10 @@ impl Session {
     /// Keeps an answer for whoever opens the session: nobody is there to whom it could be given.
     pub(super) async fn keep_answer(&mut self, order: Ordered) -> Result<(), StoreError> {
         let pending = self.parts.store.pending(&self.board.tree).await?;
-        let answers = |kept: &&Command| kept.answers() == order.command.answers();
-        // The first one counts here as well.
+        let answers = |kept: &&Command| {
+            kept.answers() == order.command.answers() && self.objection(kept).is_none()
+        };
+        // The first one counts here as well, of those that are answers.
         if let Some(first) = pending.iter().find(answers)
             && first.id != order.command.id
         {

@@ -135,6 +135,16 @@ async fn r16_what_was_answered_is_heard_before_what_was_said_earlier() {
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
 }
 
+#[tokio::test]
+async fn r16_an_answer_that_is_none_does_not_stand_before_one_that_is() {
+    let (stage, (root, call)) = left_alone(writes(), Asks::NOBODY).await;
+    let answers = vec![vec!["words".to_owned()]];
+    let words = Answer::new(call.clone(), Verdict::Said { answers });
+    stage.leave_order(Order::Answer(words)).await;
+    let kept = answer(&stage, (root, call), Verdict::Once).await;
+    assert_eq!(kept, Receipt::Queued);
+}
+
 /// Somebody is there, and has so many seconds to answer.
 fn within(secs: u64) -> Asks {
     let within = Some(Duration::from_secs(secs));
