@@ -223,6 +223,7 @@ pub(crate) async fn answer(
     cancel: &CancellationToken,
 ) -> Answered {
     let mut late = std::pin::pin!(too_late(agent, ask.deadline));
+    let mut looked = false;
     loop {
         let mut heard = std::pin::pin!(agent.board.answered.notified());
         heard.as_mut().enable();
@@ -234,13 +235,21 @@ pub(crate) async fn answer(
         }
         // Time may have gone by while the machine was suspended, and the timer with it.
         if agent.is_over(ask) {
-            return Answered::TooLate;
+            if std::mem::replace(&mut looked, true) {
+                return Answered::TooLate;
+            }
+            // Another process may have been told in time, and its nudge lost.
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Answered::Cancelled,
+                () = agent.board.take_pending() => continue,
+            }
         }
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Answered::Cancelled,
             () = heard => {}
-            () = &mut late => return Answered::TooLate,
+            () = &mut late => late.set(too_late(agent, ask.deadline)),
         }
     }
 }

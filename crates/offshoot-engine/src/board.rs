@@ -20,7 +20,7 @@ use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
 use offshoot_types::tree::Tree;
-use tokio::sync::{Notify, Semaphore, broadcast};
+use tokio::sync::{Notify, Semaphore, broadcast, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -108,6 +108,8 @@ pub(crate) struct State {
     late: Vec<(Ordered, &'static str)>,
     /// Orders of agents to agents below them.
     errands: Vec<Ordered>,
+    /// Who waits until what other processes left has been taken.
+    hurried: Vec<oneshot::Sender<()>>,
     /// What hooks are to be told of what has happened.
     notices: Vec<Occasion>,
     /// The children that open calls wait for, by parent and call.
@@ -206,6 +208,15 @@ impl Board {
     pub(crate) fn errand(&self, order: Ordered) {
         self.state().errands.push(order);
         self.stirred.notify_one();
+    }
+
+    /// Has the session take what other processes left, and returns when it has; or when it takes nothing
+    /// any more.
+    pub(crate) async fn take_pending(&self) {
+        let (taken, waiting) = oneshot::channel();
+        self.state().hurried.push(taken);
+        self.stirred.notify_one();
+        drop(waiting.await);
     }
 
     /// Notes a file that a run of an agent has changed.
@@ -338,6 +349,7 @@ impl State {
             leaving: false,
             late: Vec::new(),
             errands: Vec::new(),
+            hurried: Vec::new(),
             notices: Vec::new(),
             children_of_calls: BTreeMap::new(),
         };
@@ -444,6 +456,11 @@ impl State {
     /// Returns orders of agents to agents below them.
     pub(crate) fn take_errands(&mut self) -> Vec<Ordered> {
         std::mem::take(&mut self.errands)
+    }
+
+    /// Returns who waits until what other processes left has been taken.
+    pub(crate) fn take_hurried(&mut self) -> Vec<oneshot::Sender<()>> {
+        std::mem::take(&mut self.hurried)
     }
 
     /// Has hooks told of something that has happened.

@@ -279,6 +279,12 @@ impl Session {
         for order in errands {
             self.take(order).await?;
         }
+        let hurried = self.board.state().take_hurried();
+        if !hurried.is_empty() && !self.departure.now.is_cancelled() {
+            self.take_pending().await?;
+        }
+        // Whoever waited goes on.
+        drop(hurried);
         for occasion in self.board.state().take_notices() {
             self.notices
                 .spawn(notices::tell(self.board.clone(), occasion));

@@ -1,14 +1,16 @@
 //! What is written late, or not at all: who waits for it, and what is said anew after a crash.
 
-use offshoot_engine::Update;
-use offshoot_types::command::{Order, Receipt, Verdict};
+use std::time::Duration;
+
+use offshoot_engine::{Asks, Limits, Update, Who};
+use offshoot_types::command::{Answer, Order, Receipt, Verdict};
 use offshoot_types::event::Event;
-use offshoot_types::id::Pos;
+use offshoot_types::id::{Pos, Timestamp};
 use offshoot_types::tool::Effect;
 use serde_json::json;
 
 use crate::asks::{answer, asked, no, no_effect, stage, write};
-use crate::stage::{Gate, Probe, Script, Stage, Trouble, call, say, task};
+use crate::stage::{Gate, Probe, Script, Stage, Trouble, call, data, say, task};
 
 #[tokio::test]
 async fn whoever_answers_what_is_being_decided_hears_at_once_that_it_has_been() {
@@ -56,4 +58,31 @@ async fn r6_an_outcome_that_cannot_be_written_is_heard_of_while_the_model_is_sil
     stage.wire.trouble_with(Trouble::Broken, finished);
     stage.prompt(stage.root(), "go").await;
     while !matches!(updates.next().await.unwrap(), Update::Parked(_)) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_given_in_time_counts_though_its_nudge_was_lost() {
+    let script = Script::default().part("lead", [write("a"), say("written")]);
+    let limits = Limits {
+        poll: Duration::from_secs(3_600),
+        ..Limits::default()
+    };
+    let asks = Asks {
+        yes: false,
+        who: Who::Somebody {
+            within: Some(Duration::from_secs(6)),
+        },
+    };
+    let stage = Stage::ticking_asking(script, limits, asks, Vec::new()).await;
+    stage.prompt(stage.root(), "go").await;
+    let (_, call) = asked(&stage, 1).await;
+    stage.wire.lose_nudges();
+    let yes = Answer {
+        given: Some(Timestamp::new(2_000)),
+        ..Answer::new(call, Verdict::Once)
+    };
+    stage.leave_order(Order::Answer(yes)).await;
+    stage.pass(8).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
 }
