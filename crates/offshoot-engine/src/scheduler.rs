@@ -274,10 +274,7 @@ impl Plan {
                 let may = own::permit_errand(agent, &call, &errand, asks, cancel).await?;
                 changed.notify_one();
                 let finished = match may {
-                    Ok(()) => {
-                        gates.wait(at).await;
-                        errand.run(agent, call, cancel).await
-                    }
+                    Ok(()) => errand.run(agent, call, gates.wait(at), cancel).await,
                     Err(refused) => Finished::of(call, refused),
                 };
                 gates.open(at);

@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
@@ -266,23 +267,42 @@ impl Errand {
         }
     }
 
-    /// Runs it to its outcome.
+    /// Returns how long it may take, if that is bounded.
+    fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Wait { timeout, .. } => *timeout,
+            Self::Children | Self::Message { .. } | Self::Cancel { .. } => None,
+        }
+    }
+
+    /// Runs it to its outcome, once what comes first is done. The time of a wait goes by meanwhile.
     pub(crate) async fn run(
         self,
         agent: &Agent,
         call: CallId,
+        first: impl Future<Output = ()>,
         cancel: &CancellationToken,
     ) -> Finished {
         let starts = !self.has_effect();
+        let deadline = self.timeout().map(|timeout| Instant::now() + timeout);
+        tokio::select! {
+            biased;
+            () = first => {}
+            () = cancel.cancelled() => {
+                let (outcome, delivers) = cancelled();
+                return Finished::telling(call, starts, outcome, delivers);
+            }
+            () = passed(deadline) => {}
+        }
         let (outcome, delivers) = match self {
             Self::Children => (agent.list_children(), Vec::new()),
             Self::Wait {
                 whom,
                 mode,
-                timeout,
+                timeout: _,
             } => {
                 let runs = agent.board.state().runs_of(&agent.id, whom);
-                agent.wait_for(runs, mode, timeout, cancel).await
+                agent.wait_for(runs, mode, deadline, cancel).await
             }
             Self::Message {
                 target: [target],
@@ -291,6 +311,14 @@ impl Errand {
             Self::Cancel { target: [target] } => agent.stop(target, cancel).await,
         };
         Finished::telling(call, starts, outcome, delivers)
+    }
+}
+
+/// Resolves when a deadline has passed, if there is one.
+async fn passed(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -326,10 +354,9 @@ impl Agent {
         &self,
         runs: Vec<RunId>,
         mode: WaitMode,
-        timeout: Option<Duration>,
+        deadline: Option<Instant>,
         cancel: &CancellationToken,
     ) -> (Outcome, Vec<RunId>) {
-        let deadline = timeout.map(|timeout| tokio::time::Instant::now() + timeout);
         // Runs before this one have settled: each is looked at once.
         let mut first_open = 0;
         loop {
@@ -352,17 +379,11 @@ impl Agent {
             if over {
                 return self.tell_runs(&runs, false);
             }
-            let late = async {
-                match deadline {
-                    Some(deadline) => tokio::time::sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return cancelled(),
                 () = settled => {}
-                () = late => return self.tell_runs(&runs, true),
+                () = passed(deadline) => return self.tell_runs(&runs, true),
             }
         }
     }
