@@ -290,6 +290,8 @@ impl Actor {
 
     /// Appends what an order caused, with the order, and answers when that is committed.
     fn record(&mut self, order: Ordered, mut batch: Batch, receipt: Receipt) {
+        let board = &self.agent.board;
+        board.state().wake_not(&order.command, &receipt);
         if !planted(Bug::OrderWithoutRecord) {
             batch.applied(order.command.clone(), receipt.clone());
         }

@@ -87,9 +87,9 @@ pub(crate) struct State {
     concerned: Vec<AgentId>,
     /// How many children of whom are planned and not committed yet; they count against descendants.
     planned: BTreeMap<AgentId, usize>,
-    /// Agents that were sent a message which no turn has taken up yet; they count as well while they
-    /// do not run.
-    waking: BTreeSet<AgentId>,
+    /// Agents that were sent messages which no turn has taken up yet, and how many; they count as well
+    /// while they do not run.
+    waking: BTreeMap<AgentId, usize>,
     pub(crate) slept: Option<Slept>,
     /// What steps under way may still use.
     pub(crate) reserved: Reserved,
@@ -337,7 +337,7 @@ impl State {
             runnable: BTreeSet::new(),
             concerned: Vec::new(),
             planned: BTreeMap::new(),
-            waking: BTreeSet::new(),
+            waking: BTreeMap::new(),
             slept: None,
             reserved: Reserved::default(),
             shared: Shared::default(),

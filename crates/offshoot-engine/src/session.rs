@@ -605,6 +605,7 @@ impl Session {
 
     /// Stores the receipt of an order that causes no entry.
     async fn note(&mut self, order: Ordered, receipt: Receipt) -> Result<(), StoreError> {
+        self.board.state().wake_not(&order.command, &receipt);
         let applied = vec![(order.command.clone(), receipt.clone())];
         let append = Append {
             at: self.parts.env.now(),

@@ -455,13 +455,9 @@ impl Agent {
                 let data = json!({ "session_id": target, "delivered": true });
                 Outcome::output(RawJson::of(&data))
             }
-            Err(outcome) => {
-                // One that we only stopped waiting for arrives all the same.
-                if !cancel.is_cancelled() {
-                    self.board.state().let_sleep(&target);
-                }
-                outcome
-            }
+            // Where it is refused its place is given back; one that we only stopped waiting for arrives
+            // all the same.
+            Err(outcome) => outcome,
         }
     }
 
@@ -579,6 +575,7 @@ impl State {
             return true;
         }
         if self.is_waking(id) {
+            self.plan_to_wake(id);
             return true;
         }
         let above = agent.spawned.above();

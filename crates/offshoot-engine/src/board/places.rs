@@ -4,7 +4,9 @@
 //! of two agents at a time, never make more agents live than may. It is given back
 //! when what it was for is in the log, or will not come.
 
+use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::id::AgentId;
+use offshoot_types::message::Author;
 
 use super::State;
 use crate::limits::Limits;
@@ -74,17 +76,32 @@ impl State {
             let agent = self.tree.agent(id);
             agent.is_some_and(|agent| agent.open_run().is_some())
         };
-        self.waking.iter().filter(move |id| !runs(id))
+        self.waking.keys().filter(move |id| !runs(id))
     }
 
     /// Counts an agent as one that is about to live, from when it rests on.
     pub(crate) fn plan_to_wake(&mut self, id: &AgentId) {
-        self.waking.insert(id.clone());
+        *self.waking.entry(id.clone()).or_default() += 1;
     }
 
     /// Tells whether an agent is about to be woken.
     pub(crate) fn is_waking(&self, id: &AgentId) -> bool {
-        self.waking.contains(id)
+        self.waking.contains_key(id)
+    }
+
+    /// Gives back what was taken for a message of an agent to one below it, if it is refused.
+    pub(crate) fn wake_not(&mut self, command: &Command, receipt: &Receipt) {
+        let (Order::Prompt(prompt), Receipt::NoEffect { .. }) = (&command.order, receipt) else {
+            return;
+        };
+        if prompt.from == Author::Parent
+            && let Some(messages) = self.waking.get_mut(&command.agent)
+        {
+            *messages -= 1;
+            if *messages == 0 {
+                self.let_sleep(&command.agent);
+            }
+        }
     }
 
     /// Takes that back: it runs, or nobody wakes it.

@@ -1,11 +1,16 @@
 //! What is written late, or not at all: who waits for it, and what is said anew after a crash.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_engine::{Asks, Limits, Update, Who};
-use offshoot_types::command::{Answer, Order, Receipt, Verdict};
+use offshoot_types::caps::Caps;
+use offshoot_types::command::{Answer, Order, Receipt, Scope, Verdict};
 use offshoot_types::event::Event;
+use offshoot_types::hook::{About, Hook};
 use offshoot_types::id::{Pos, Timestamp};
+use offshoot_types::manifest::{Manifest, Mode};
+use offshoot_types::message::UserMessage;
 use offshoot_types::tool::Effect;
 use serde_json::json;
 
@@ -58,6 +63,53 @@ async fn r6_an_outcome_that_cannot_be_written_is_heard_of_while_the_model_is_sil
     stage.wire.trouble_with(Trouble::Broken, finished);
     stage.prompt(stage.root(), "go").await;
     while !matches!(updates.next().await.unwrap(), Update::Parked(_)) {}
+}
+
+/// Refuses what is bad.
+struct Prim;
+
+impl Hook for Prim {
+    fn user_message(&self, _about: About<'_>, message: &mut UserMessage) -> Result<(), String> {
+        match message.text.contains("bad") {
+            true => Err("mind your words".to_owned()),
+            false => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_takes_nobodys_place_though_its_sender_waits_no_longer() {
+    let bad = call(&[("message", json!({ "session_id": "CHILD", "text": "bad" }))]);
+    let lines = [task("worker", "go"), say("done"), bad, task("worker", "go")];
+    let script = Script::default()
+        .part("lead", lines.into_iter().chain([say("done")]))
+        .part("worker", [say("worked"), say("again")]);
+    script.name_first_child("CHILD");
+    let lead = Manifest {
+        limits: Caps {
+            descendants: Some(1),
+            ..Caps::default()
+        },
+        ..Manifest::new("lead", Mode::Primary, "Lead.")
+    };
+    let stage = Stage::hooked(script, vec![lead], Arc::new(Prim)).await;
+    stage.ask("go").await;
+    let written = Gate::shut();
+    let refused = |receipt: &Receipt| matches!(receipt, Receipt::NoEffect { .. });
+    stage
+        .wire
+        .trouble(Trouble::Held(written.clone()), move |append| {
+            append.applied.iter().any(|(_, receipt)| refused(receipt))
+        });
+    stage.prompt(stage.root(), "say that").await;
+    stage.wire.met(1).await;
+    stage.order(stage.root(), Order::Cancel(Scope::Turn)).await;
+    stage.settled_twice(&stage.root()).await;
+    written.open();
+    stage.quiet().await;
+    stage.ask("once more").await;
+    let outcomes = stage.outcomes("lead").await;
+    assert_eq!(data(outcomes.last().unwrap()), json!({ "output": "again" }));
 }
 
 #[tokio::test(start_paused = true)]
