@@ -9,13 +9,15 @@ use offshoot_types::command::{Answer, Order, Receipt, Scope, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::hook::{About, Hook};
 use offshoot_types::id::{Pos, Timestamp};
+use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode};
 use offshoot_types::message::UserMessage;
+use offshoot_types::model::ModelErrorKind;
 use offshoot_types::tool::Effect;
 use serde_json::json;
 
 use crate::asks::{answer, asked, no, no_effect, stage, write};
-use crate::stage::{Gate, Probe, Script, Stage, Trouble, call, data, say, task};
+use crate::stage::{Gate, Line, Probe, Script, Stage, Trouble, call, data, fail, say, task};
 
 #[tokio::test]
 async fn whoever_answers_what_is_being_decided_hears_at_once_that_it_has_been() {
@@ -63,6 +65,100 @@ async fn r6_an_outcome_that_cannot_be_written_is_heard_of_while_the_model_is_sil
     stage.wire.trouble_with(Trouble::Broken, finished);
     stage.prompt(stage.root(), "go").await;
     while !matches!(updates.next().await.unwrap(), Update::Parked(_)) {}
+}
+
+/// How a child ends that a call waits for: who it is, what it says, who answers what it asks.
+struct Ending {
+    child: Manifest,
+    lines: Vec<Line>,
+    asks: Asks,
+}
+
+impl Ending {
+    fn of(lines: impl IntoIterator<Item = Line>) -> Self {
+        Self {
+            child: Manifest::new("child", Mode::Subagent, "Work."),
+            lines: lines.into_iter().collect(),
+            asks: Asks::YES,
+        }
+    }
+
+    fn within_a_step(lines: [Line; 2]) -> Self {
+        let mut ending = Self::of(lines);
+        ending.child.limits = Caps {
+            steps: Some(1),
+            ..Caps::default()
+        };
+        ending
+    }
+}
+
+#[tokio::test]
+async fn r14_a_child_is_told_in_the_same_words_after_a_crash() {
+    let look = || call(&[("read", json!({ "path": "a" }))]);
+    let with_value = || {
+        let mut ending = Ending::of([say("{\"count\": 3}")]);
+        ending.child.output_schema = Some(RawJson::of(&json!({ "type": "object" })));
+        ending
+    };
+    let unanswered = |mut ending: Ending| {
+        ending.lines.insert(0, write("a"));
+        ending.asks = Asks::NOBODY;
+        ending
+    };
+    let endings = [
+        ("completed", Ending::of([say("worked")])),
+        ("long", Ending::of([say(&"words ".repeat(60_000))])),
+        ("no answer", Ending::of([say("")])),
+        ("failed", Ending::of([fail(ModelErrorKind::Invalid)])),
+        ("partial", Ending::within_a_step([look(), say("so far")])),
+        ("exhausted", Ending::within_a_step([look(), say("")])),
+        (
+            "cancelled",
+            Ending::of([say("never").behind(&Gate::shut())]),
+        ),
+        ("a value", with_value()),
+        ("unanswered", unanswered(Ending::of([say("could not")]))),
+        ("both", unanswered(with_value())),
+    ];
+    for (name, ending) in endings {
+        check_told_again(name, ending).await;
+    }
+}
+
+async fn check_told_again(name: &str, ending: Ending) {
+    let Ending { child, lines, asks } = ending;
+    let script = Script::default()
+        .part("lead", [task("child", "go"), say("never")])
+        .part("child", lines);
+    let stage = Stage::cast(script, Limits::default(), asks, vec![child]).await;
+    stage.wire.trouble(Trouble::Broken, |append| {
+        let mut entries = append.entries.iter();
+        entries.any(|entry| {
+            let finished = matches!(entry.event, Event::CallFinished { .. });
+            finished && entry.agent.as_str() == "root"
+        })
+    });
+    stage.prompt(stage.root(), "go").await;
+    if name == "cancelled" {
+        let child = stage.born("child").await;
+        stage.asked("child", 1).await;
+        tokio::select! {
+            biased;
+            () = stage.wire.met(1) => {}
+            _ = stage.cancel(child) => {}
+        }
+    }
+    stage.wire.met(1).await;
+    let mut sent = stage.wire.broken();
+    let [sent] = sent.remove(0).try_into().unwrap();
+    let stage = stage.crash().await;
+    stage.order(stage.root(), Order::Promote).await;
+    let log = stage.log().await.into_iter();
+    let told = log
+        .filter(|entry| entry.agent == stage.root())
+        .find(|entry| matches!(entry.event, Event::CallFinished { .. }));
+    assert_eq!(told.unwrap().event, sent, "{name}");
 }
 
 /// Refuses what is bad.
