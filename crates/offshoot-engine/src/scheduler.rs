@@ -297,7 +297,7 @@ impl Plan {
                 biased;
                 () = cancel.cancelled(), if !stopped => {
                     stopped = true;
-                    for child in open.children.values().chain(&open.allowed_children(agent)) {
+                    for child in open.children.values().chain(&open.allowed_children(agent, usize::MAX)) {
                         agent.board.cancel(child, CancelledBy::Ancestor);
                     }
                 }
@@ -401,18 +401,18 @@ impl Open {
         }
     }
 
-    /// Returns the children of calls that have been allowed since.
-    fn allowed_children(&self, agent: &Agent) -> Vec<AgentId> {
+    /// Returns the children of calls that have been allowed since; of many, so many.
+    fn allowed_children(&self, agent: &Agent, most: usize) -> Vec<AgentId> {
         if self.held.is_empty() {
             return Vec::new();
         }
         let state = agent.board.state();
-        let own = state.tree.agent(&agent.id);
-        let open = own.map(|own| own.open_calls()).unwrap_or_default();
-        let held = open
-            .into_iter()
-            .filter(|open| self.held.contains_key(&open.call));
-        held.filter_map(|open| open.child.clone()).collect()
+        let Some(own) = state.tree.agent(&agent.id) else {
+            return Vec::new();
+        };
+        let open = self.held.keys().filter_map(|call| own.open_call(call));
+        let children = open.filter_map(|open| open.child.clone());
+        children.take(most).collect()
     }
 
     fn close(&mut self, finished: &[Finished]) {
@@ -427,23 +427,24 @@ impl Open {
     /// Returns what the agent waits for now (R29); of a crowd, the first few. What waits for a person
     /// comes first.
     fn activity(&self, agent: &Agent, desk: &Desk<'_>) -> Activity {
-        let (questions, asking): (Vec<String>, Vec<String>) = {
+        let (question, asking): (Option<&String>, Vec<&String>) = {
             let state = agent.board.state();
             let own = state.tree.agent(&agent.id);
             let asks = |call: &CallId| own.is_some_and(|own| own.asks(call).is_some());
             let asking = self.tools.iter().chain(&self.held);
-            let asking = asking.filter(|(call, _)| asks(call));
-            let asking = asking.map(|(_, tool)| tool.clone());
-            asking.partition(|tool| tool == QUESTION)
+            let mut asking = asking.filter(|(call, _)| asks(call)).map(|(_, tool)| tool);
+            let question = asking.clone().find(|tool| *tool == QUESTION);
+            let others = asking.by_ref().filter(|tool| *tool != QUESTION);
+            (question, others.take(Activity::SHOWN).collect())
         };
         if !asking.is_empty() {
-            return Activity::Permission(asking.into_iter().take(Activity::SHOWN).collect());
+            return Activity::Permission(asking.into_iter().cloned().collect());
         }
-        if !questions.is_empty() {
+        if question.is_some() {
             return Activity::Question;
         }
         if self.tools.is_empty() {
-            let allowed = self.allowed_children(agent);
+            let allowed = self.allowed_children(agent, Activity::SHOWN);
             let awaited = self
                 .children
                 .values()

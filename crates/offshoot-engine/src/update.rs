@@ -38,7 +38,7 @@ impl Update {
     pub(crate) fn is_news(&self) -> bool {
         match self {
             Self::Delta(_) | Self::Output(_) => false,
-            Self::Activity(_, activity) => matches!(activity, Activity::Retrying { .. }),
+            Self::Activity(_, activity) => activity.is_news(),
             Self::Entry(_) | Self::Notice(..) | Self::Hooked(..) | Self::Idle | Self::Parked(_) => {
                 true
             }
@@ -148,6 +148,11 @@ impl Activity {
 
     /// How many of a crowd of tools or children are named.
     pub const SHOWN: usize = 16;
+
+    /// Tells whether also those want to hear of it who do not watch agents at work.
+    pub(crate) fn is_news(&self) -> bool {
+        matches!(self, Self::Retrying { .. })
+    }
 }
 
 /// The state of a session, for people: the six of the guide.

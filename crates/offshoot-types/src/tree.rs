@@ -203,6 +203,15 @@ impl Tree {
         self.grants.iter().filter(of_agent).collect()
     }
 
+    /// Takes an answer that allows something, unless one for the same agent does already.
+    fn take_grant(&mut self, grant: &Grant) {
+        let allows = |held: &Grant| grant.rules.iter().all(|rule| held.rules.contains(rule));
+        let mut held = self.grants.iter().filter(|held| held.agent == grant.agent);
+        if !held.any(allows) {
+            self.grants.push(grant.clone());
+        }
+    }
+
     /// Tells whether an agent is another or descends from it.
     fn is_below(&self, agent: &AgentId, top: &AgentId) -> bool {
         let mut at = Some(agent);
@@ -342,7 +351,7 @@ impl Tree {
             }
             Event::Decided {
                 grant: Some(grant), ..
-            } => self.grants.push(grant.clone()),
+            } => self.take_grant(grant),
             Event::Rewound {
                 drops, consumes, ..
             } => self.take_rewound(&entry.agent, drops, consumes),
