@@ -36,6 +36,9 @@ const BACKOFF: Duration = Duration::from_millis(500);
 /// However long a provider wants everybody to wait, it is asked again after this.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
+/// The longest id of a provider that is kept.
+const MOST_OF_ID: usize = 128;
+
 /// How a step ended.
 pub(crate) enum Reply {
     /// The model said all it had to say.
@@ -367,10 +370,10 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Keeps a provider's id where it is new to this agent, else mints one.
+    /// Keeps a provider's id where it is a plain word that is new to this agent, else mints one.
     fn unique(&mut self, id: String, transcript: &Transcript) -> CallId {
         let mut id = CallId::new(id);
-        if id.as_str().is_empty() || self.calls.contains(&id) || transcript.knows_call(&id) {
+        if !is_plain(id.as_str()) || self.calls.contains(&id) || transcript.knows_call(&id) {
             id = CallId::new(self.agent.parts.env.new_id());
         }
         self.calls.insert(id.clone());
@@ -424,6 +427,12 @@ impl<'a> Step<'a> {
             total_ms: since(self.agent.parts.env.now()),
         })
     }
+}
+
+/// Tells whether an id is one word however it is shown: people paste it into commands.
+fn is_plain(id: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+    (1..=MOST_OF_ID).contains(&id.len()) && id.chars().all(plain)
 }
 
 /// A token, as ports see it.

@@ -395,7 +395,7 @@ pub(crate) fn asleep(tree: &Tree, id: &TreeId) -> String {
     let asks: Vec<(&CallId, &Ask)> = asks.collect();
     let how = match asks.as_slice() {
         [(call, ask)] => {
-            let command = inbox::command(&format!("{root}:{call}"), ask);
+            let command = inbox::command(&inbox::name(id.root(), call), ask);
             format!("answer with \"{command}\" (see \"offshoot inbox list\")")
         }
         [] | [_, _, ..] => "\"offshoot inbox list\" says what it asks and how to answer".to_owned(),

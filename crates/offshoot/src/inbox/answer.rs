@@ -4,7 +4,7 @@ use offshoot_types::command::{Answer, Order, Receipt, Verdict};
 use offshoot_types::store::{OpenAsk, Store};
 use serde_json::json;
 
-use super::{list, words};
+use super::words;
 use crate::cli::Words;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -35,7 +35,8 @@ pub(super) async fn answer(
     let denies = matches!(verdict, Verdict::Deny { .. });
     // By the time of a yes the agent may ask for something that nobody has seen.
     if !denies && meant == Meant::Agent {
-        return Err(Stop::usage(format!("say which call: {}", list::name(ask))));
+        let name = super::name(&ask.agent, &ask.call);
+        return Err(Stop::usage(format!("say which call: {name}")));
     }
     let order = Order::Answer(Answer::new(ask.call.clone(), verdict));
     let found = lookup::find(store.as_ref(), ask.agent.as_str()).await?;

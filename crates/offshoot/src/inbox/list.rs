@@ -37,7 +37,7 @@ pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
     let asks = super::open(store.as_ref()).await?;
     let mut stdout = Stdout::default();
     for ask in &asks {
-        let name = name(ask);
+        let name = super::name(&ask.agent, &ask.call);
         let asked = asked(store.as_ref(), ask.clone()).await?;
         if json {
             stdout.line(&object(&asked).to_string())?;
@@ -70,11 +70,6 @@ async fn asked(store: &dyn Store, ask: OpenAsk) -> Result<Asked, Stop> {
         call,
         answered,
     })
-}
-
-/// Returns what an ask is called: its agent and its call, for the agent may ask something else soon.
-pub(super) fn name(ask: &OpenAsk) -> String {
-    format!("{}:{}", render::short(&ask.agent), ask.call)
 }
 
 fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {

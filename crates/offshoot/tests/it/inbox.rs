@@ -438,3 +438,26 @@ fn r22_what_was_allowed_for_a_session_is_listed_with_its_rules() {
     assert_eq!(answers["layer"], heading);
     assert_eq!(answers["rules"][0]["agentId"], "root");
 }
+
+#[test]
+fn no_id_of_a_provider_becomes_a_word_of_the_command_that_answers() {
+    let call = |id: &str| format!("{{id: \"{id}\", tool: bash, arguments: {{command: ls}}}}");
+    let ids = ["c1 --session; touch x #", "c1 --session #", "c1"].map(call);
+    let stage = Stage::new(&format!(
+        "replies:\n  - {{after_tools: false, call: [{}]}}\n",
+        ids.join(", ")
+    ));
+    let mut run = start(&stage, "root", "go", "--wait-for-answers");
+    for _ in 0..3 {
+        run.until("permission.requested");
+    }
+    run.kill();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+    for ask in asked(&stage) {
+        let id = ask["toolCallId"].as_str().unwrap();
+        assert!(id.chars().all(plain), "{id}");
+    }
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    assert!(listed.contains("inbox answer root:c1 --once"), "{listed}");
+    assert!(!listed.contains("touch"), "{listed}");
+}
