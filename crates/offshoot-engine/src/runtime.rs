@@ -231,7 +231,7 @@ impl Runtime {
             answer.given = Some(self.inner.parts.env.now());
         }
         self.inner.known(&command).await?;
-        self.recover_others_once();
+        self.recover_others_once(&command);
         let store = &self.inner.parts.store;
         let mut submitted_at = None;
         loop {
@@ -346,13 +346,14 @@ impl Runtime {
     }
 
     /// After the first request, recovers the trees that dead processes left (R7), beside everything else.
-    fn recover_others_once(&self) {
+    fn recover_others_once(&self, command: &Command) {
         if self.inner.departure.is_near() {
             return;
         }
         if !self.inner.recovered_others.swap(true, Ordering::Relaxed) {
             let inner = self.inner.clone();
-            lock(&self.sessions).spawn(async move { inner.recover_others().await });
+            let command = command.clone();
+            lock(&self.sessions).spawn(async move { inner.recover_others(&command).await });
         }
     }
 
@@ -452,6 +453,26 @@ fn is_in_use(slot: &Slot) -> bool {
     lives || Arc::strong_count(slot) > 1
 }
 
+/// Returns the folder of the session that a command is about.
+fn folder_of(command: &Command, sessions: &[SessionSummary]) -> Option<String> {
+    let tree = match &command.order {
+        Order::Open(opening) => return Some(opening.workspace.clone()),
+        // A copy is where what it is a copy of is.
+        Order::Fork(fork) => &TreeId::of(fork.of.clone()),
+        Order::Prompt(_)
+        | Order::Cancel(_)
+        | Order::Promote
+        | Order::Answer(_)
+        | Order::Rewind(_)
+        | Order::Resume
+        | Order::Rename(_)
+        | Order::Summarise
+        | Order::Compact => &command.tree,
+    };
+    let session = sessions.iter().find(|session| session.tree == *tree)?;
+    Some(session.workspace.clone())
+}
+
 /// Tells whether an order makes the session that it is about.
 fn is_opening(order: &Order) -> bool {
     match order {
@@ -503,10 +524,16 @@ impl Inner {
         table.entry(tree.clone()).or_default().clone()
     }
 
-    /// Settles what dead processes left, one tree after another. What cannot be had is left alone:
-    /// whoever opens that tree is told why.
-    async fn recover_others(&self) {
+    /// Settles what dead processes left in the folder that a command is about, one tree after another.
+    /// What cannot be had is left alone: whoever opens that tree is told why.
+    ///
+    /// Trees of other folders are left to who opens them: they may have hooks that this process does
+    /// not know of, and those have to hear of the ends.
+    async fn recover_others(&self, command: &Command) {
         let Ok(sessions) = self.parts.store.sessions().await else {
+            return;
+        };
+        let Some(folder) = folder_of(command, &sessions) else {
             return;
         };
         for session in sessions {
@@ -514,7 +541,7 @@ impl Inner {
                 // Whoever comes next goes on with it: nobody waits at the door for a neighbour.
                 return;
             }
-            if session.open_runs == 0 || session.owned {
+            if session.open_runs == 0 || session.owned || session.workspace != folder {
                 continue;
             }
             let slot = self.slot(&session.tree);
@@ -526,14 +553,10 @@ impl Inner {
                 // A command that came meanwhile stays pending for whoever opens the tree next. An
                 // error leaves the tree as a crash would.
                 drop(self.parts.store.release(board.lease.clone()).await);
-                // Whoever leaves does not wait for what hooks have to say to that.
-                let told = notices::tell_all(&board);
-                tokio::select! {
-                    biased;
-                    () = self.departure.now.cancelled() => return,
-                    () = self.departure.when_quiet.cancelled() => return,
-                    () = told => {}
-                }
+                // Nobody who wants the tree waits for what hooks have to say.
+                drop(held);
+                // Nobody else will tell them: whoever leaves in good order waits for them.
+                notices::tell_all(&board).await;
             }
         }
     }

@@ -395,7 +395,7 @@ impl Stage {
         self.open_as(name, opening).await;
     }
 
-    async fn open_as(&self, name: &str, opening: Opening) {
+    pub(crate) async fn open_as(&self, name: &str, opening: Opening) {
         let agent = AgentId::new(name);
         let command = Command {
             id: CommandId::new(self.env.new_id()),
