@@ -14,7 +14,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{CallId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Grant, Need};
+use offshoot_types::permission::{Action, Decision, Grant, Need, Reach};
 use offshoot_types::question;
 use offshoot_types::tool::{Effect, Tool};
 use offshoot_types::tree::Ask;
@@ -129,7 +129,7 @@ pub(crate) fn judge(
         return Ok(Judged::Decided(strictest));
     }
     if let Some(whole) = whole {
-        if let Some(granted) = agent.granted(id, &whole) {
+        if let Some(granted) = agent.granted(id, &whole, strictest.reach()) {
             return Ok(Judged::Decided(granted));
         }
         open = vec![whole];
@@ -266,7 +266,8 @@ fn look(agent: &Agent, call: &CallId, tool: &str, needs: &[Need]) -> Option<Answ
         let verdict = answer.verdict.clone();
         return Some(Answered::By(order, verdict));
     }
-    let granted = |need| state.tree.granted(&agent.id, tool, need);
+    let reach = |need| agent.reach(tool, need);
+    let granted = |need| state.tree.granted(&agent.id, tool, need, reach(need));
     // No need is covered by nothing: a question has none.
     let granted: Option<Vec<Decision>> = needs.iter().map(granted).collect();
     let first = granted?.into_iter().next()?;
@@ -281,7 +282,7 @@ pub(crate) fn decided(
     needs: &[Need],
     verdict: &Verdict,
 ) -> (Event, Option<Outcome>) {
-    let grant = granting(agent, needs, verdict);
+    let grant = granting(agent, tool, needs, verdict);
     let (action, layer, outcome) = match verdict {
         Verdict::Session if grant.is_some() => (Action::Allow, Grant::SESSION, None),
         Verdict::Agent if grant.is_some() => (Action::Allow, Grant::AGENT, None),
@@ -309,14 +310,20 @@ pub(crate) fn decided(
 ///
 /// Not where a hook wanted somebody asked: what it asks is about this call, and what else the call
 /// needs was shown for that question's sake, so a yes is for this call, whatever it was meant for.
-pub(crate) fn granting(agent: &Agent, needs: &[Need], verdict: &Verdict) -> Option<Grant> {
+pub(crate) fn granting(
+    agent: &Agent,
+    tool: &str,
+    needs: &[Need],
+    verdict: &Verdict,
+) -> Option<Grant> {
     let whom = match verdict {
         Verdict::Session => agent.board.tree.root(),
         Verdict::Agent => &agent.id,
         Verdict::Once | Verdict::Deny { .. } | Verdict::Said { .. } => return None,
     };
     let by_hook = needs.iter().any(Need::is_of_hook);
-    (!by_hook).then(|| Grant::like(whom.clone(), needs, &agent.workspace))
+    let reach = |need: &Need| agent.reach(tool, need);
+    (!by_hook).then(|| Grant::like(whom.clone(), needs, &agent.workspace, reach))
 }
 
 /// Returns the entry for a call that nobody answered in time, and what it is told.
@@ -412,12 +419,17 @@ impl Agent {
 
     /// Returns what holds of a need after what was granted before.
     pub(crate) fn or_granted(&self, decision: Decision, tool: &str, need: &Need) -> Decision {
-        decision.or_granted(|| self.granted(tool, need))
+        decision.or_granted(|reach| self.granted(tool, need, reach))
     }
 
     /// Returns what an earlier answer decides of a need.
-    fn granted(&self, tool: &str, need: &Need) -> Option<Decision> {
+    fn granted(&self, tool: &str, need: &Need, reach: Reach) -> Option<Decision> {
         let state = self.board.state();
-        state.tree.granted(&self.id, tool, need)
+        state.tree.granted(&self.id, tool, need, reach)
+    }
+
+    /// Returns which answers count for a need that is asked about.
+    pub(crate) fn reach(&self, tool: &str, need: &Need) -> Reach {
+        self.permissions.decide(tool, need).reach()
     }
 }

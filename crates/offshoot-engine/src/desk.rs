@@ -15,7 +15,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Need};
+use offshoot_types::permission::{Action, Need, Reach};
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, Output, Place, Sight, Tool, Work};
 use offshoot_types::tree::Ask;
@@ -234,7 +234,12 @@ impl Agent {
                 return true;
             }
             let need = Need::new(READ, path);
-            let granted = || board.state().tree.granted(&agent, &tool, &need).is_some();
+            // Sight asks only where a rule does.
+            let granted = || {
+                let state = board.state();
+                let granted = state.tree.granted(&agent, &tool, &need, Reach::Exact);
+                granted.is_some()
+            };
             match chain.sight(&tool, &need) {
                 Action::Allow => true,
                 Action::Ask => says_yes || granted(),

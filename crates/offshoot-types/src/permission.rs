@@ -256,12 +256,30 @@ impl Decision {
     /// Returns what holds after answers that were given before, which count only where the chain said
     /// ask (R22).
     #[must_use]
-    pub fn or_granted(self, granted: impl FnOnce() -> Option<Self>) -> Self {
+    pub fn or_granted(self, granted: impl FnOnce(Reach) -> Option<Self>) -> Self {
         if self.action != Action::Ask {
             return self;
         }
-        granted().unwrap_or(self)
+        granted(self.reach()).unwrap_or(self)
     }
+
+    /// Returns which answers count for an ask.
+    pub fn reach(&self) -> Reach {
+        match self.rule {
+            Some(_) => Reach::Exact,
+            None => Reach::Like,
+        }
+    }
+}
+
+/// Which answers count that were given before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Also those to the like: nobody has a rule about it.
+    Like,
+    /// Those to exactly that: somebody wrote down that they want to be asked about it, and a yes to
+    /// something else does not take that back.
+    Exact,
 }
 
 /// Makes a sentence of `hook guard: sure?`; a hook need not say why.
@@ -296,14 +314,20 @@ impl Grant {
     /// Who decided, where an answer was for an agent above, whose name follows.
     pub const ABOVE: &str = "the user, for agent";
 
-    /// What "for this session" means for a need: the same command again, any file of the workspace.
+    /// What "for this session" means for a need: the same command again, any file of the workspace;
+    /// only that file where it was a rule that asked.
     ///
     /// Nobody asks this of what a hook wants asked: see [`Need::HOOK_ASKS`].
-    pub fn like(agent: AgentId, needs: &[Need], workspace: &str) -> Self {
+    pub fn like(
+        agent: AgentId,
+        needs: &[Need],
+        workspace: &str,
+        reach: impl Fn(&Need) -> Reach,
+    ) -> Self {
         let root = workspace.trim_end_matches('/');
         let rule = |need: &Need| {
             // Only a file's target is a path. A command may begin like one and do anything.
-            let is_path = need.capability.starts_with("fs.");
+            let is_path = need.capability.starts_with("fs.") && reach(need) == Reach::Like;
             let below = need.target.strip_prefix(root).filter(|_| is_path);
             let pattern = match below.is_some_and(|rest| rest.starts_with('/')) {
                 true => inside(root),
@@ -317,11 +341,14 @@ impl Grant {
     }
 
     /// Returns the rule that allows a need; the caller looks whether it is for the agent.
-    pub fn allows(&self, tool: &str, need: &Need) -> Option<&Rule> {
+    pub fn allows(&self, tool: &str, need: &Need, reach: Reach) -> Option<&Rule> {
         if need.is_of_hook() {
             return None;
         }
-        self.rules.iter().find(|rule| rule.covers(tool, need))
+        let exact = glob_escape(&need.target);
+        let reaches = |rule: &&Rule| reach == Reach::Like || rule.pattern == exact;
+        let mut rules = self.rules.iter().filter(reaches);
+        rules.find(|rule| rule.covers(tool, need))
     }
 }
 

@@ -150,7 +150,7 @@ fn fates<'a>(
         Ok(Waiting {
             fate: Fate::Waits(ask),
             ..
-        }) => ask::granting(agent, &ask.needs, kept.get(&call.id)?),
+        }) => ask::granting(agent, &call.tool, &ask.needs, kept.get(&call.id)?),
         Ok(_) | Err(_) => None,
     };
     let grants: Vec<Grant> = fates.iter().filter_map(granting).collect();
@@ -163,7 +163,7 @@ fn fates<'a>(
             Fate::Unanswerable(ask, _) => ask,
             Fate::Waits(_) | Fate::Decided(_) => continue,
         };
-        if is_covered(&ask.needs, &grants) {
+        if is_covered(agent, &call.tool, &ask.needs, &grants) {
             // The answer to another call of the message is as good as there, and was given in time.
             waiting.fate = Fate::Waits(Ask {
                 deadline: None,
@@ -175,8 +175,12 @@ fn fates<'a>(
 }
 
 /// Tells whether answers allow all that is needed. No need is covered by nothing: a question has none.
-fn is_covered(needs: &[Need], grants: &[Grant]) -> bool {
-    let allowed = |need: &Need| grants.iter().any(|grant| grant.allows("", need).is_some());
+fn is_covered(agent: &Agent, tool: &str, needs: &[Need], grants: &[Grant]) -> bool {
+    let allowed = |need: &Need| {
+        let reach = agent.reach(tool, need);
+        let mut grants = grants.iter();
+        grants.any(|grant| grant.allows("", need, reach).is_some())
+    };
     !needs.is_empty() && needs.iter().all(allowed)
 }
 

@@ -7,7 +7,9 @@ use std::path::{Component, Path};
 
 use offshoot_engine::{is_about_an_agent, own_calls};
 use offshoot_tools::shell;
-use offshoot_types::permission::{Action, Capability, Decision, Explanation, Need, Said, Standing};
+use offshoot_types::permission::{
+    Action, Capability, Decision, Explanation, Need, Reach, Said, Standing,
+};
 use offshoot_types::suggest;
 use offshoot_types::tool::Place;
 use serde_json::{Value, json};
@@ -69,7 +71,7 @@ pub(super) fn explain(
         // Of a command only the whole is granted, never a part.
         let decision = match known == Capability::ShellRun && need.capability == known.name() {
             true => decision,
-            false => decision.or_granted(|| granted(subject, tool, &need)),
+            false => decision.or_granted(|reach| granted(subject, tool, &need, reach)),
         };
         let refused = match decision.action {
             Action::Deny => None,
@@ -98,7 +100,7 @@ pub(super) fn explain(
     };
     let whole = Need::new(known.name(), target);
     let verdict = match known == Capability::ShellRun {
-        true => verdict.or_granted(|| granted(subject, tool, &whole)),
+        true => verdict.or_granted(|reach| granted(subject, tool, &whole, reach)),
         false => verdict,
     };
     let barred = subject.chain.bars(tool, &[&whole.capability]);
@@ -118,7 +120,7 @@ fn explain_call(subject: &Subject, call: &str, target: &str, json: bool) -> Resu
     let names = agents.names_of(about);
     let explanation = subject.chain.explain_call(call, &names);
     let verdict = explanation.decision.clone();
-    let verdict = verdict.or_granted(|| granted(subject, call, &need));
+    let verdict = verdict.or_granted(|reach| granted(subject, call, &need, reach));
     let part = Part {
         need: need.clone(),
         explanation,
@@ -238,9 +240,9 @@ fn absolute(path: &Path) -> String {
 }
 
 /// Returns what an answer decides that was given in the session.
-fn granted(subject: &Subject, tool: &str, need: &Need) -> Option<Decision> {
+fn granted(subject: &Subject, tool: &str, need: &Need, reach: Reach) -> Option<Decision> {
     let (tree, agent) = subject.session.as_ref()?;
-    tree.granted(agent, tool, need)
+    tree.granted(agent, tool, need, reach)
 }
 
 fn lines(
