@@ -17,6 +17,9 @@ const OBJECTS: i32 = 2;
 /// The codes by which a shell says that there is no such program, or that it cannot be run.
 const NOT_RUN: [i32; 2] = [126, 127];
 
+/// From here on a shell's code says that a signal ended its last program.
+const KILLED: i32 = 128;
+
 /// Most characters of a complaint that are passed on with a failure.
 const MOST_OF_COMPLAINT: usize = 500;
 
@@ -45,6 +48,9 @@ pub(super) fn read(point: Point, printed: Printed) -> Result<Say, Trouble> {
         Some(code) if NOT_RUN.contains(&code) => Err(Trouble::BrokeDown(complaint(
             "it could not be run".to_owned(),
         ))),
+        Some(code) if code > KILLED => Err(Trouble::BrokeDown(complaint(format!(
+            "a signal ended its last program (exit code {code})"
+        )))),
         Some(0) if cut => Err(Trouble::BrokeDown("it printed too much".to_owned())),
         Some(0) => said(point, stdout.trim()),
         Some(code) => Err(Trouble::Failed(complaint(format!("exit code {code}")))),
@@ -237,6 +243,16 @@ mod tests {
         assert_eq!(failed, Trouble::Failed("exit code 1: no jq".to_owned()));
         let missing = read(Point::Stop, printed(127, "", "")).unwrap_err();
         assert!(matches!(missing, Trouble::BrokeDown(_)));
+    }
+
+    #[test]
+    fn a_guard_whose_last_program_was_killed_has_not_answered() {
+        for code in [129, 137, 143, 255] {
+            let killed = read(Point::PreToolUse, printed(code, "", "")).unwrap_err();
+            assert!(matches!(killed, Trouble::BrokeDown(_)), "{code}");
+        }
+        let failed = read(Point::PreToolUse, printed(128, "", "")).unwrap_err();
+        assert!(matches!(failed, Trouble::Failed(_)));
     }
 
     #[test]
