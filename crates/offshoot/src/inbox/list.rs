@@ -7,7 +7,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
-use offshoot_types::permission::{Decision, Need};
+use offshoot_types::permission::{Decision, Need, Reach};
 use offshoot_types::store::{OpenAsk, Store};
 use offshoot_types::tree::Ask;
 use serde_json::json;
@@ -114,8 +114,9 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
         lines.extend(target.map(|line| format!("  | {line}")));
     }
     for question in &ask.ask.questions {
+        // Marked, as commands are: an agent's words could imitate the lines around them.
         let question = words::lines(question).into_iter();
-        lines.extend(question.map(|line| format!("  {line}")));
+        lines.extend(question.map(|line| format!("  | {line}")));
     }
     if ask.ask.questions.is_empty() {
         lines.extend(call.as_ref().map(change).unwrap_or_default());
@@ -127,10 +128,28 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
         lines.extend(reasons.iter().map(|why| format!("  because {why}")));
     }
     if !answered {
+        lines.extend(width(ask));
         let command = super::command(name, &ask.ask);
         lines.push(format!("  answer: {command}{}", otherwise(&ask.ask)));
     }
     lines
+}
+
+/// Says how much is allowed by an answer that is for more than this call.
+fn width(ask: &OpenAsk) -> Option<String> {
+    let needs = &ask.ask.needs;
+    if !ask.ask.questions.is_empty() || needs.iter().any(Need::is_of_hook) {
+        return None;
+    }
+    let is_file = |need: &Need| need.capability.starts_with("fs.");
+    let by_default = ask.decision.reach() == Reach::Like;
+    let what = match !needs.is_empty() && needs.iter().all(is_file) && by_default {
+        true => "every file of the workspace that no rule asks about",
+        false => "just this again",
+    };
+    Some(format!(
+        "  --session allows {what}, to all agents of the session; --agent to this one and those below it"
+    ))
 }
 
 /// Says what else may be answered.
