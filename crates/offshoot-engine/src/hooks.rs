@@ -178,7 +178,7 @@ fn bounded(word: Word) -> Word {
 /// Marks what an agent is told with where it comes from; it cannot close the mark (R24).
 pub(crate) fn marked(hook: &str, point: Point, text: &str) -> String {
     let text = context::capped(text.trim_end().to_owned(), MOST_OF_CONTEXT);
-    let text = settle::without_closing_mark(&text, MARK);
+    let text = settle::without_mark(&text, MARK);
     let hook = hook.replace(['"', '<', '>'], "'");
     format!("<{MARK} hook=\"{hook}\" event=\"{point}\">\n{text}\n</{MARK}>")
 }
