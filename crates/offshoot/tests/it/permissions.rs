@@ -466,3 +466,47 @@ replies:
     assert!(above(&["--yes", "above"]).contains("docs/c:1:key"));
     assert!(above(&["--yes", "within"]).contains("docs/c:1:key"));
 }
+
+#[test]
+fn no_agent_writes_itself_free_although_it_may_write() {
+    let allows = "permissions = [{permission = 'fs.write', action = 'allow'}]";
+    let stage = stage(&[(USER, allows), (PROJECT, DENIES)]);
+    let asked = |file: &str, code: i32| {
+        stage
+            .offshoot(["permissions", "explain", "fs.write", file])
+            .exited(code)
+    };
+    for file in [
+        "offshoot.toml",
+        ".offshoot/offshoot.toml",
+        ".offshoot/agents/a.md",
+    ] {
+        let done = asked(file, 3);
+        let why = "ask, by what people keep by hand";
+        assert!(done.stdout.contains(why), "{}", done.stdout);
+    }
+    asked("docs/offshoot.toml", 0);
+    let own = stage.path().join(USER);
+    asked(own.to_str().unwrap(), 3);
+    // By a redirection as well.
+    let done = stage.offshoot([
+        "permissions",
+        "explain",
+        "shell.run",
+        "true > offshoot.toml",
+    ]);
+    assert!(
+        done.stdout.contains("by what people keep by hand"),
+        "{done:?}"
+    );
+    // Who names the file means it.
+    let named = "permissions = [
+  {permission = 'fs.write', action = 'allow'},
+  {permission = 'fs.write', pattern = 'offshoot.toml', action = 'allow'},
+  {permission = 'fs.write', pattern = '.offshoot/agents/a.md', action = 'allow'},
+]";
+    stage.write(USER, named);
+    asked("offshoot.toml", 0);
+    asked(".offshoot/agents/a.md", 0);
+    asked(".offshoot/agents/b.md", 3);
+}
