@@ -83,7 +83,10 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     let mut head = format!("{name}  {} asks, {age} ago", path.join(" > "));
     if let Some(deadline) = ask.ask.deadline {
         let left = deadline.get().saturating_sub(now.get());
-        head.push_str(&format!("; too late in {}", clock::span(left)));
+        head.push_str(&match left {
+            0 => "; it is too late by now".to_owned(),
+            left => format!("; too late in {}", clock::span(left)),
+        });
     }
     if *answered {
         head.push_str("; it is answered");

@@ -164,6 +164,8 @@ fn tls_10_a_question_is_answered_by_the_number_of_a_choice_or_by_words() {
     assert!(shown.ends_with(&way), "{way} in {shown}");
     let none = stage.offshoot(["inbox", "answer", &name, "--say", "7", "--say", "x"]);
     none.complained(2, "there is no choice 7");
+    let none = stage.offshoot(["inbox", "answer", &name, "--say", "-1"]);
+    none.complained(2, "2 questions");
     let once = stage.offshoot(["inbox", "answer", &name, "--once"]);
     once.complained(2, "--say");
     let one = stage.offshoot(["inbox", "answer", &name, "--say", "2"]);
