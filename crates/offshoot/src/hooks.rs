@@ -103,7 +103,8 @@ pub(crate) fn used(settings: &Settings, workspace: &str) -> Vec<Hook> {
 /// Returns the hooks that are told when a session of a folder is let go, by name.
 pub(crate) fn at_end(settings: &Settings, workspace: &str) -> Vec<String> {
     let used = used(settings, workspace).into_iter();
-    let ends = used.filter(|hook| hook.event == Point::SessionEnd);
+    let hears = |hook: &Hook| Matcher::parse(&hook.matcher).is_ok_and(|it| it.matches("other"));
+    let ends = used.filter(|hook| hook.event == Point::SessionEnd && hears(hook));
     ends.map(|hook| hook.name).collect()
 }
 

@@ -52,7 +52,8 @@ pub(super) fn read(point: Point, printed: Printed) -> Result<Say, Trouble> {
             "a signal ended its last program (exit code {code})"
         )))),
         Some(0) if cut => Err(Trouble::BrokeDown("it printed too much".to_owned())),
-        Some(0) => said(point, stdout.trim()),
+        // Some programs put a byte order mark in front of what they print.
+        Some(0) => said(point, stdout.trim_start_matches('\u{feff}').trim()),
         Some(code) => Err(Trouble::Failed(complaint(format!("exit code {code}")))),
     }
 }
@@ -63,6 +64,15 @@ fn said(point: Point, text: &str) -> Result<Say, Trouble> {
             Trouble::BrokeDown(format!("it printed what is no answer: {error}"))
         })?;
         return object.say().map_err(Trouble::BrokeDown);
+    }
+    // Whoever prints that means it, and nobody would hear of it.
+    if point.guards() && text.contains("permissionDecision") {
+        return Ok(Say {
+            note: Some(
+                "it printed a decision that was not read: it has to begin with {".to_owned(),
+            ),
+            ..Say::nothing()
+        });
     }
     // Plain words are for the agent where it is about to be told something, and else for nobody.
     match point {
@@ -212,6 +222,16 @@ mod tests {
                 reason: "enough".to_owned(),
             },
         );
+    }
+
+    #[test]
+    fn a_decision_behind_a_byte_order_mark_is_heard_and_one_behind_words_is_told_of() {
+        let decision = r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"no"}}"#;
+        check(&format!("\u{feff}{decision}"), deny("no"));
+        let behind = format!("debug: on\n{decision}");
+        let say = read(Point::PreToolUse, printed(0, &behind, "")).unwrap();
+        assert_eq!(say.word, Word::Nothing);
+        assert!(say.note.unwrap().contains("was not read"));
     }
 
     #[test]
