@@ -11,7 +11,7 @@ mod header;
 use std::collections::BTreeMap;
 
 use offshoot_types::manifest::{Manifest, WrongRule};
-use offshoot_types::permission::written::{Part, contradictions, idle_allows};
+use offshoot_types::permission::written::{Part, contradictions, idle_allows, overshadowed};
 use offshoot_types::suggest;
 
 use self::header::RulePlaces;
@@ -100,6 +100,19 @@ impl Reading {
                     rules[second].permission, rules[second].pattern
                 );
                 let place = line(second).map(|(line, _)| line);
+                let warning = Diagnostic::warning(&self.path, place, &why);
+                self.warnings.push(warning);
+            }
+            for found in overshadowed(rules) {
+                let line = |index| self.rules.find(key, index, Part::Permission);
+                let by = line(found.by).map_or_else(String::new, |(line, _)| format!(" {line}"));
+                let instead = found.instead.map(|pattern| format!("; write `{pattern}`"));
+                let why = format!(
+                    "this rule does not hold where that of line{by} allows, which begins with more \
+                     text{}",
+                    instead.unwrap_or_default()
+                );
+                let place = line(found.rule).map(|(line, _)| line);
                 let warning = Diagnostic::warning(&self.path, place, &why);
                 self.warnings.push(warning);
             }

@@ -1,10 +1,11 @@
 //! One agent: an actor that does what its log says comes next.
 //!
-//! The actor is the only writer of its agent's log. It holds no state that the
-//! log does not: each round it asks the board what to do now and does that. A
-//! turn is an owned future that the actor drives beside its mailbox, which only
-//! the session fills (R11). It ends when there is nothing left to do; the session
-//! starts another when there is.
+//! The actor is the only writer of its agent's log. Each round it asks the board
+//! what to do now and does that. What it does next follows from the log; besides
+//! that it keeps only orders that are under way, which are handed back or sent
+//! again if it ends. A turn is an owned future that the actor drives beside its
+//! mailbox, which only the session fills (R11). It ends when there is nothing left
+//! to do; the session starts another when there is.
 
 pub(crate) mod chores;
 mod rewind;
@@ -35,6 +36,7 @@ use crate::next::{self, Next};
 use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
+use crate::scheduler::resume;
 use crate::scratch::Scratch;
 use crate::steer::Arrived;
 use crate::update::Activity;
@@ -90,12 +92,12 @@ pub(crate) async fn act(
         cancels: Vec::new(),
         sent: BTreeSet::new(),
         opening: None,
-        turn: None,
+        stop_turn: None,
         chores: VecDeque::new(),
-        chore: None,
+        stop_chore: None,
         named: false,
         rewinds: VecDeque::new(),
-        dropped: false,
+        dropping: Vec::new(),
         working,
     };
     let result = actor.run().await;
@@ -103,6 +105,7 @@ pub(crate) async fn act(
     let cancels = std::mem::take(&mut actor.cancels);
     let mut leftover: Vec<Ordered> = cancels.into_iter().map(|(_, order)| order).collect();
     leftover.extend(std::mem::take(&mut actor.chores));
+    leftover.extend(std::mem::take(&mut actor.dropping));
     while let Some(order) = actor.inputs.recv().await {
         leftover.push(order);
     }
@@ -128,19 +131,19 @@ struct Actor {
     /// The run that opens with what is on its way to the log.
     opening: Option<RunNo>,
     /// Stops the turn that runs.
-    turn: Option<CancellationToken>,
+    stop_turn: Option<CancellationToken>,
     /// Orders that need the conversation at rest.
     chores: VecDeque<Ordered>,
     /// Stops the one that is being carried out.
-    chore: Option<CancellationToken>,
+    stop_chore: Option<CancellationToken>,
     /// Whether a person's name for the session is in the log, or on its way there.
     named: bool,
     /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
     rewinds: VecDeque<rewind::Pending>,
-    /// Whether somebody has cancelled the turn that slept: it ends, and nothing goes on with it.
-    dropped: bool,
-    /// Whether it may begin a turn that is not the answer to an order. If that changes, whoever
-    /// started it starts it again.
+    /// Orders to cancel the turn that sleeps.
+    dropping: Vec<Ordered>,
+    /// Whether it may begin turns that no order asks for. If that changes, the session starts the actor
+    /// again.
     working: bool,
 }
 
@@ -161,6 +164,10 @@ impl Actor {
                 self.rewind().await?;
                 continue;
             }
+            if !self.dropping.is_empty() {
+                self.drop_turn().await?;
+                continue;
+            }
             self.answer_cancels().await?;
             if self.is_at_rest()
                 && let Some(order) = self.chores.pop_front()
@@ -175,15 +182,10 @@ impl Actor {
                 .next(&self.agent.id, &self.agent.board.limits);
             match next {
                 // A turn that sleeps is taken up by whoever opens the session.
-                Next::Run if !self.working && !self.dropped && self.agent.sleeps() => {
-                    return Ok(());
-                }
+                Next::Run if !self.working && self.agent.sleeps() => return Ok(()),
                 Next::Run => self.turn().await?,
-                Next::Start { .. } if !self.working => match self.agent.left_open() {
-                    // What is queued is for whoever opens the session; the run is not left to them.
-                    Some(status) if self.dropped => self.settle(status).await?,
-                    Some(_) | None => return Ok(()),
-                },
+                // What is queued is for whoever opens the session.
+                Next::Start { .. } if !self.working => return Ok(()),
                 Next::Start { prompt } => self.start(prompt).await?,
                 Next::Tell(mail) => {
                     let mut batch = Batch::default();
@@ -198,79 +200,12 @@ impl Actor {
     }
 
     /// Carries out an order, or notes it for when it can be answered.
-    fn take(&mut self, mut order: Ordered) {
+    fn take(&mut self, order: Ordered) {
         match order.command.order.clone() {
-            Order::Prompt(prompt) => {
-                let Reception { hooked, refused } = order.heard.take().unwrap_or_default();
-                let mut batch = Batch::default();
-                for hooked in hooked {
-                    batch.own(Event::Hooked(Box::new(hooked)));
-                }
-                if let Some(why) = refused {
-                    return self.record(order, batch, nothing(&why));
-                }
-                let mut message = user_message(prompt);
-                let about = self.agent.about();
-                if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
-                    return self.record(order, batch, nothing(&why));
-                }
-                if let Some(named) = &message.agent
-                    && self.agent.parts.registry.get(named).is_none()
-                {
-                    // Whoever sent it may have other agents than the process that has the session.
-                    let why = format!("the process that runs this session knows no agent {named}");
-                    return self.record(order, batch, nothing(&why));
-                }
-                if self.knows(&message.id) {
-                    let why = nothing("a message of that id has been sent before");
-                    return self.record(order, batch, why);
-                }
-                self.sent.insert(message.id.clone());
-                // Where nothing is before it, its turn begins in the same commit.
-                let begins = !order.waits && self.is_free();
-                let start = begins.then(|| message.id.clone());
-                batch.own(Event::Prompted(message));
-                if let Some(prompt) = start {
-                    self.begin(&mut batch, Some(prompt));
-                }
-                let receipt = match order.waits {
-                    true => Receipt::Queued,
-                    false => Receipt::Prompted,
-                };
-                self.record(order, batch, receipt);
-            }
+            Order::Prompt(prompt) => self.take_prompt(order, prompt),
             Order::Rename(rename) => self.rename(order, rename),
             Order::Summarise | Order::Compact => self.chores.push_back(order),
-            Order::Cancel(Scope::Run) => {
-                if let Some(chore) = &self.chore {
-                    chore.cancel();
-                }
-                for waiting in std::mem::take(&mut self.chores) {
-                    self.record(waiting, Batch::default(), nothing("it was stopped"));
-                }
-                self.agent.board.cancel(&self.agent.id, CancelledBy::User);
-                match self.agent.open_run().or(self.opening) {
-                    Some(run) => self.cancels.push((run, order)),
-                    None => {
-                        let receipt = self.agent.how_it_ended(None);
-                        self.record(order, Batch::default(), receipt);
-                    }
-                }
-            }
-            Order::Cancel(Scope::Turn) => {
-                let receipt = match self.turn.as_ref().or(self.chore.as_ref()) {
-                    Some(turn) => {
-                        turn.cancel();
-                        Receipt::TurnCancelled
-                    }
-                    None if self.agent.sleeps() => {
-                        self.dropped = true;
-                        Receipt::TurnCancelled
-                    }
-                    None => nothing("no turn is running"),
-                };
-                self.record(order, Batch::default(), receipt);
-            }
+            Order::Cancel(scope) => self.take_cancel(order, scope),
             Order::Resume => {
                 let mut batch = Batch::default();
                 if let Some(prompt) = self.held_back() {
@@ -279,7 +214,7 @@ impl Actor {
                 self.record(order, batch, Receipt::Resumed);
             }
             Order::Rewind(rewind) => self.order_rewind(order, rewind),
-            // The session keeps these to itself.
+            // The session handles these itself.
             Order::Open(_) | Order::Fork(_) | Order::Promote | Order::Answer(_) => {
                 self.record(
                     order,
@@ -290,8 +225,80 @@ impl Actor {
         }
     }
 
+    /// Puts a prompt into the queue, or begins a turn with it; or says why it is not taken.
+    fn take_prompt(&mut self, mut order: Ordered, prompt: Prompt) {
+        let Reception { hooked, refused } = order.heard.take().unwrap_or_default();
+        let mut batch = Batch::default();
+        for hooked in hooked {
+            batch.own(Event::Hooked(Box::new(hooked)));
+        }
+        if let Some(why) = refused {
+            return self.record(order, batch, nothing(&why));
+        }
+        let mut message = user_message(prompt);
+        let about = self.agent.about();
+        if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
+            return self.record(order, batch, nothing(&why));
+        }
+        if let Some(named) = &message.agent
+            && self.agent.parts.registry.get(named).is_none()
+        {
+            // Whoever sent it may have other agents than the process that has the session.
+            let why = format!("the process that runs this session knows no agent {named}");
+            return self.record(order, batch, nothing(&why));
+        }
+        if self.knows(&message.id) {
+            let why = nothing("a message of that id has been sent before");
+            return self.record(order, batch, why);
+        }
+        self.sent.insert(message.id.clone());
+        // Where nothing is before it, its turn begins in the same commit.
+        let begins = !order.waits && self.is_free();
+        let start = begins.then(|| message.id.clone());
+        batch.own(Event::Prompted(message));
+        if let Some(prompt) = start {
+            self.begin(&mut batch, Some(prompt));
+        }
+        let receipt = if order.waits {
+            Receipt::Queued
+        } else {
+            Receipt::Prompted
+        };
+        self.record(order, batch, receipt);
+    }
+
+    /// Stops the run, which is answered when it has settled, or the turn or chore at hand.
+    fn take_cancel(&mut self, order: Ordered, scope: Scope) {
+        let receipt = match scope {
+            Scope::Run => {
+                if let Some(stop) = &self.stop_chore {
+                    stop.cancel();
+                }
+                for waiting in std::mem::take(&mut self.chores) {
+                    self.record(waiting, Batch::default(), nothing("it was stopped"));
+                }
+                self.agent.board.cancel(&self.agent.id, CancelledBy::User);
+                if let Some(run) = self.agent.open_run().or(self.opening) {
+                    return self.cancels.push((run, order));
+                }
+                self.agent.how_it_ended(None)
+            }
+            Scope::Turn => match self.stop_turn.as_ref().or(self.stop_chore.as_ref()) {
+                Some(stop) => {
+                    stop.cancel();
+                    Receipt::TurnCancelled
+                }
+                None if self.agent.sleeps() => return self.dropping.push(order),
+                None => nothing("no turn is running"),
+            },
+        };
+        self.record(order, Batch::default(), receipt);
+    }
+
     /// Appends what an order caused, with the order, and answers when that is committed.
     fn record(&mut self, order: Ordered, mut batch: Batch, receipt: Receipt) {
+        let board = &self.agent.board;
+        board.state().wake_not(&order.command, &receipt);
         if !planted(Bug::OrderWithoutRecord) {
             batch.applied(order.command.clone(), receipt.clone());
         }
@@ -326,7 +333,7 @@ impl Actor {
 
     /// Tells whether a turn may begin with what is sent to the log next.
     fn may_begin(&self) -> bool {
-        let idle = self.turn.is_none() && self.chore.is_none() && self.appends.is_empty();
+        let idle = self.stop_turn.is_none() && self.stop_chore.is_none() && self.appends.is_empty();
         let idle = idle && self.rewinds.is_empty();
         idle && self.agent.board.state().may_begin(&self.agent.id)
     }
@@ -392,10 +399,7 @@ impl Actor {
         self.agent = self.agent.as_it_is_now();
         let token = self.agent.token();
         let cancel = token.child_token();
-        if self.dropped && self.agent.sleeps() {
-            cancel.cancel();
-        }
-        self.turn = Some(cancel.clone());
+        self.stop_turn = Some(cancel.clone());
         if let Some(batch) = self.agent.plan_title(&self.transcript) {
             self.appends.push(self.agent.log.append(batch));
         }
@@ -411,9 +415,44 @@ impl Actor {
                 over = &mut turn => break over?,
             }
         };
-        self.turn = None;
+        self.stop_turn = None;
         self.transcript = turn::end(&self.agent, over).await?;
         turn::follow(&mut self.transcript, arrived.take())
+    }
+
+    /// Ends the turn that sleeps, and its run, together with the orders that want that: should the
+    /// process die now, they have not been told what did not happen.
+    async fn drop_turn(&mut self) -> Result<(), StoreError> {
+        let orders = std::mem::take(&mut self.dropping);
+        let mut events = resume::withdrawn(self.transcript.open_calls());
+        events.push(Event::TurnEnded {
+            turn: self.agent.turn(),
+            end: self.agent.aborted(),
+        });
+        let mut settled = events.clone();
+        let settles = self.agent.settled_by(&events);
+        if let Some((run, mut settlement)) = settles.filter(|_| self.agent.has_no_open_child()) {
+            self.agent.finish(&mut settlement, &self.transcript).await;
+            settled.push(Event::Settled { run, settlement });
+        }
+        let batch = |events: Vec<Event>| {
+            let mut batch = Batch::from(events);
+            for order in &orders {
+                batch.applied(order.command.clone(), Receipt::TurnCancelled);
+            }
+            batch
+        };
+        match self.append(batch(settled)).await {
+            // A child run was opened meanwhile (R18): the turn ends, the run goes on.
+            Err(error) if error.kind == StoreErrorKind::Refused => {
+                self.append(batch(events)).await?;
+            }
+            other => other?,
+        }
+        for order in orders {
+            order.answer(Receipt::TurnCancelled);
+        }
+        Ok(())
     }
 
     /// Settles the run.
@@ -449,7 +488,7 @@ impl Actor {
         agent.knows_prompt(id) || self.sent.contains(id)
     }
 
-    /// Tells whoever asked for a run to stop how it ended, as soon as it has: by that or otherwise.
+    /// Tells whoever asked for a run to stop how it ended, once it has, for whatever reason.
     async fn answer_cancels(&mut self) -> Result<(), StoreError> {
         let open = self.agent.open_run();
         let (waiting, settled): (Vec<_>, Vec<_>) = self
@@ -487,8 +526,7 @@ impl Actor {
                 node.stopped().is_some(),
             )
         };
-        self.agent
-            .set_activity(Activity::Children(self.agent.open_children()));
+        self.agent.set_activity(self.agent.waits_for_children());
         tokio::select! {
             biased;
             Some(order) = self.inputs.recv() => self.take(order),
@@ -568,14 +606,6 @@ impl Agent {
         ended.map_or_else(|| nothing("it has not run yet"), Receipt::Settled)
     }
 
-    /// Returns how the open run would end now, if one is open.
-    fn left_open(&self) -> Option<Status> {
-        let state = self.board.state();
-        let agent = state.tree.agent(&self.id)?;
-        agent.open_run()?;
-        Some(settle::status(&agent.tally, None))
-    }
-
     /// Tells whether its turn waits for an answer since its process died.
     fn sleeps(&self) -> bool {
         self.board.state().sleeps(&self.id)
@@ -616,17 +646,16 @@ impl Agent {
         running.map_or_else(|| MessageId::new(""), |running| running.message.clone())
     }
 
-    /// Returns the children whose runs are open; of many, the first few.
-    fn open_children(&self) -> Vec<AgentId> {
+    fn has_no_open_child(&self) -> bool {
         let state = self.board.state();
-        let Some(agent) = state.tree.agent(&self.id) else {
-            return Vec::new();
-        };
-        agent
-            .open_children
-            .iter()
-            .take(Activity::SHOWN)
-            .cloned()
-            .collect()
+        let agent = state.tree.agent(&self.id);
+        agent.is_none_or(|agent| agent.open_children.is_empty())
+    }
+
+    /// Says that it waits for the children whose runs are open.
+    fn waits_for_children(&self) -> Activity {
+        let state = self.board.state();
+        let agent = state.tree.agent(&self.id);
+        Activity::children(agent.into_iter().flat_map(|agent| &agent.open_children))
     }
 }

@@ -14,7 +14,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{CallId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Grant, Need};
+use offshoot_types::permission::{Action, Decision, Grant, Need, Reach};
 use offshoot_types::question;
 use offshoot_types::tool::{Effect, Tool};
 use offshoot_types::tree::Ask;
@@ -86,37 +86,54 @@ pub(crate) enum Judged {
     Asks(Ask, Decision),
 }
 
+/// What the chain says of a call, and what was granted, before anybody is asked.
+pub(crate) enum Weighed {
+    /// It may run, or not.
+    Decided(Decision),
+    /// Somebody has to say, of these needs.
+    Open(Vec<Need>, Decision),
+}
+
 /// Asks the chain about everything a call needs.
 pub(crate) fn judge(
     agent: &Agent,
     tool: &Arc<dyn Tool>,
     arguments: &RawJson,
 ) -> Result<Judged, Outcome> {
+    Ok(match weigh(agent, tool, arguments)? {
+        Weighed::Decided(decision) => Judged::Decided(decision),
+        Weighed::Open(needs, decision) => put(agent, needs, decision),
+    })
+}
+
+/// Does so without asking anybody else.
+pub(crate) fn weigh(
+    agent: &Agent,
+    tool: &Arc<dyn Tool>,
+    arguments: &RawJson,
+) -> Result<Weighed, Outcome> {
     let place = agent.place();
     let id = &tool.spec().id;
     let needs = std::panic::catch_unwind(AssertUnwindSafe(|| tool.needs(arguments, &place)))
         .map_err(|_| panicked(id))?
         .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))?;
     if needs.is_empty() && agent.read_only && tool.spec().effect == Effect::Write {
-        // It changes something and does not say what: nobody could hold it to reading.
-        return Ok(Judged::Decided(Decision {
+        // It writes, but does not say what it needs, so no rule could hold it to reading.
+        return Ok(Weighed::Decided(Decision {
             action: Action::Deny,
             layer: "an agent that is read-only".to_owned(),
             rule: None,
         }));
     }
-    let mut strictest = Decision {
-        action: Action::Allow,
-        layer: "needs nothing".to_owned(),
-        rule: None,
-    };
+    let mut strictest = Decision::needs_nothing();
     let mut open = Vec::new();
     let whole = tool.asks(arguments);
     for (index, need) in needs.into_iter().enumerate() {
         let is_part = |whole: &Need| whole.capability == need.capability;
-        let decision = match whole.as_ref().is_some_and(is_part) {
-            true => agent.permissions.decide(id, &need),
-            false => agent.decide(id, &need),
+        let decision = if whole.as_ref().is_some_and(is_part) {
+            agent.permissions.decide(id, &need)
+        } else {
+            agent.decide(id, &need)
         };
         if decision.action == Action::Ask {
             open.push(need);
@@ -126,15 +143,15 @@ pub(crate) fn judge(
         }
     }
     if strictest.action != Action::Ask {
-        return Ok(Judged::Decided(strictest));
+        return Ok(Weighed::Decided(strictest));
     }
     if let Some(whole) = whole {
-        if let Some(granted) = agent.granted(id, &whole) {
-            return Ok(Judged::Decided(granted));
+        if let Some(granted) = agent.granted(id, &whole, strictest.reach()) {
+            return Ok(Weighed::Decided(granted));
         }
         open = vec![whole];
     }
-    Ok(put(agent, open, strictest))
+    Ok(Weighed::Open(open, strictest))
 }
 
 /// Puts what nobody has decided before the host, or before whoever is there.
@@ -203,6 +220,7 @@ pub(crate) async fn answer(
     cancel: &CancellationToken,
 ) -> Answered {
     let mut late = std::pin::pin!(too_late(agent, ask.deadline));
+    let mut looked = false;
     loop {
         let mut heard = std::pin::pin!(agent.board.answered.notified());
         heard.as_mut().enable();
@@ -214,13 +232,21 @@ pub(crate) async fn answer(
         }
         // Time may have gone by while the machine was suspended, and the timer with it.
         if agent.is_over(ask) {
-            return Answered::TooLate;
+            if std::mem::replace(&mut looked, true) {
+                return Answered::TooLate;
+            }
+            // Another process may have been told in time, and its nudge lost.
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Answered::Cancelled,
+                () = agent.board.take_pending() => continue,
+            }
         }
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Answered::Cancelled,
             () = heard => {}
-            () = &mut late => return Answered::TooLate,
+            () = &mut late => late.set(too_late(agent, ask.deadline)),
         }
     }
 }
@@ -241,7 +267,7 @@ async fn too_late(agent: &Agent, deadline: Option<Timestamp>) {
     }
 }
 
-/// Says why an answer is none to what is asked.
+/// Says why an answer does not fit what is asked, if so.
 pub(crate) fn misfit(ask: &Ask, verdict: &Verdict) -> Option<String> {
     match (verdict, ask.questions.is_empty()) {
         (Verdict::Deny { .. }, _) | (Verdict::Once | Verdict::Session | Verdict::Agent, true) => {
@@ -266,8 +292,9 @@ fn look(agent: &Agent, call: &CallId, tool: &str, needs: &[Need]) -> Option<Answ
         let verdict = answer.verdict.clone();
         return Some(Answered::By(order, verdict));
     }
-    let granted = |need| state.tree.granted(&agent.id, tool, need);
-    // No need is covered by nothing: a question has none.
+    let reach = |need| agent.reach(tool, need);
+    let granted = |need| state.tree.granted(&agent.id, tool, need, reach(need));
+    // A question has no needs, and no grant covers it.
     let granted: Option<Vec<Decision>> = needs.iter().map(granted).collect();
     let first = granted?.into_iter().next()?;
     Some(Answered::Granted(first))
@@ -281,13 +308,13 @@ pub(crate) fn decided(
     needs: &[Need],
     verdict: &Verdict,
 ) -> (Event, Option<Outcome>) {
-    let grant = granting(agent, needs, verdict);
+    let grant = granting(agent, tool, needs, verdict);
     let (action, layer, outcome) = match verdict {
         Verdict::Session if grant.is_some() => (Action::Allow, Grant::SESSION, None),
         Verdict::Agent if grant.is_some() => (Action::Allow, Grant::AGENT, None),
         Verdict::Once | Verdict::Session | Verdict::Agent => (Action::Allow, ONCE, None),
         Verdict::Deny { reason } => (Action::Deny, ONCE, Some(refused(tool, reason))),
-        // Refused before it comes here: words are no permission.
+        // `misfit` refuses this before it comes here: words are no permission.
         Verdict::Said { .. } => (Action::Deny, ONCE, Some(refused(tool, ""))),
     };
     let decision = Decision {
@@ -307,16 +334,22 @@ pub(crate) fn decided(
 
 /// Returns what an answer allows from then on, if it does.
 ///
-/// Not where a hook wanted somebody asked: what it asks is about this call, and what else the call
-/// needs was shown for that question's sake, so a yes is for this call, whatever it was meant for.
-pub(crate) fn granting(agent: &Agent, needs: &[Need], verdict: &Verdict) -> Option<Grant> {
+/// Never where a hook wanted somebody to be asked: its question is about this call, so a yes is for
+/// this call only, even if it was given for the agent or the session.
+pub(crate) fn granting(
+    agent: &Agent,
+    tool: &str,
+    needs: &[Need],
+    verdict: &Verdict,
+) -> Option<Grant> {
     let whom = match verdict {
         Verdict::Session => agent.board.tree.root(),
         Verdict::Agent => &agent.id,
         Verdict::Once | Verdict::Deny { .. } | Verdict::Said { .. } => return None,
     };
     let by_hook = needs.iter().any(Need::is_of_hook);
-    (!by_hook).then(|| Grant::like(whom.clone(), needs, &agent.workspace))
+    let reach = |need: &Need| agent.reach(tool, need);
+    (!by_hook).then(|| Grant::like(whom.clone(), needs, &agent.workspace, reach))
 }
 
 /// Returns the entry for a call that nobody answered in time, and what it is told.
@@ -366,24 +399,17 @@ impl Agent {
     pub(crate) fn kept(&self) -> Kept {
         let state = self.board.state();
         let answers = state.node(&self.id).map(|node| node.answers.values());
-        let verdict = |order: &Ordered| match &order.command.order {
-            Order::Answer(answer) => Some((answer.call.clone(), answer.verdict.clone())),
-            Order::Open(_)
-            | Order::Fork(_)
-            | Order::Prompt(_)
-            | Order::Cancel(_)
-            | Order::Promote
-            | Order::Rewind(_)
-            | Order::Resume
-            | Order::Rename(_)
-            | Order::Summarise
-            | Order::Compact => None,
+        let verdict = |order: &Ordered| {
+            let Order::Answer(answer) = &order.command.order else {
+                return None;
+            };
+            Some((answer.call.clone(), answer.verdict.clone()))
         };
         answers.into_iter().flatten().filter_map(verdict).collect()
     }
 
-    /// Tells whether a call that asks this may go on waiting: somebody is there, or it is too late,
-    /// which it hears at once.
+    /// Tells whether a call that asks this may go on waiting: somebody is there, or its deadline is
+    /// over, so that the wait ends at once.
     pub(crate) fn may_wait(&self, ask: &Ask) -> bool {
         self.parts.asks.is_somebody_there() || self.is_over(ask)
     }
@@ -412,12 +438,17 @@ impl Agent {
 
     /// Returns what holds of a need after what was granted before.
     pub(crate) fn or_granted(&self, decision: Decision, tool: &str, need: &Need) -> Decision {
-        decision.or_granted(|| self.granted(tool, need))
+        decision.or_granted(|reach| self.granted(tool, need, reach))
     }
 
     /// Returns what an earlier answer decides of a need.
-    fn granted(&self, tool: &str, need: &Need) -> Option<Decision> {
+    fn granted(&self, tool: &str, need: &Need, reach: Reach) -> Option<Decision> {
         let state = self.board.state();
-        state.tree.granted(&self.id, tool, need)
+        state.tree.granted(&self.id, tool, need, reach)
+    }
+
+    /// Returns which answers count for a need that is asked about.
+    pub(crate) fn reach(&self, tool: &str, need: &Need) -> Reach {
+        self.permissions.decide(tool, need).reach()
     }
 }

@@ -20,15 +20,16 @@ use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::store::Lease;
 use offshoot_types::tree::Tree;
-use tokio::sync::{Notify, Semaphore, broadcast};
+use tokio::sync::{Notify, Semaphore, broadcast, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::live::{Partial, Spoken};
+pub(crate) use self::places::Full;
 use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::governor::Governors;
-use crate::ground::{self, Ground};
+use crate::ground::{Files, Ground};
 use crate::helper;
 use crate::hooks::{self, Caller, notices};
 use crate::inherit::Shared;
@@ -58,9 +59,10 @@ pub(crate) struct Board {
     /// Shared with the other trees of the runtime.
     pub(crate) governors: Arc<Governors>,
     state: Mutex<State>,
-    /// For who watches agents at work, and for who wants to hear what comes of it: to be woken for
-    /// every move of every agent costs more than the move.
+    /// Every update, for those who watch agents at work.
     live: broadcast::Sender<Arc<[Update]>>,
+    /// Only batches that hold more than activity and deltas: being woken for every move of every agent
+    /// costs more than the move.
     news: broadcast::Sender<Arc<[Update]>>,
     ground: Ground,
     /// Fires when somebody answered something.
@@ -80,15 +82,17 @@ pub(crate) struct Board {
 pub(crate) struct State {
     pub(crate) tree: Tree,
     nodes: BTreeMap<AgentId, Node>,
+    /// What agents' files say now.
+    pub(crate) files: Files,
     stirred: BTreeSet<AgentId>,
     runnable: BTreeSet<AgentId>,
     /// Agents that the commit at hand concerns.
     concerned: Vec<AgentId>,
     /// How many children of whom are planned and not committed yet; they count against descendants.
     planned: BTreeMap<AgentId, usize>,
-    /// Agents that were sent a message which no turn has taken up yet; they count as well while they
-    /// do not run.
-    waking: BTreeSet<AgentId>,
+    /// Agents that were sent messages which no turn has taken up yet, and how many; they count as well
+    /// while they do not run.
+    waking: BTreeMap<AgentId, usize>,
     pub(crate) slept: Option<Slept>,
     /// What steps under way may still use.
     pub(crate) reserved: Reserved,
@@ -103,10 +107,12 @@ pub(crate) struct State {
     was_idle: bool,
     /// Whether the process is leaving: no run is opened any more.
     leaving: bool,
-    /// Orders about calls that had returned by then.
-    late: Vec<Ordered>,
+    /// Orders about calls that had returned by then, or had been decided, and what they are told.
+    late: Vec<(Ordered, &'static str)>,
     /// Orders of agents to agents below them.
     errands: Vec<Ordered>,
+    /// Who waits until what other processes left has been taken.
+    hurried: Vec<oneshot::Sender<()>>,
     /// What hooks are to be told of what has happened.
     notices: Vec<Occasion>,
     /// The children that open calls wait for, by parent and call.
@@ -114,7 +120,7 @@ pub(crate) struct State {
 }
 
 impl Board {
-    /// A board for a tree whose log so far is `entries`.
+    /// A board for a tree whose log so far adds up to `tree`.
     pub(crate) fn new(
         lease: Lease,
         limits: Limits,
@@ -205,6 +211,15 @@ impl Board {
     pub(crate) fn errand(&self, order: Ordered) {
         self.state().errands.push(order);
         self.stirred.notify_one();
+    }
+
+    /// Has the session take what other processes left, and returns when it has; or when it takes nothing
+    /// any more.
+    pub(crate) async fn take_pending(&self) {
+        let (taken, waiting) = oneshot::channel();
+        self.state().hurried.push(taken);
+        self.stirred.notify_one();
+        drop(waiting.await);
     }
 
     /// Notes a file that a run of an agent has changed.
@@ -322,10 +337,11 @@ impl State {
             tree: Tree::default(),
             nodes: BTreeMap::new(),
             stirred: BTreeSet::new(),
+            files: Files::default(),
             runnable: BTreeSet::new(),
             concerned: Vec::new(),
             planned: BTreeMap::new(),
-            waking: BTreeSet::new(),
+            waking: BTreeMap::new(),
             slept: None,
             reserved: Reserved::default(),
             shared: Shared::default(),
@@ -337,11 +353,13 @@ impl State {
             leaving: false,
             late: Vec::new(),
             errands: Vec::new(),
+            hurried: Vec::new(),
             notices: Vec::new(),
             children_of_calls: BTreeMap::new(),
         };
         let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
         all.extend(tree.helpers().iter().cloned());
+        state.files = Files::of(&tree, ground);
         state.tree = tree;
         for id in &all {
             if let Some(spawned) = state.tree.agent(id).map(|agent| agent.spawned.clone()) {
@@ -436,13 +454,18 @@ impl State {
     }
 
     /// Returns orders that came too late to have an effect.
-    pub(crate) fn take_late(&mut self) -> Vec<Ordered> {
+    pub(crate) fn take_late(&mut self) -> Vec<(Ordered, &'static str)> {
         std::mem::take(&mut self.late)
     }
 
     /// Returns orders of agents to agents below them.
     pub(crate) fn take_errands(&mut self) -> Vec<Ordered> {
         std::mem::take(&mut self.errands)
+    }
+
+    /// Returns who waits until what other processes left has been taken.
+    pub(crate) fn take_hurried(&mut self) -> Vec<oneshot::Sender<()>> {
+        std::mem::take(&mut self.hurried)
     }
 
     /// Has hooks told of something that has happened.
@@ -541,14 +564,16 @@ impl State {
                 self.outputs.remove(&(id.clone(), call.clone()));
                 // Whoever answered what nobody waits for any more is told so, and whoever wanted it to
                 // return.
-                let node = self.nodes.get_mut(id);
-                self.late
-                    .extend(node.and_then(|node| node.answers.remove(call)));
+                self.tell_late_answer(id, call, "the call was over by then");
                 let child = self.children_of_calls.remove(&(id.clone(), call.clone()));
                 let child = child.and_then(|child| self.nodes.get_mut(&child));
-                self.late
-                    .extend(child.and_then(|child| child.promote.take()));
+                let promote = child.and_then(|child| child.promote.take());
+                let late = promote.map(|order| (order, "the agent had already ended"));
+                self.late.extend(late);
             }
+            // The one that was heard is not there any more; whoever else answers is not to wait for the
+            // end of the call.
+            Event::Decided { call, .. } => self.tell_late_answer(id, call, "it has been decided"),
             Event::TurnStarted { .. } => {
                 self.let_sleep(id);
                 // It was on its way when the process began to leave.
@@ -563,7 +588,6 @@ impl State {
             Event::Prompted(_)
             | Event::Completion { .. }
             | Event::Asked { .. }
-            | Event::Decided { .. }
             | Event::CallStarted { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
@@ -600,6 +624,13 @@ impl State {
         if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
             self.stirred.insert(id.clone());
         }
+    }
+
+    /// Has an answer that nobody waits for told why it has no effect.
+    fn tell_late_answer(&mut self, id: &AgentId, call: &CallId, why: &'static str) {
+        let node = self.nodes.get_mut(id);
+        let answer = node.and_then(|node| node.answers.remove(call));
+        self.late.extend(answer.map(|order| (order, why)));
     }
 
     /// Tells whether the turn of an agent only waits to be told something: such a turn of a root
@@ -663,9 +694,10 @@ impl State {
             }
             Origin::Task(parent) => match self.nodes.get(&parent.agent) {
                 Some(node) => {
-                    let token = match planted(Bug::CancelStopsShort) {
-                        true => unbound(),
-                        false => node.token.child_token(),
+                    let token = if planted(Bug::CancelStopsShort) {
+                        unbound()
+                    } else {
+                        node.token.child_token()
                     };
                     let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
                     let above = self.at_birth(id, &parent.agent);
@@ -686,12 +718,16 @@ impl State {
         }
         let above = permissions;
         let above_read_only = read_only;
-        let layer = &spawned.layer;
-        let reads = spawned.terms.read_only;
-        let ceiling = ground::ceiling(&above, layer, reads, &spawned.definition);
-        read_only |= reads;
+        let born = (
+            &spawned.layer,
+            spawned.terms.read_only,
+            spawned.definition.as_str(),
+        );
+        let held = self.files.held(born, scratch.as_ref());
+        let ceiling = held.ceiling(&above);
+        read_only |= held.is_read_only();
         let node = Node {
-            permissions: ground::itself(&ceiling, layer),
+            permissions: held.itself(&ceiling),
             ceiling,
             above,
             above_read_only,

@@ -37,7 +37,7 @@ const LEAST_OUTPUT: u64 = 256;
 pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
 /// The right to ask the model once.
-pub(crate) struct Grant {
+pub(crate) struct StepPermit {
     /// Set when it is the last step, and by what.
     pub(crate) last: Option<Cap>,
     /// Most output tokens, where a cap has to hold.
@@ -45,7 +45,7 @@ pub(crate) struct Grant {
     _held: Option<Reservation>,
 }
 
-impl Grant {
+impl StepPermit {
     /// Returns whether the model may call tools.
     pub(crate) fn choice(&self) -> ToolChoice {
         match self.last {
@@ -58,7 +58,7 @@ impl Grant {
 /// What became of asking for room.
 pub(crate) enum Admitted {
     /// There is room for a step.
-    Step(Grant),
+    Step(StepPermit),
     /// There is none, not even for a last one.
     Nothing(Cap),
     /// The turn was stopped while it waited.
@@ -156,7 +156,7 @@ impl Agent {
         let over = over.or_else(|| self.is_late(&state).then_some(Cap::Time));
         let accounts = state.accounts(&self.id, &self.board.limits);
         if accounts.is_empty() {
-            return Some(Admitted::Step(Grant {
+            return Some(Admitted::Step(StepPermit {
                 last: over,
                 max_output: None,
                 _held: None,
@@ -188,7 +188,7 @@ impl Agent {
         };
         let amount = wanted.amount(output);
         state.reserve(&self.id, amount);
-        Some(Admitted::Step(Grant {
+        Some(Admitted::Step(StepPermit {
             last,
             max_output: Some(u32::try_from(output).unwrap_or(u32::MAX)),
             _held: Some(Reservation {
@@ -302,9 +302,10 @@ impl State {
         let Some(agent) = self.tree.agent(id) else {
             return Caps::default();
         };
-        let usual = match agent.spawned.is_root() {
-            true => limits.root,
-            false => limits.spawned,
+        let usual = if agent.spawned.is_root() {
+            limits.root
+        } else {
+            limits.spawned
         };
         agent.terms().caps.or(usual)
     }

@@ -334,7 +334,7 @@ fn counts(kept: &[&Item]) -> Usage {
 
 /// Returns what a model reads of a compaction: the summary, and which children had not ended.
 pub(crate) fn told(compaction: &Compaction) -> String {
-    let summary = settle::without_closing_mark(compaction.summary.trim_end(), MARK);
+    let summary = settle::without_mark(compaction.summary.trim_end(), MARK);
     let mut text = format!("<{MARK}>\n{summary}\n</{MARK}>");
     if let Some(request) = &compaction.request {
         text.push_str(&format!(

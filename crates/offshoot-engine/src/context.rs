@@ -18,7 +18,7 @@ use offshoot_types::tool::{Tool, ToolSpec};
 use offshoot_types::transcript::{Item, Ready, Step};
 
 use crate::answer;
-use crate::caps::Grant;
+use crate::caps::StepPermit;
 use crate::compact;
 use crate::inherit::{self, Inherited};
 use crate::sabotage::{Bug, planted};
@@ -154,18 +154,18 @@ pub(crate) fn request(
     prefix: &Prefix,
     messages: Vec<RequestMessage>,
     from: Asker,
-    grant: &Grant,
+    permit: &StepPermit,
 ) -> Request {
     Request {
         from,
         model: prefix.model_name.clone(),
         system: prefix.system.clone(),
         tools: prefix.tools.clone(),
-        choice: grant.choice(),
+        choice: permit.choice(),
         messages,
         temperature: prefix.manifest.temperature,
         effort: prefix.manifest.effort,
-        max_output_tokens: grant.max_output.or(prefix.manifest.max_output_tokens),
+        max_output_tokens: permit.max_output.or(prefix.manifest.max_output_tokens),
     }
 }
 

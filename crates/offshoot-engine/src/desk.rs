@@ -15,7 +15,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Need};
+use offshoot_types::permission::{Action, Need, Reach};
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, Output, Place, Sight, Tool, Work};
 use offshoot_types::tree::Ask;
@@ -223,18 +223,22 @@ impl Agent {
     /// What a rule denies is left out, and what a rule asks about as well, unless somebody has said
     /// yes: to this search, beforehand, or to everything.
     fn sight(&self, tool: &str, was_asked: bool) -> Sight {
-        const READ: &str = "fs.read";
         let chain = self.permissions.clone();
         let workspace = format!("{}/", self.workspace.trim_end_matches('/'));
-        let whole_workspace = !chain.narrows_sight(tool, READ, &workspace);
+        let whole_workspace = !chain.narrows_sight(tool, Need::FS_READ, &workspace);
         let says_yes = was_asked || self.parts.asks.yes;
         let (board, agent, tool) = (self.board.clone(), self.id.clone(), tool.to_owned());
         Sight::new(move |path| {
             if whole_workspace && path.starts_with(&workspace) {
                 return true;
             }
-            let need = Need::new(READ, path);
-            let granted = || board.state().tree.granted(&agent, &tool, &need).is_some();
+            let need = Need::new(Need::FS_READ, path);
+            // Sight asks only where a rule does.
+            let granted = || {
+                let state = board.state();
+                let granted = state.tree.granted(&agent, &tool, &need, Reach::Exact);
+                granted.is_some()
+            };
             match chain.sight(&tool, &need) {
                 Action::Allow => true,
                 Action::Ask => says_yes || granted(),

@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, TreeId};
-use offshoot_types::manifest::Manifest;
+use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::permission::charter::{self, Charter};
 use offshoot_types::permission::written::Variables;
 use offshoot_types::permission::{Layer, Permissions};
@@ -23,6 +24,8 @@ pub(crate) struct Ground {
     pub(crate) charter: Arc<dyn Charter>,
     /// The root's part of the host's data folder.
     pub(crate) scratch: Option<Scratch>,
+    /// The agents as their files have them now.
+    pub(crate) registry: Registry,
 }
 
 impl Ground {
@@ -31,6 +34,93 @@ impl Ground {
         let scratch = self.scratch.as_ref();
         let scratch = scratch.map(|scratch| scratch.folder.as_str());
         charter::begin(self.charter.as_ref(), workspace, scratch)
+    }
+}
+
+/// What agents' files say now, for agents that were born when they may have said something else.
+#[derive(Default)]
+pub(crate) struct Files {
+    registry: Registry,
+    workspace: String,
+    home: Option<String>,
+}
+
+impl Files {
+    pub(crate) fn of(tree: &Tree, ground: &Ground) -> Self {
+        let root = tree.root().and_then(|root| tree.agent(root));
+        let origin = root.map(|root| &root.spawned.origin);
+        Self {
+            registry: ground.registry.clone(),
+            workspace: match origin {
+                Some(Origin::Session { workspace, .. }) => workspace.clone(),
+                Some(Origin::Task(_) | Origin::Helper(_)) | None => String::new(),
+            },
+            home: ground.charter.home().map(str::to_owned),
+        }
+    }
+
+    /// Returns what holds an agent: what was written down of it, and what its file says now, if that
+    /// is something else.
+    pub(crate) fn held(
+        &self,
+        (layer, read_only, definition): (&Layer, bool, &str),
+        scratch: Option<&Scratch>,
+    ) -> Held {
+        let manifest = self.registry.get(definition);
+        let now = manifest.map(|manifest| {
+            let variables = Variables {
+                workspace: &self.workspace,
+                scratch: scratch.map(|scratch| scratch.folder.as_str()),
+                home: self.home.as_deref(),
+            };
+            manifest.layer(&variables)
+        });
+        let says = |now: &Layer| now.closed || !now.rules.is_empty() || !now.own.is_empty();
+        let now = now.filter(|now| now != layer && says(now));
+        Held {
+            layer: layer.clone(),
+            reads: read_only,
+            reads_now: manifest.is_some_and(|manifest| manifest.read_only),
+            definition: definition.to_owned(),
+            now: now.map(|now| Layer {
+                name: format!("{}, as its file is now", now.name),
+                ..now
+            }),
+        }
+    }
+}
+
+/// What holds an agent: nothing of it is lifted by what its file says later.
+pub(crate) struct Held {
+    layer: Layer,
+    reads: bool,
+    reads_now: bool,
+    definition: String,
+    now: Option<Layer>,
+}
+
+impl Held {
+    /// Tells whether it is held to reading.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.reads || self.reads_now
+    }
+
+    /// Returns the chain that the agent hands on.
+    pub(crate) fn ceiling(&self, above: &Permissions) -> Permissions {
+        let Some(now) = &self.now else {
+            return ceiling(above, &self.layer, self.is_read_only(), &self.definition);
+        };
+        let born = above.narrow(self.layer.clone());
+        ceiling(&born, now, self.is_read_only(), &self.definition)
+    }
+
+    /// Returns the chain of the agent itself.
+    pub(crate) fn itself(&self, ceiling: &Permissions) -> Permissions {
+        let own = itself(ceiling, &self.layer);
+        match &self.now {
+            Some(now) => itself(&own, now),
+            None => own,
+        }
     }
 }
 
@@ -43,9 +133,10 @@ pub(crate) fn ceiling(
     definition: &str,
 ) -> Permissions {
     let own = above.narrow(layer.clone());
-    match read_only {
-        true => own.narrow(Layer::read_only(definition)),
-        false => own,
+    if read_only {
+        own.narrow(Layer::read_only(definition))
+    } else {
+        own
     }
 }
 
@@ -75,12 +166,17 @@ pub fn chain_in(
     tree: Tree,
     agent: &AgentId,
     charter: Arc<dyn Charter>,
+    agents: &Registry,
     data: Option<&str>,
 ) -> Option<(Permissions, Option<String>)> {
     let session = tree.root().cloned().map(TreeId::of);
     let scratch = data.zip(session);
     let scratch = scratch.map(|(data, session)| Scratch::of_root(data, &session));
-    let ground = Ground { charter, scratch };
+    let ground = Ground {
+        charter,
+        scratch,
+        registry: agents.clone(),
+    };
     let state = State::of(tree, &ground);
     let node = state.node(agent)?;
     let scratch = node.scratch.as_ref().map(|scratch| scratch.folder.clone());

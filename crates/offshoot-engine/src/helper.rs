@@ -118,7 +118,7 @@ impl Agent {
                 of: self.id.clone(),
                 purpose,
             }),
-            // It costs none.
+            // A helper adds no depth.
             depth: self.depth,
             model,
             caps: HELPER_CAPS,
@@ -206,7 +206,7 @@ impl Agent {
 
 /// Returns a text that does not end the mark it stands in.
 fn marked(text: &str) -> String {
-    settle::without_closing_mark(text.trim_end(), MARK)
+    settle::without_mark(text.trim_end(), MARK)
 }
 
 /// Returns the order that follows from the end of an agent: a session that was given a name takes

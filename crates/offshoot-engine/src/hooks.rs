@@ -141,7 +141,7 @@ impl Heard {
             });
         }
         // The first of the strictest is named.
-        if std::mem::discriminant(&word) != std::mem::discriminant(&self.word) && word > self.word {
+        if word.is_stricter_than(&self.word) {
             self.word = word;
             self.by = watch.name().to_owned();
         }
@@ -152,7 +152,7 @@ impl Heard {
         self.hooked.extend(other.hooked);
         self.contexts.extend(other.contexts);
         self.cancelled |= other.cancelled;
-        if other.word > self.word {
+        if other.word.is_stricter_than(&self.word) {
             self.word = other.word;
             self.by = other.by;
         }
@@ -178,7 +178,7 @@ fn bounded(word: Word) -> Word {
 /// Marks what an agent is told with where it comes from; it cannot close the mark (R24).
 pub(crate) fn marked(hook: &str, point: Point, text: &str) -> String {
     let text = context::capped(text.trim_end().to_owned(), MOST_OF_CONTEXT);
-    let text = settle::without_closing_mark(&text, MARK);
+    let text = settle::without_mark(&text, MARK);
     let hook = hook.replace(['"', '<', '>'], "'");
     format!("<{MARK} hook=\"{hook}\" event=\"{point}\">\n{text}\n</{MARK}>")
 }

@@ -188,9 +188,10 @@ impl AgentLog {
                 ..
             }) = &result
             {
-                // Refused entries leave no gap. Only a settlement can be refused, and nothing is
-                // sent behind one.
+                // Refused entries leave no gap. Only a settlement and a rewind can be refused, and
+                // nothing is sent behind one before it is heard of.
                 let mut last = lock(&last);
+                debug_assert_eq!(*last, after, "something was sent behind what was refused");
                 if *last == after {
                     *last = before;
                 }

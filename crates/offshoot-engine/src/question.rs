@@ -75,15 +75,14 @@ pub(crate) fn spec() -> ToolSpec {
         "required": ["questions"],
         "additionalProperties": false,
     });
-    ToolSpec {
-        id: QUESTION.to_owned(),
-        description: "Asks the user and waits for the answer. Use it where you cannot find out \
+    ToolSpec::new(
+        QUESTION,
+        "Asks the user and waits for the answer. Use it where you cannot find out \
              yourself and a wrong guess would cost them; not for permission, which is asked for \
-             without you. Returns {answers}, a list of strings for each question."
-            .to_owned(),
-        parameters: RawJson::of(&parameters),
-        effect: Effect::Read,
-    }
+             without you. Returns {answers}, a list of strings for each question.",
+        &parameters,
+        Effect::Read,
+    )
 }
 
 /// Reads what is asked, or says what is wrong with it, or that nobody is there.

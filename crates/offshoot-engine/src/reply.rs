@@ -1,15 +1,14 @@
 //! One step of a model, from request to message.
 //!
-//! Takes a slot and a ticket of the governor, streams, publishes deltas, retries what may be retried. A
-//! stream is never replayed once something of it was shown. What was said
-//! before a cut or an abort comes back as a message marked so; calls of such a
-//! message are dropped, because nobody can tell whether they were meant so.
+//! Takes a slot and a ticket of the governor, streams, publishes deltas, retries
+//! what may be retried. A stream is never replayed once something of it was shown.
+//! What was said before a cut or an abort comes back as a message marked so; calls
+//! of such a message are dropped, because they may be incomplete.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures_util::future::join;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_types::cancel::{Cancel, Signal};
 use offshoot_types::id::{CallId, MessageId, Timestamp};
@@ -35,6 +34,9 @@ const BACKOFF: Duration = Duration::from_millis(500);
 
 /// However long a provider wants everybody to wait, it is asked again after this.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
+
+/// The longest id of a provider that is kept.
+const MOST_OF_ID: usize = 128;
 
 /// How a step ended.
 pub(crate) enum Reply {
@@ -158,9 +160,10 @@ async fn leave_to_ask(agent: &Agent, prefix: &Prefix, rank: Rank) -> (Option<Tic
 
 /// Gives back what was needed to ask, and tells the governor what the provider did.
 fn give_back((ticket, slot): (Option<Ticket>, Slot), ended: &Ended, wait: Option<Duration>) {
-    match planted(Bug::SlotLeak) {
-        true => std::mem::forget(slot),
-        false => drop(slot),
+    if planted(Bug::SlotLeak) {
+        std::mem::forget(slot)
+    } else {
+        drop(slot)
     }
     let Some(ticket) = ticket else { return };
     match ended {
@@ -279,9 +282,11 @@ impl<'a> Step<'a> {
         };
         loop {
             let next = AssertUnwindSafe(chunks.next()).catch_unwind();
-            let (next, written) = join(next, sent.committed()).await;
-            if written.is_err() {
-                // Whoever waits for the log is told.
+            // Whoever waits for the log is told.
+            let Ok(next) = sent.beside(next).await else {
+                return Ended::Cancelled;
+            };
+            if sent.committed().await.is_err() {
                 return Ended::Cancelled;
             }
             let chunk = match next {
@@ -371,10 +376,10 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Keeps a provider's id where it is new to this agent, else mints one.
+    /// Keeps a provider's id where it is a plain word that is new to this agent, else mints one.
     fn unique(&mut self, id: String, transcript: &Transcript) -> CallId {
         let mut id = CallId::new(id);
-        if id.as_str().is_empty() || self.calls.contains(&id) || transcript.knows_call(&id) {
+        if !is_plain(id.as_str()) || self.calls.contains(&id) || transcript.knows_call(&id) {
             id = CallId::new(self.agent.parts.env.new_id());
         }
         self.calls.insert(id.clone());
@@ -437,6 +442,12 @@ impl<'a> Step<'a> {
             total_ms: since(self.agent.parts.env.now()),
         })
     }
+}
+
+/// Tells whether an id is one word however it is shown: people paste it into commands.
+fn is_plain(id: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+    (1..=MOST_OF_ID).contains(&id.len()) && id.chars().all(plain)
 }
 
 /// A token, as ports see it.

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::board::{Kin, Relative, State};
-use crate::ground;
+use crate::ground::Held;
 
 /// The tool by which a planning agent proposes that its plan be carried out.
 pub(crate) const PLAN_EXIT: &str = "plan_exit";
@@ -77,9 +77,10 @@ impl Agent {
         };
         let named = message.and_then(|message| message.agent.as_deref());
         let manifest = self.parts.registry.get(named.unwrap_or(&now.0))?;
-        let model = match manifest.name == born.definition {
-            true => &born.model,
-            false => manifest.model.as_ref().unwrap_or(&born.model),
+        let model = if manifest.name == born.definition {
+            &born.model
+        } else {
+            manifest.model.as_ref().unwrap_or(&born.model)
         };
         let about = About {
             definition: &manifest.name,
@@ -197,11 +198,14 @@ impl State {
                 (&born.layer, born.terms.read_only, &born.definition)
             }
         };
-        let ceiling = ground::ceiling(&node.above, layer, read_only, definition);
+        let held = self
+            .files
+            .held((layer, read_only, definition), node.scratch.as_ref());
+        let ceiling = held.ceiling(&node.above);
         AtBirth {
-            itself: ground::itself(&ceiling, layer),
+            itself: held.itself(&ceiling),
             ceiling,
-            read_only: read_only || node.above_read_only,
+            read_only: held.is_read_only() || node.above_read_only,
         }
     }
 
@@ -213,31 +217,27 @@ impl State {
             let Some(agent) = self.tree.agent(id) else {
                 continue;
             };
-            let mut now: Vec<(Layer, bool, String)> = Vec::new();
+            let held = |id: &AgentId, agent: &offshoot_types::tree::Agent| {
+                let said = (agent.layer(), agent.terms().read_only, agent.definition());
+                let scratch = self.node(id).and_then(|node| node.scratch.as_ref());
+                self.files.held(said, scratch)
+            };
+            let mut now: Vec<Held> = Vec::new();
             for above in self.tree.path(id).into_iter().rev() {
                 let agent = self.tree.agent(above).filter(|agent| agent.has_changed());
                 if let Some(agent) = agent.filter(|_| above != id) {
-                    let layer = agent.layer().clone();
-                    now.push((
-                        layer,
-                        agent.terms().read_only,
-                        agent.definition().to_owned(),
-                    ));
+                    now.push(held(above, agent));
                 }
             }
-            let own = (
-                agent.layer().clone(),
-                agent.terms().read_only,
-                agent.definition().to_owned(),
-            );
+            let own = held(id, agent);
             if let Some(node) = self.node_mut(id) {
                 let mut chain = node.above.clone();
                 let mut read_only = node.above_read_only;
-                for (layer, reads, definition) in now.iter().chain([&own]) {
-                    chain = ground::ceiling(&chain, layer, *reads, definition);
-                    read_only |= reads;
+                for held in now.iter().chain([&own]) {
+                    chain = held.ceiling(&chain);
+                    read_only |= held.is_read_only();
                 }
-                node.permissions = ground::itself(&chain, &own.0);
+                node.permissions = own.itself(&chain);
                 node.ceiling = chain;
                 node.read_only = read_only;
             }
@@ -264,15 +264,13 @@ impl PlanExit {
             "required": ["plan"],
             "additionalProperties": false,
         });
-        Arc::new(Self(ToolSpec {
-            id: PLAN_EXIT.to_owned(),
-            description:
-                "Proposes your plan to the person you work for. If they approve it, another \
-                          agent carries it out after your turn; you change nothing yourself."
-                    .to_owned(),
-            parameters: RawJson::of(&parameters),
-            effect: Effect::Write,
-        }))
+        Arc::new(Self(ToolSpec::new(
+            PLAN_EXIT,
+            "Proposes your plan to the person you work for. If they approve it, another agent \
+             carries it out after your turn; you change nothing yourself.",
+            &parameters,
+            Effect::Write,
+        )))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What faces see: five verbs (R9).
 //!
-//! All faces have equal powers because there is nothing else to call. A command goes to the session of its tree, which is
-//! opened if nobody has it, or, as a row and a nudge, to the process that has it.
+//! All faces have equal powers because there is nothing else to call. A command
+//! goes to the session of its tree, which is opened if no process has it. If another
+//! process has it, the command is left in the store and that process is nudged.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -231,15 +232,16 @@ impl Runtime {
             answer.given = Some(self.inner.parts.env.now());
         }
         self.inner.known(&command).await?;
-        self.recover_others_once();
+        self.recover_others_once(&command);
         let store = &self.inner.parts.store;
         let mut submitted_at = None;
         loop {
             let reached = {
                 let _opening = self.inner.opening.read().await;
-                match self.inner.departure.is_near() {
-                    true => self.reach_the_living(&command),
-                    false => self.reach(&command).await,
+                if self.inner.departure.is_near() {
+                    self.reach_the_living(&command)
+                } else {
+                    self.reach(&command).await
                 }
             };
             match reached {
@@ -305,6 +307,11 @@ impl Runtime {
         })
     }
 
+    /// Tells whether this process runs a tree.
+    pub fn is_run_here(&self, tree: &TreeId) -> bool {
+        self.inner.status(tree, tree.root()).is_some()
+    }
+
     /// Follows a tree from a position: entries after it, open messages, then whatever happens.
     pub async fn subscribe(&self, tree: &TreeId, after: Pos) -> Subscription {
         let boards = self.inner.boards.clone();
@@ -323,8 +330,9 @@ impl Runtime {
     }
 
     /// Leaves in good order (R20).
-    /// Nothing is opened any more from here on. A command that waits for an answer has one by then, or
-    /// is told `CommandError::Closed`.
+    ///
+    /// Nothing is opened any more from here on. A command that waits for an answer has one by the time
+    /// this returns, or is told `CommandError::Closed`.
     pub async fn shutdown(&self, ending: Ending) {
         match ending {
             Ending::WhenQuiet => self.inner.departure.when_quiet.cancel(),
@@ -346,13 +354,14 @@ impl Runtime {
     }
 
     /// After the first request, recovers the trees that dead processes left (R7), beside everything else.
-    fn recover_others_once(&self) {
+    fn recover_others_once(&self, command: &Command) {
         if self.inner.departure.is_near() {
             return;
         }
         if !self.inner.recovered_others.swap(true, Ordering::Relaxed) {
             let inner = self.inner.clone();
-            lock(&self.sessions).spawn(async move { inner.recover_others().await });
+            let command = command.clone();
+            lock(&self.sessions).spawn(async move { inner.recover_others(&command).await });
         }
     }
 
@@ -414,19 +423,12 @@ impl Runtime {
             self.inner.departure.clone(),
             parked.clone(),
         );
-        let session = match &command.order {
-            Order::Open(opening) if opening.prompt.is_some() => session.at_work(),
-            Order::Open(_)
-            | Order::Fork(_)
-            | Order::Prompt(_)
-            | Order::Cancel(_)
-            | Order::Promote
-            | Order::Answer(_)
-            | Order::Rewind(_)
-            | Order::Resume
-            | Order::Rename(_)
-            | Order::Summarise
-            | Order::Compact => session,
+        let opens_with_prompt =
+            matches!(&command.order, Order::Open(opening) if opening.prompt.is_some());
+        let session = if opens_with_prompt {
+            session.at_work()
+        } else {
+            session
         };
         let mut sessions = lock(&self.sessions);
         while sessions.try_join_next().is_some() {}
@@ -450,6 +452,26 @@ fn is_in_use(slot: &Slot) -> bool {
         .as_ref()
         .is_some_and(|handle| !handle.orders.is_closed());
     lives || Arc::strong_count(slot) > 1
+}
+
+/// Returns the folder of the session that a command is about.
+fn folder_of(command: &Command, sessions: &[SessionSummary]) -> Option<String> {
+    let tree = match &command.order {
+        Order::Open(opening) => return Some(opening.workspace.clone()),
+        // A copy is where what it is a copy of is.
+        Order::Fork(fork) => &TreeId::of(fork.of.clone()),
+        Order::Prompt(_)
+        | Order::Cancel(_)
+        | Order::Promote
+        | Order::Answer(_)
+        | Order::Rewind(_)
+        | Order::Resume
+        | Order::Rename(_)
+        | Order::Summarise
+        | Order::Compact => &command.tree,
+    };
+    let session = sessions.iter().find(|session| session.tree == *tree)?;
+    Some(session.workspace.clone())
 }
 
 /// Tells whether an order makes the session that it is about.
@@ -503,10 +525,16 @@ impl Inner {
         table.entry(tree.clone()).or_default().clone()
     }
 
-    /// Settles what dead processes left, one tree after another. What cannot be had is left alone:
-    /// whoever opens that tree is told why.
-    async fn recover_others(&self) {
+    /// Settles what dead processes left in the folder that a command is about, one tree after another.
+    /// What cannot be had is left alone: whoever opens that tree is told why.
+    ///
+    /// Trees of other folders are left to who opens them: they may have hooks that this process does
+    /// not know of, and those have to hear of the ends.
+    async fn recover_others(&self, command: &Command) {
         let Ok(sessions) = self.parts.store.sessions().await else {
+            return;
+        };
+        let Some(folder) = folder_of(command, &sessions) else {
             return;
         };
         for session in sessions {
@@ -514,7 +542,7 @@ impl Inner {
                 // Whoever comes next goes on with it: nobody waits at the door for a neighbour.
                 return;
             }
-            if session.open_runs == 0 || session.owned {
+            if session.open_runs == 0 || session.owned || session.workspace != folder {
                 continue;
             }
             let slot = self.slot(&session.tree);
@@ -526,14 +554,10 @@ impl Inner {
                 // A command that came meanwhile stays pending for whoever opens the tree next. An
                 // error leaves the tree as a crash would.
                 drop(self.parts.store.release(board.lease.clone()).await);
-                // Whoever leaves does not wait for what hooks have to say to that.
-                let told = notices::tell_all(&board);
-                tokio::select! {
-                    biased;
-                    () = self.departure.now.cancelled() => return,
-                    () = self.departure.when_quiet.cancelled() => return,
-                    () = told => {}
-                }
+                // Nobody who wants the tree waits for what hooks have to say.
+                drop(held);
+                // Nobody else will tell them: whoever leaves in good order waits for them.
+                notices::tell_all(&board).await;
             }
         }
     }
@@ -711,6 +735,7 @@ impl Boards {
         let ground = Ground {
             charter: parts.charter.clone(),
             scratch: data.map(|data| Scratch::of_root(data, &id)),
+            registry: parts.registry.clone(),
         };
         let board = Board::new(
             lease,

@@ -3,9 +3,23 @@
 //! Each is a mistake that somebody has shipped. Outside the crate's own tests
 //! `planted` is a constant `false` and the compiler removes what hangs on it.
 
-/// A mistake in the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bug {
+/// Makes the enum and the list of all its variants, so that the list cannot lack one.
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $bug:ident,)*) => {
+        /// A mistake in the engine.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Bug {
+            $($(#[$doc])* $bug,)*
+        }
+
+        #[cfg(test)]
+        impl Bug {
+            pub(crate) const ALL: &[Self] = &[$(Self::$bug,)*];
+        }
+    };
+}
+
+bugs! {
     /// A call's outcome tells of a child's run and does not mark it as told.
     ToldButNotMarked,
     /// A settled child does not wake its parent.

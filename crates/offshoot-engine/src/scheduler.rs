@@ -73,7 +73,7 @@ pub(crate) struct Finished {
     order: Option<(Ordered, Receipt)>,
     /// Whether the log can tell it again: a child's settlement is there, and recovery hands it over in
     /// the same words.
-    is_settled: bool,
+    can_be_told_again: bool,
 }
 
 impl Finished {
@@ -85,7 +85,7 @@ impl Finished {
             outcome,
             delivers: Vec::new(),
             order: None,
-            is_settled: false,
+            can_be_told_again: false,
         }
     }
 
@@ -274,10 +274,7 @@ impl Plan {
                 let may = own::permit_errand(agent, &call, &errand, asks, cancel).await?;
                 changed.notify_one();
                 let finished = match may {
-                    Ok(()) => {
-                        gates.wait(at).await;
-                        errand.run(agent, call, cancel).await
-                    }
+                    Ok(()) => errand.run(agent, call, gates.wait(at), cancel).await,
                     Err(refused) => Finished::of(call, refused),
                 };
                 gates.open(at);
@@ -300,7 +297,7 @@ impl Plan {
                 biased;
                 () = cancel.cancelled(), if !stopped => {
                     stopped = true;
-                    for child in open.children.values().chain(&open.allowed_children(agent)) {
+                    for child in open.children.values().chain(&open.allowed_children(agent, usize::MAX)) {
                         agent.board.cancel(child, CancelledBy::Ancestor);
                     }
                 }
@@ -344,9 +341,10 @@ impl Gates {
         let before = |(at, (_, errand)): (usize, &(CallId, Errand))| {
             let others = errands.iter().enumerate();
             let comes_first = |(other, (_, it)): (usize, &(CallId, Errand))| {
-                let first = match errand.has_effect() {
-                    true => it.has_effect() && other < at && it.targets() == errand.targets(),
-                    false => it.speaks(),
+                let first = if errand.has_effect() {
+                    it.has_effect() && other < at && it.targets() == errand.targets()
+                } else {
+                    it.speaks()
                 };
                 first.then_some(other)
             };
@@ -404,18 +402,18 @@ impl Open {
         }
     }
 
-    /// Returns the children of calls that have been allowed since.
-    fn allowed_children(&self, agent: &Agent) -> Vec<AgentId> {
+    /// Returns the children of calls that have been allowed since; of many, so many.
+    fn allowed_children(&self, agent: &Agent, most: usize) -> Vec<AgentId> {
         if self.held.is_empty() {
             return Vec::new();
         }
         let state = agent.board.state();
-        let own = state.tree.agent(&agent.id);
-        let open = own.map(|own| own.open_calls()).unwrap_or_default();
-        let held = open
-            .into_iter()
-            .filter(|open| self.held.contains_key(&open.call));
-        held.filter_map(|open| open.child.clone()).collect()
+        let Some(own) = state.tree.agent(&agent.id) else {
+            return Vec::new();
+        };
+        let open = self.held.keys().filter_map(|call| own.open_call(call));
+        let children = open.filter_map(|open| open.child.clone());
+        children.take(most).collect()
     }
 
     fn close(&mut self, finished: &[Finished]) {
@@ -430,29 +428,30 @@ impl Open {
     /// Returns what the agent waits for now (R29); of a crowd, the first few. What waits for a person
     /// comes first.
     fn activity(&self, agent: &Agent, desk: &Desk<'_>) -> Activity {
-        let (questions, asking): (Vec<String>, Vec<String>) = {
+        let (question, asking): (Option<&String>, Vec<&String>) = {
             let state = agent.board.state();
             let own = state.tree.agent(&agent.id);
             let asks = |call: &CallId| own.is_some_and(|own| own.asks(call).is_some());
             let asking = self.tools.iter().chain(&self.held);
-            let asking = asking.filter(|(call, _)| asks(call));
-            let asking = asking.map(|(_, tool)| tool.clone());
-            asking.partition(|tool| tool == QUESTION)
+            let mut asking = asking.filter(|(call, _)| asks(call)).map(|(_, tool)| tool);
+            let question = asking.clone().find(|tool| *tool == QUESTION);
+            let others = asking.by_ref().filter(|tool| *tool != QUESTION);
+            (question, others.take(Activity::SHOWN).collect())
         };
         if !asking.is_empty() {
-            return Activity::Permission(asking.into_iter().take(Activity::SHOWN).collect());
+            return Activity::Permission(asking.into_iter().cloned().collect());
         }
-        if !questions.is_empty() {
+        if question.is_some() {
             return Activity::Question;
         }
         if self.tools.is_empty() {
-            let allowed = self.allowed_children(agent);
+            let allowed = self.allowed_children(agent, Activity::SHOWN);
             let awaited = self
                 .children
                 .values()
                 .chain(&allowed)
                 .chain(self.awaited.values().flatten());
-            return Activity::Children(awaited.take(Activity::SHOWN).cloned().collect());
+            return Activity::children(awaited);
         }
         if desk.held().is_none() {
             return Activity::Slot;
@@ -472,7 +471,7 @@ pub(crate) struct Outcomes {
 impl Outcomes {
     fn of(finished: Vec<Finished>) -> Self {
         let mut outcomes = Self {
-            can_be_told_again: finished.iter().all(|one| one.is_settled),
+            can_be_told_again: finished.iter().all(|one| one.can_be_told_again),
             ..Self::default()
         };
         for Finished {
@@ -481,7 +480,7 @@ impl Outcomes {
             outcome,
             delivers,
             order,
-            is_settled: _,
+            can_be_told_again: _,
         } in finished
         {
             if starts {
@@ -581,7 +580,7 @@ async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Finished
                     } else {
                         vec![run.clone()]
                     },
-                    is_settled: promoted.is_none(),
+                    can_be_told_again: promoted.is_none(),
                     order: promoted.map(|order| (order, nothing("the agent had already ended"))),
                 }),
                 (None, Some(order)) => {

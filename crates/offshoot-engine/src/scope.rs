@@ -3,8 +3,8 @@
 //! The registry of a child is scoped by four things and nothing else: its
 //! manifest, whether it is a root, what tools there are, and what its chain denies
 //! whatever the inputs. What it may do with the rest is decided call by call, on
-//! the real inputs, by the chain. An agent sees
-//! its own prompt; that its caller is another agent changes one line at most.
+//! the real inputs, by the chain. An agent sees its own prompt; that its caller is
+//! another agent changes one line at most.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -78,12 +78,11 @@ impl Agent {
             ModelError::new(ModelErrorKind::Config, text)
         })?;
         // Whoever works for the runtime reads and writes words, whatever its manifest says.
-        let offered = match kin.helps {
-            true => Vec::new(),
-            false => {
-                let barred = barred(&self.parts, manifest, chain);
-                offered(&self.parts, manifest, kin.is_root, &barred)
-            }
+        let offered = if kin.helps {
+            Vec::new()
+        } else {
+            let barred = barred(&self.parts, manifest, chain);
+            offered(&self.parts, manifest, kin.is_root, &barred)
         };
         let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
         let place = Surroundings {
@@ -158,9 +157,10 @@ impl Agent {
                 ids.filter(|id| !prefix.withheld.contains(id)).collect()
             },
         );
-        let barred = match helps {
-            true => Vec::new(),
-            false => barred(&self.parts, manifest, &chain),
+        let barred = if helps {
+            Vec::new()
+        } else {
+            barred(&self.parts, manifest, &chain)
         };
         let caps = manifest.limits.or(caps);
         terms(manifest, (tools, barred), &chain, &self.workspace, caps)

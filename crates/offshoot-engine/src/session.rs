@@ -55,6 +55,8 @@ pub(crate) struct Session {
     mailboxes: BTreeMap<AgentId, mpsc::Sender<Ordered>>,
     /// Orders that were taken up here, so that one that comes twice is done once.
     taken: BTreeSet<CommandId>,
+    /// Those of them that are left in the store for whoever opens the session.
+    kept: BTreeSet<CommandId>,
     /// Whether agents may start turns. Recovery alone starts none (R16).
     working: bool,
     nudged: Arc<Notify>,
@@ -152,6 +154,7 @@ impl Session {
             actors: JoinSet::new(),
             mailboxes: BTreeMap::new(),
             taken: BTreeSet::new(),
+            kept: BTreeSet::new(),
             working: false,
             nudged,
             departure,
@@ -270,25 +273,18 @@ impl Session {
         if let Some(what) = broken {
             return Err(StoreError::new(StoreErrorKind::Conflict, what));
         }
-        for order in late {
-            let why = match order.command.order {
-                Order::Answer(_) => "the call was over by then",
-                Order::Open(_)
-                | Order::Fork(_)
-                | Order::Prompt(_)
-                | Order::Cancel(_)
-                | Order::Promote
-                | Order::Rewind(_)
-                | Order::Resume
-                | Order::Rename(_)
-                | Order::Summarise
-                | Order::Compact => "the agent had already ended",
-            };
+        for (order, why) in late {
             self.note(order, nothing(why)).await?;
         }
         for order in errands {
             self.take(order).await?;
         }
+        let hurried = self.board.state().take_hurried();
+        if !hurried.is_empty() && !self.departure.now.is_cancelled() {
+            self.take_pending().await?;
+        }
+        // Whoever waited goes on.
+        drop(hurried);
         for occasion in self.board.state().take_notices() {
             self.notices
                 .spawn(notices::tell(self.board.clone(), occasion));
@@ -426,6 +422,10 @@ impl Session {
 
     /// Takes up an order, once.
     async fn take(&mut self, order: Ordered) -> Result<(), StoreError> {
+        if self.is_kept(&order) {
+            order.answer(Receipt::Queued);
+            return Ok(());
+        }
         if let Some(receipt) = self.parts.store.receipt(&order.command.id).await? {
             // Done by a former owner, who may have died of what came after: whoever asked that
             // opens the session all the same.
@@ -476,7 +476,7 @@ impl Session {
                 let why = "it waits for an answer; open the session first";
                 self.note(order, nothing(why)).await
             }
-            // They start nothing that waits: whoever takes something back has asked for nothing.
+            // These do not make queued work start.
             Order::Rename(_) | Order::Summarise | Order::Compact | Order::Rewind(_) => {
                 self.hand_to_actor(order).await
             }
@@ -605,6 +605,7 @@ impl Session {
 
     /// Stores the receipt of an order that causes no entry.
     async fn note(&mut self, order: Ordered, receipt: Receipt) -> Result<(), StoreError> {
+        self.board.state().wake_not(&order.command, &receipt);
         let applied = vec![(order.command.clone(), receipt.clone())];
         let append = Append {
             at: self.parts.env.now(),

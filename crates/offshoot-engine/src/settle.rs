@@ -219,7 +219,7 @@ fn unanswered(settlement: &Settlement) -> Option<String> {
 fn said(settlement: &Settlement) -> String {
     let text = settlement.output.as_deref().unwrap_or_default();
     if !is_long(settlement) {
-        return text.to_owned();
+        return without_notices(text);
     }
     let head = &text[..text.floor_char_boundary(MAX_ANSWER_BYTES)];
     let place = match &settlement.output_path {
@@ -227,6 +227,7 @@ fn said(settlement: &Settlement) -> String {
         None => "the rest could not be kept".to_owned(),
     };
     let (shown, whole) = (head.len(), text.len());
+    let head = without_notices(head);
     format!("{head}\n[truncated: {shown} of {whole} bytes shown; {place}]")
 }
 
@@ -269,7 +270,8 @@ fn handle_of_failure(settlement: &Settlement) -> String {
 
 /// Returns what the model reads of a run that was told outside any call.
 ///
-/// A child's text is data (R24): it is marked with its origin, and cannot close the mark.
+/// A child's text is data (R24): it is marked with its origin, and can neither close the mark nor open
+/// another.
 pub(crate) fn completion_text(
     child: &AgentId,
     definition: &str,
@@ -284,34 +286,83 @@ pub(crate) fn completion_text(
     body.push_str(&shown(settlement));
     body.push_str(&handle_of_failure(settlement));
     let body = context::capped(body.trim_end().to_owned(), max_bytes);
-    let body = without_closing_mark(&body, MARK);
+    let body = without_mark(&body, MARK);
     let definition = definition.replace(['"', '<', '>'], "'");
     format!(
         "<task_completion agent=\"{definition}\" session_id=\"{child}\" status=\"{status}\">\n{body}\n</task_completion>"
     )
 }
 
-/// Breaks whatever a reader could take for the end of the mark, however it is spelled.
-pub(crate) fn without_closing_mark(text: &str, mark: &str) -> String {
+/// Quotes the lines of a child's words that a reader could take for notices of ours (R24).
+fn without_notices(text: &str) -> String {
+    let ends = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    let lines = text.split_inclusive(ends);
+    let quoted = lines.map(|line| {
+        if is_like_notice(line) {
+            format!("> {line}")
+        } else {
+            line.to_owned()
+        }
+    });
+    quoted.collect()
+}
+
+/// Tells whether a line begins as a notice of ours does, as far as anybody can see.
+fn is_like_notice(line: &str) -> bool {
+    let seen = line.chars().filter(|c| !is_unseen(*c)).take(MOST_OF_NOTICE);
+    let seen = seen.collect::<String>().to_lowercase();
+    let Some(inside) = seen.strip_prefix('[') else {
+        return false;
+    };
+    let inside = inside.trim_start_matches(|c: char| c.is_ascii_digit());
+    NOTICES.iter().any(|notice| inside.starts_with(notice))
+}
+
+/// Breaks whatever a reader could take for the mark, its beginning or its end, however it is spelled.
+pub(crate) fn without_mark(text: &str, mark: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find("<") {
+    while let Some(at) = rest.find('<') {
         let (before, from) = rest.split_at(at);
         safe.push_str(before);
-        let letters = from[1..]
-            .trim_start()
-            .strip_prefix('/')
-            .map(str::trim_start);
-        let closes = letters.is_some_and(|name| {
-            let head = name.get(..mark.len());
-            head.is_some_and(|head| head.eq_ignore_ascii_case(mark))
-        });
-        safe.push_str(if closes { "<\\" } else { "<" });
         rest = &from[1..];
+        let seen = rest.chars().filter(|c| !is_unseen(*c));
+        let mut seen = seen.map(|c| c.to_ascii_lowercase()).peekable();
+        seen.next_if_eq(&'/');
+        let is_mark = mark.chars().all(|letter| seen.next() == Some(letter));
+        safe.push_str(if is_mark { "<\\" } else { "<" });
     }
     safe.push_str(rest);
     safe
 }
+
+/// Tells whether nobody sees a character, so that words with and without it look alike.
+fn is_unseen(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// How notices of ours begin behind their bracket and a number, without what nobody sees.
+const NOTICES: [&str; 10] = [
+    "partial:",
+    "truncated:",
+    "oneofitscalls",
+    "ofitscalls",
+    "whatitdidisin",
+    "cancelled:",
+    "failed:",
+    "budget_exhausted:",
+    "denied:",
+    "lost:",
+];
+
+/// Most characters of a line that are looked at.
+const MOST_OF_NOTICE: usize = 64;
 
 /// The name of the mark.
 const MARK: &str = "task_completion";

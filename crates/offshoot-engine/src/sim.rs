@@ -121,36 +121,7 @@ fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
 
 #[test]
 fn every_planted_bug_of_the_engine_is_found() {
-    use Bug::{
-        AnswerNotHeard, AskLost, AskedBeforeWritten, CancelStopsShort, DanglingCalls, DeniedAndRun,
-        EntryNotPublished, LostWake, MarkedButNotTold, OrderWithoutRecord, PromptNotConsumed,
-        RecoverParentsFirst, ReplayAfterShown, RewindLeavesChildren, SettleBeforeChildren,
-        SlotLeak, StaleIdle, SummaryWithoutMail, TicketLeak, ToldButNotMarked, WakeWithoutMail,
-    };
-    let bugs = [
-        ToldButNotMarked,
-        LostWake,
-        SettleBeforeChildren,
-        RecoverParentsFirst,
-        PromptNotConsumed,
-        CancelStopsShort,
-        SlotLeak,
-        TicketLeak,
-        DanglingCalls,
-        EntryNotPublished,
-        OrderWithoutRecord,
-        ReplayAfterShown,
-        MarkedButNotTold,
-        WakeWithoutMail,
-        StaleIdle,
-        DeniedAndRun,
-        AnswerNotHeard,
-        AskLost,
-        RewindLeavesChildren,
-        SummaryWithoutMail,
-        AskedBeforeWritten,
-    ];
-    for bug in bugs {
+    for &bug in Bug::ALL {
         let seeds = found(Some(bug), None);
         println!("{bug:?}: found at seed {seeds:?}");
         assert!(seeds.is_some(), "{bug:?} was not found");

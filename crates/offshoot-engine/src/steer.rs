@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
@@ -169,12 +170,7 @@ impl Steering {
             "required": required,
             "additionalProperties": false,
         });
-        ToolSpec {
-            id: self.id().to_owned(),
-            description: description.to_owned(),
-            parameters: RawJson::of(&parameters),
-            effect,
-        }
+        ToolSpec::new(self.id(), description, &parameters, effect)
     }
 
     /// Reads what a call wants, or says why it cannot be.
@@ -266,23 +262,42 @@ impl Errand {
         }
     }
 
-    /// Runs it to its outcome.
+    /// Returns how long it may take, if that is bounded.
+    fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Wait { timeout, .. } => *timeout,
+            Self::Children | Self::Message { .. } | Self::Cancel { .. } => None,
+        }
+    }
+
+    /// Runs it to its outcome, once what comes first is done. The time of a wait goes by meanwhile.
     pub(crate) async fn run(
         self,
         agent: &Agent,
         call: CallId,
+        first: impl Future<Output = ()>,
         cancel: &CancellationToken,
     ) -> Finished {
         let starts = !self.has_effect();
+        let deadline = self.timeout().map(|timeout| Instant::now() + timeout);
+        tokio::select! {
+            biased;
+            () = first => {}
+            () = cancel.cancelled() => {
+                let (outcome, delivers) = cancelled();
+                return Finished::telling(call, starts, outcome, delivers);
+            }
+            () = passed(deadline) => {}
+        }
         let (outcome, delivers) = match self {
             Self::Children => (agent.list_children(), Vec::new()),
             Self::Wait {
                 whom,
                 mode,
-                timeout,
+                timeout: _,
             } => {
                 let runs = agent.board.state().runs_of(&agent.id, whom);
-                agent.wait_for(runs, mode, timeout, cancel).await
+                agent.wait_for(runs, mode, deadline, cancel).await
             }
             Self::Message {
                 target: [target],
@@ -291,6 +306,14 @@ impl Errand {
             Self::Cancel { target: [target] } => agent.stop(target, cancel).await,
         };
         Finished::telling(call, starts, outcome, delivers)
+    }
+}
+
+/// Resolves when a deadline has passed, if there is one.
+async fn passed(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -326,10 +349,9 @@ impl Agent {
         &self,
         runs: Vec<RunId>,
         mode: WaitMode,
-        timeout: Option<Duration>,
+        deadline: Option<Instant>,
         cancel: &CancellationToken,
     ) -> (Outcome, Vec<RunId>) {
-        let deadline = timeout.map(|timeout| tokio::time::Instant::now() + timeout);
         // Runs before this one have settled: each is looked at once.
         let mut first_open = 0;
         loop {
@@ -352,17 +374,11 @@ impl Agent {
             if over {
                 return self.tell_runs(&runs, false);
             }
-            let late = async {
-                match deadline {
-                    Some(deadline) => tokio::time::sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return cancelled(),
                 () = settled => {}
-                () = late => return self.tell_runs(&runs, true),
+                () = passed(deadline) => return self.tell_runs(&runs, true),
             }
         }
     }
@@ -434,13 +450,9 @@ impl Agent {
                 let data = json!({ "session_id": target, "delivered": true });
                 Outcome::output(RawJson::of(&data))
             }
-            Err(outcome) => {
-                // One that we only stopped waiting for arrives all the same.
-                if !cancel.is_cancelled() {
-                    self.board.state().let_sleep(&target);
-                }
-                outcome
-            }
+            // Where it is refused its place is given back; one that we only stopped waiting for arrives
+            // all the same.
+            Err(outcome) => outcome,
         }
     }
 
@@ -475,7 +487,7 @@ impl Agent {
                 let text = format!("{target} did not take it: {why}");
                 Err(Outcome::error(ErrorKind::Failed, text))
             }
-            // Nobody else answers a message, unless the session is going.
+            // Any other receipt means that the session is closing.
             Ok(_) | Err(_) => {
                 let text = "the session is being closed";
                 Err(Outcome::error(ErrorKind::Interrupted, text))
@@ -496,7 +508,7 @@ impl Agent {
         if is_open {
             self.board.cancel(&run.agent, CancelledBy::Parent);
         } else {
-            // It is done, and what somebody has opened below it since is not.
+            // The run is over, but runs opened below it since may not be.
             let below: Vec<AgentId> = {
                 let state = self.board.state();
                 let open = |id: &&AgentId| {
@@ -527,9 +539,9 @@ impl Agent {
         let events: Vec<Event> = {
             let state = self.board.state();
             let queue = state.tree.agent(&self.id).map(|agent| &agent.queue);
-            // What the conversation has not heard of yet is for the step after.
             let waiting = queue.into_iter().flatten();
-            // One that names another agent is for a turn of its own.
+            // Messages not yet in the transcript wait for the next step; one that names another agent
+            // waits for a turn of its own.
             let is_for_now = |id: &&MessageId| {
                 let message = transcript.queued(id);
                 message.is_some_and(|message| message.agent.is_none())
@@ -558,6 +570,7 @@ impl State {
             return true;
         }
         if self.is_waking(id) {
+            self.plan_to_wake(id);
             return true;
         }
         let above = agent.spawned.above();

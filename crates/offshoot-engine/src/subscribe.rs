@@ -203,7 +203,6 @@ fn join(board: &Arc<Board>, detail: Detail) -> Source {
     if snapshot.idle {
         then.push(Update::Idle);
     }
-    then.retain(|update| is_wanted(update, detail));
     Source::Behind {
         board: Arc::downgrade(board),
         updates,

@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use crate::agent::Agent;
 use crate::answer;
+use crate::board::Full;
 use crate::context::{self, Prefix};
 use crate::log::Batch;
 use crate::spawn::Birth;
@@ -79,12 +80,7 @@ pub(crate) fn spec<'a>(agents: impl Iterator<Item = &'a std::sync::Arc<Manifest>
         "required": ["subagent_type", "prompt"],
         "additionalProperties": false,
     });
-    ToolSpec {
-        id: TASK.to_owned(),
-        description,
-        parameters: RawJson::of(&parameters),
-        effect: Effect::Write,
-    }
+    ToolSpec::new(TASK, description, &parameters, Effect::Write)
 }
 
 /// Returns the name of the agent that a call wants to start, or says why it cannot.
@@ -117,18 +113,25 @@ pub(crate) fn plan(
         );
         return Err(Outcome::error(ErrorKind::Depth, text));
     }
-    check_caps(agent, &manifest)?;
+    check_price(agent, &manifest)?;
     let child = Child {
         id: AgentId::new(agent.parts.env.new_id()),
         background: wanted.background,
     };
     let born = birth(agent, &manifest, &child, call, message, &wanted)?;
     let mut state = agent.board.state();
-    if !state.plan_child(&agent.id, &agent.board.limits) {
-        let text = format!(
-            "cannot spawn {}: this session has {} live agents, which is its limit; wait for some to end",
-            wanted.subagent_type, agent.board.limits.descendants
-        );
+    if let Err(full) = state.plan_child(&agent.id, &agent.board.limits) {
+        let why = match full {
+            Full::Cap(cap) => {
+                format!("at most {cap} agents may live below one above it, and they do")
+            }
+            Full::Session => {
+                let most = agent.board.limits.descendants;
+                format!("this session has {most} live agents, which is its limit")
+            }
+        };
+        let name = &wanted.subagent_type;
+        let text = format!("cannot spawn {name}: {why}; wait for some to end");
         return Err(Outcome::error(ErrorKind::Caps, text));
     }
     batch.own(Event::CallStarted {
@@ -139,18 +142,10 @@ pub(crate) fn plan(
     Ok(child)
 }
 
-/// Refuses a child that a cap above it has no place for, or whose cost nobody could count.
-fn check_caps(agent: &Agent, manifest: &Manifest) -> Result<(), Outcome> {
+/// Refuses a child whose cost is capped and could not be counted.
+fn check_price(agent: &Agent, manifest: &Manifest) -> Result<(), Outcome> {
     let limits = &agent.board.limits;
     let state = agent.board.state();
-    if let Some(cap) = state.is_full(&agent.id, limits) {
-        let text = format!(
-            "cannot spawn {}: at most {cap} agents may live below one above it, and they do; wait for \
-             some to end",
-            manifest.name
-        );
-        return Err(Outcome::error(ErrorKind::Caps, text));
-    }
     let counted = manifest.limits.cost.is_some() || state.counts_money(&agent.id, limits);
     drop(state);
     let model = manifest.model.as_ref().unwrap_or(&agent.model);

@@ -58,15 +58,14 @@ pub(crate) fn spec() -> ToolSpec {
         "required": ["items"],
         "additionalProperties": false,
     });
-    ToolSpec {
-        id: TODO.to_owned(),
-        description: "Writes down your list of things to do, so that people see how far you are. \
+    ToolSpec::new(
+        TODO,
+        "Writes down your list of things to do, so that people see how far you are. \
              Give the whole list each time. Use it for work of several parts; not for one step. It \
-             does nothing by itself."
-            .to_owned(),
-        parameters: RawJson::of(&parameters),
-        effect: Effect::Read,
-    }
+             does nothing by itself.",
+        &parameters,
+        Effect::Read,
+    )
 }
 
 /// Takes a list.

@@ -8,6 +8,7 @@
 
 mod calls;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, TurnEnd};
@@ -20,9 +21,9 @@ use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::caps::{self, Admitted, Grant};
+use crate::caps::{self, Admitted, StepPermit};
 use crate::compact::Room;
-use crate::context;
+use crate::context::{self, Prefix};
 use crate::log::Sent;
 use crate::node::Node;
 use crate::reply::{self, Reply};
@@ -39,7 +40,7 @@ pub(crate) struct Over {
     /// What hooks did that heard of it, and is not in the log yet.
     hooked: Vec<Event>,
     /// What was reserved for that: booked with it, and not given back before.
-    _held: Option<Grant>,
+    _held: Option<StepPermit>,
 }
 
 impl Over {
@@ -105,13 +106,13 @@ async fn steps(
         let messages = context::messages(ready, agent.inherited.as_deref());
         let size = caps::bytes(&prefix, &messages);
         let admitted = agent.admit(&prefix, size, reached, &cancel);
-        let grant = match sent.beside(admitted).await? {
-            Admitted::Step(grant) => grant,
+        let permit = match sent.beside(admitted).await? {
+            Admitted::Step(permit) => permit,
             Admitted::Nothing(cap) => return Ok(Over::of(transcript, TurnEnd::Exhausted(cap))),
             Admitted::Cancelled => return Ok(Over::of(transcript, agent.aborted())),
         };
-        let request = context::request(&prefix, messages, agent.asker(), &grant);
-        let last = grant.last;
+        let request = context::request(&prefix, messages, agent.asker(), &permit);
+        let last = permit.last;
 
         let work = cancel.child_token();
         let asked = reply::ask(&agent, &prefix, request, &transcript, rank, sent, &work);
@@ -120,27 +121,17 @@ async fn steps(
         let (said, how) = match (reply, cap, last) {
             (Reply::Whole(message), _, Some(last)) => (message, TurnEnd::HandedBack(last)),
             (Reply::Whole(message), _, None) if message.calls().next().is_none() => {
-                match agent.objection(&prefix, &message).filter(|_| !repaired) {
-                    None if agent.is_asked_to_end() => {
-                        let may = agent.may_end(message, grant, &mut transcript, &cancel);
-                        let Some((how, hooked)) = Box::pin(may).await? else {
-                            rank = Rank::Resuming;
-                            continue;
-                        };
-                        let over = Over::of(transcript, how);
-                        return Ok(Over { hooked, ..over });
-                    }
-                    None => (message, TurnEnd::Finished),
-                    Some(objection) => {
-                        let entries = agent.log.append(objection.raise(message)).await?;
-                        follow(&mut transcript, entries)?;
-                        (repaired, rank) = (true, Rank::Resuming);
-                        continue;
-                    }
-                }
+                let end =
+                    agent.answered(&prefix, message, permit, transcript, &mut repaired, &cancel);
+                transcript = match end.await? {
+                    ControlFlow::Break(over) => return Ok(over),
+                    ControlFlow::Continue(transcript) => transcript,
+                };
+                rank = Rank::Resuming;
+                continue;
             }
             (Reply::Whole(message), _, None) => {
-                let ran = agent.carry_out(&prefix, message, grant, &mut transcript, &cancel);
+                let ran = agent.carry_out(&prefix, message, permit, &mut transcript, &cancel);
                 let carried = Box::pin(ran).await?;
                 *sent = carried.sent;
                 if let Some(end) = carried.end {
@@ -172,7 +163,7 @@ async fn steps(
         };
         return Ok(Over {
             said: Some(said),
-            _held: Some(grant),
+            _held: Some(permit),
             ..Over::of(transcript, how)
         });
     }
@@ -261,6 +252,41 @@ fn broken(what: &str) -> StoreError {
 }
 
 impl Agent {
+    /// Takes a message without calls. It ends the turn, unless it does not fit what the agent has to
+    /// answer, which is said once (`repaired`), or hooks have the agent go on.
+    async fn answered(
+        &self,
+        prefix: &Prefix,
+        message: AssistantMessage,
+        permit: StepPermit,
+        mut transcript: Transcript,
+        repaired: &mut bool,
+        cancel: &CancellationToken,
+    ) -> Result<ControlFlow<Over, Transcript>, StoreError> {
+        let objection = self.objection(prefix, &message).filter(|_| !*repaired);
+        if let Some(objection) = objection {
+            let entries = self.log.append(objection.raise(message)).await?;
+            follow(&mut transcript, entries)?;
+            *repaired = true;
+            return Ok(ControlFlow::Continue(transcript));
+        }
+        if !self.is_asked_to_end() {
+            return Ok(ControlFlow::Break(Over {
+                said: Some(message),
+                _held: Some(permit),
+                ..Over::of(transcript, TurnEnd::Finished)
+            }));
+        }
+        let may = self.may_end(message, permit, &mut transcript, cancel);
+        Ok(match Box::pin(may).await? {
+            None => ControlFlow::Continue(transcript),
+            Some((how, hooked)) => ControlFlow::Break(Over {
+                hooked,
+                ..Over::of(transcript, how)
+            }),
+        })
+    }
+
     pub(crate) fn aborted(&self) -> TurnEnd {
         let state = self.board.state();
         let by = state.node(&self.id).and_then(Node::stopped);
@@ -272,12 +298,20 @@ impl Agent {
     fn settles_after(&self, events: &[Event]) -> Option<(RunNo, Settlement)> {
         let state = self.board.state();
         let agent = state.tree.agent(&self.id)?;
-        let run = agent.open_run()?;
         let busy =
             !agent.queue.is_empty() || !agent.mail.is_empty() || !agent.open_children.is_empty();
         if busy {
             return None;
         }
+        drop(state);
+        self.settled_by(events)
+    }
+
+    /// Returns how the open run ends once this has happened.
+    pub(crate) fn settled_by(&self, events: &[Event]) -> Option<(RunNo, Settlement)> {
+        let state = self.board.state();
+        let agent = state.tree.agent(&self.id)?;
+        let run = agent.open_run()?;
         let mut after = agent.tally.clone();
         for event in events {
             after.take(event);

@@ -38,7 +38,7 @@ impl Update {
     pub(crate) fn is_news(&self) -> bool {
         match self {
             Self::Delta(_) | Self::Output(_) => false,
-            Self::Activity(_, activity) => matches!(activity, Activity::Retrying { .. }),
+            Self::Activity(_, activity) => activity.is_news(),
             Self::Entry(_) | Self::Notice(..) | Self::Hooked(..) | Self::Idle | Self::Parked(_) => {
                 true
             }
@@ -113,8 +113,13 @@ pub enum Activity {
     Permission(Vec<String>),
     /// Runs tools; of many, the first few.
     Tools(Vec<String>),
-    /// Waits for children; of many, the first few.
-    Children(Vec<AgentId>),
+    /// Waits for children.
+    Children {
+        /// Who they are; of many, the first few.
+        first: Vec<AgentId>,
+        /// How many they are.
+        all: usize,
+    },
     /// Waits until its conversation is shortened.
     Compacting,
     /// Waits for hooks that were called at this point.
@@ -137,17 +142,34 @@ impl Activity {
             Self::Permission(tools) => format!("waits for permission: {}", tools.join(", ")),
             Self::Question => "waits for an answer".to_owned(),
             Self::Tools(tools) => format!("runs {}", tools.join(", ")),
-            Self::Children(children) => {
-                let ids: Vec<&str> = children.iter().map(AgentId::as_str).collect();
-                format!("waits for {}", ids.join(", "))
+            Self::Children { first, all } => {
+                let ids: Vec<&str> = first.iter().map(AgentId::as_str).collect();
+                let more = match all.saturating_sub(first.len()) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                format!("waits for {}{more}", ids.join(", "))
             }
             Self::Compacting => "waits for a summary of its conversation".to_owned(),
             Self::Hooks(point) => format!("waits for hooks ({point})"),
         }
     }
 
+    /// Waits for these children.
+    pub(crate) fn children<'a>(awaited: impl Iterator<Item = &'a AgentId> + Clone) -> Self {
+        Self::Children {
+            first: awaited.clone().take(Self::SHOWN).cloned().collect(),
+            all: awaited.count(),
+        }
+    }
+
     /// How many of a crowd of tools or children are named.
     pub const SHOWN: usize = 16;
+
+    /// Tells whether also those want to hear of it who do not watch agents at work.
+    pub(crate) fn is_news(&self) -> bool {
+        matches!(self, Self::Retrying { .. })
+    }
 }
 
 /// The state of a session, for people: the six of the guide.

@@ -190,7 +190,7 @@ impl Agent {
                 | Activity::Retrying { .. }
                 | Activity::Permission(_)
                 | Activity::Question
-                | Activity::Children(_)
+                | Activity::Children { .. }
                 | Activity::Compacting
                 // They have limits of their own.
                 | Activity::Hooks(_) => now,

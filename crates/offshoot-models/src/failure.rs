@@ -259,7 +259,9 @@ fn words(value: Option<&Value>) -> Option<String> {
     let words = match value? {
         Value::Null => return None,
         Value::String(text) => text.clone(),
-        other => other.to_string(),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            other.to_string()
+        }
     };
     (!words.trim().is_empty()).then_some(words)
 }

@@ -71,6 +71,7 @@ fn answer(request: &Request) -> Reply {
     match intent::of(talk.prompt) {
         Intent::Area(brief) => survey::area(&talk, &brief),
         Intent::Survey => survey::repository(&talk),
+        Intent::Folder(path) => survey::folder(&talk, &path),
         Intent::Find(term) => find::answer(&talk, &term),
         Intent::Outline(path) => outline::answer(&talk, &path),
         Intent::Run(command) => command::run(&talk, &command),

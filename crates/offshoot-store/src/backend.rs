@@ -10,7 +10,7 @@ use std::sync::Arc;
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
-use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::journal::{self, ContentId, Recorded, Traced, Writer};
 use offshoot_types::store::{Append, ChatExport, OpenAsk, SessionSummary, StoreError};
 
 use crate::chat::{self, Rows};
@@ -109,6 +109,25 @@ pub trait Backend: Send {
 
     /// Returns the changes of files of a tree, in the order they were recorded.
     fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Returns them without what files contained.
+    fn trace(&mut self, tree: &TreeId) -> Result<Vec<Traced>, StoreError> {
+        Ok(journal::trace(&self.changes(tree)?))
+    }
+
+    /// Returns a content that a trace of a tree names.
+    fn content(&mut self, tree: &TreeId, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(journal::content(&self.changes(tree)?, id))
+    }
+
+    /// Finds the id by which a trace of a tree would name a content.
+    fn find_content(
+        &mut self,
+        tree: &TreeId,
+        bytes: &[u8],
+    ) -> Result<Option<ContentId>, StoreError> {
+        Ok(journal::find(&self.changes(tree)?, bytes))
+    }
 
     /// Returns who recorded a change of a file last.
     fn last_writer(&mut self, path: &str) -> Result<Option<Writer>, StoreError>;

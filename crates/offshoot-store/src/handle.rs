@@ -24,7 +24,7 @@ use futures_core::future::BoxFuture;
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
-use offshoot_types::journal::{self, Change, Recorded};
+use offshoot_types::journal::{self, Change, ContentId, Recorded, Traced};
 use offshoot_types::store::{
     Append, ChatExport, Committed, Created, Lease, Nudged, OpenAsk, SessionSummary, Store,
     StoreError,
@@ -62,7 +62,7 @@ impl Handle {
         let database = database(data_dir);
         let backend = folder.enter()?;
         let damage = backend.damage().clone();
-        let checkpoints = Checkpoints::start(database.clone(), damage.clone())?;
+        let checkpoints = Checkpoints::start(database.clone(), damage.clone(), backend.deleted())?;
         let after = checkpoints.watch(backend.log_pages());
         let data_dir = data_dir.to_owned();
         Self::start(Parts {
@@ -225,6 +225,30 @@ impl Store for Handle {
     fn changes(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Recorded>, StoreError>> {
         let tree = tree.clone();
         self.reader.ask(move |backend| backend.changes(&tree))
+    }
+
+    fn trace(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Traced>, StoreError>> {
+        let tree = tree.clone();
+        self.reader.ask(move |backend| backend.trace(&tree))
+    }
+
+    fn content(
+        &self,
+        tree: &TreeId,
+        id: ContentId,
+    ) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
+        let tree = tree.clone();
+        self.reader.ask(move |backend| backend.content(&tree, id))
+    }
+
+    fn find_content(
+        &self,
+        tree: &TreeId,
+        bytes: Vec<u8>,
+    ) -> BoxFuture<'_, Result<Option<ContentId>, StoreError>> {
+        let tree = tree.clone();
+        let ask = move |backend: &mut dyn Backend| backend.find_content(&tree, &bytes);
+        self.reader.ask(ask)
     }
 
     fn last_writer(

@@ -28,12 +28,12 @@ mod young;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
-use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::journal::{ContentId, Recorded, Traced, Writer};
 use offshoot_types::store::{ChatExport, OpenAsk, SessionSummary, StoreError};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
@@ -56,6 +56,7 @@ pub struct Sqlite {
     damage: Damage,
     counters: Counters,
     log_pages: Arc<AtomicU64>,
+    deleted: Arc<AtomicBool>,
     room: Room,
 }
 
@@ -105,6 +106,12 @@ impl Sqlite {
         open::in_memory().map(|connection| Self::over(connection, "memory".to_owned()))
     }
 
+    /// Returns the flag that is set when something was deleted, which the write-ahead log and the
+    /// file still hold until a checkpoint.
+    pub(crate) fn deleted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.deleted)
+    }
+
     /// Returns the counter of pages in the write-ahead log, as of the last commit.
     pub(crate) fn log_pages(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.log_pages)
@@ -122,6 +129,7 @@ impl Sqlite {
             damage: Damage::default(),
             counters: Counters::default(),
             log_pages: Arc::default(),
+            deleted: Arc::default(),
             room: Room::Made,
         }
     }
@@ -341,14 +349,19 @@ impl Backend for Sqlite {
         }
         // A single write has nobody that its failure could take along.
         let again = (of > 1).then(|| group.clone());
-        match self.together(group) {
+        let results = match self.together(group) {
             Ok(done) => done.into_iter().map(Ok).collect(),
             Err(error) => match (self.roll_back(), again) {
                 (Ok(()), Some(group)) => self.one_by_one(group),
                 (Ok(()), None) => vec![Err(error); of],
                 (Err(failure), _) => vec![Err(failure); of],
             },
+        };
+        let is_deletion = |result: &_| matches!(result, Ok(Written::Deleted));
+        if results.iter().any(is_deletion) {
+            self.deleted.store(true, Ordering::Relaxed);
         }
+        results
     }
 
     fn make_ready(&mut self) {
@@ -408,6 +421,28 @@ impl Backend for Sqlite {
     fn changes(&mut self, tree: &TreeId) -> Result<Vec<Recorded>, StoreError> {
         self.reading("read the changes of files", |connection| {
             journal::changes(connection, tree)
+        })
+    }
+
+    fn trace(&mut self, tree: &TreeId) -> Result<Vec<Traced>, StoreError> {
+        self.reading("read the changes of files", |connection| {
+            journal::trace(connection, tree)
+        })
+    }
+
+    fn content(&mut self, _tree: &TreeId, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.reading("read what a file contained", |connection| {
+            journal::content(connection, id)
+        })
+    }
+
+    fn find_content(
+        &mut self,
+        _tree: &TreeId,
+        bytes: &[u8],
+    ) -> Result<Option<ContentId>, StoreError> {
+        self.reading("find what a file contains", |connection| {
+            journal::find(connection, bytes)
         })
     }
 

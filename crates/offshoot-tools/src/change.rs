@@ -5,6 +5,9 @@
 //! journal has the change before the file does. What other programs did to the
 //! file in between is found right before the replacement and is a conflict.
 
+mod back;
+mod belonging;
+mod draft;
 mod file;
 mod lock;
 
@@ -12,6 +15,7 @@ use offshoot_types::journal::{Change, Writer};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::tool::Work;
 
+pub use self::back::{Standing, look, make_again, put_back, remove};
 pub use self::file::MOST_BYTES;
 use crate::blocking;
 use crate::refusal::Refusal;
@@ -49,7 +53,7 @@ pub(crate) async fn change<T: Send + 'static>(
     };
     let note = note(work, &path).await;
     let at = target.clone();
-    let looked = blocking::attempt(move || look(&at, plan)).await?;
+    let looked = blocking::attempt(move || plan_over(&at, plan)).await?;
     let (before, Plan { after, report }) = match looked {
         Ok(planned) => planned,
         Err(refusal) if refusal.kind() == ErrorKind::Conflict => return Err(refusal.and(&note)),
@@ -90,7 +94,7 @@ pub(crate) async fn change<T: Send + 'static>(
 }
 
 /// Finds what is there and plans what comes.
-fn look<T>(
+fn plan_over<T>(
     target: &Target,
     plan: impl FnOnce(Option<&[u8]>) -> Result<Plan<T>, Refusal>,
 ) -> Result<(Option<Vec<u8>>, Plan<T>), Refusal> {

@@ -81,17 +81,27 @@ pub(crate) fn open(
     create(folder, path, flags, Mode::empty())
 }
 
+/// A folder that was entered.
+pub(crate) struct Entered {
+    pub(crate) folder: OwnedFd,
+    /// Whether it was not there before.
+    pub(crate) made: bool,
+}
+
 /// Opens a folder in a folder, making it where there is none.
-pub(crate) fn enter(folder: impl AsFd, name: &str, mode: Mode) -> Result<OwnedFd, Errno> {
+pub(crate) fn enter(folder: impl AsFd, name: &str, mode: Mode) -> Result<Entered, Errno> {
+    let entered = |folder, made| Entered { folder, made };
     match open(&folder, name, FOLDER) {
         Err(Errno::NOENT) => {}
-        result => return result,
+        result => return result.map(|folder| entered(folder, false)),
     }
-    match rustix::fs::mkdirat(&folder, name, mode) {
+    let made = match rustix::fs::mkdirat(&folder, name, mode) {
+        Ok(()) => true,
         // Somebody else was faster, which is as good.
-        Ok(()) | Err(Errno::EXIST) => open(&folder, name, FOLDER),
-        Err(errno) => Err(errno),
-    }
+        Err(Errno::EXIST) => false,
+        Err(errno) => return Err(errno),
+    };
+    open(&folder, name, FOLDER).map(|folder| entered(folder, made))
 }
 
 /// Like `open`, for flags that create a file with this mode.
@@ -154,27 +164,42 @@ pub(crate) fn explain(target: &Target, errno: Errno) -> String {
 /// For the message only; nothing is opened by what is found here.
 fn explain_link(target: &Target) -> String {
     match own_name(target) {
-        Some(path) => {
+        Led::Inside(path) => {
             format!("it leads through a link, which is not followed; use {path:?} instead")
         }
-        None => "it leads through a link to something outside the workspace".to_owned(),
+        Led::Nowhere => "it leads through a link, and that leads nowhere".to_owned(),
+        Led::Outside => "it leads through a link to something outside the workspace".to_owned(),
     }
 }
 
-/// Returns the name that a target really has below its root; the file need not exist.
-fn own_name(target: &Target) -> Option<String> {
-    let root = fs::canonicalize(target.root().path()).ok()?;
+/// Where a link leads.
+enum Led {
+    /// To what has this name below the root.
+    Inside(String),
+    Outside,
+    Nowhere,
+}
+
+/// Finds the name that a target really has below its root; the file need not exist.
+fn own_name(target: &Target) -> Led {
     let absolute = target.absolute();
     let path = Path::new(&absolute);
-    let real = match fs::canonicalize(path) {
-        Ok(real) => real,
-        Err(_) => fs::canonicalize(path.parent()?)
-            .ok()?
-            .join(path.file_name()?),
+    let beside = || {
+        let folder = fs::canonicalize(path.parent()?).ok()?;
+        Some(folder.join(path.file_name()?))
     };
-    // A link that leads nowhere would be named as its own replacement.
-    let relative = real.strip_prefix(&root).ok()?.to_str()?;
-    (relative != target.below_root()).then(|| target.root().name(relative))
+    let Some(real) = fs::canonicalize(path).ok().or_else(beside) else {
+        return Led::Nowhere;
+    };
+    let Ok(root) = fs::canonicalize(target.root().path()) else {
+        return Led::Outside;
+    };
+    match real.strip_prefix(&root).map(Path::to_str) {
+        // It would be named as its own replacement.
+        Ok(Some(relative)) if relative == target.below_root() => Led::Nowhere,
+        Ok(Some(relative)) => Led::Inside(target.root().name(relative)),
+        Ok(None) | Err(_) => Led::Outside,
+    }
 }
 
 #[cfg(test)]

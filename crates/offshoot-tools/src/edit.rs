@@ -77,12 +77,7 @@ impl Edit {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "edit".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Write,
-            },
+            spec: ToolSpec::new("edit", description, &parameters, Effect::Write),
         }
     }
 }
@@ -93,16 +88,13 @@ impl Tool for Edit {
     }
 
     fn requires(&self) -> &[&'static str] {
-        &["fs.write"]
+        &[Need::FS_WRITE]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
-        let need = |capability: &str| Need {
-            capability: capability.to_owned(),
-            target: target.absolute(),
-        };
-        Ok(vec![need("fs.read"), need("fs.write")])
+        let need = |capability: &str| Need::new(capability, target.absolute());
+        Ok(vec![need(Need::FS_READ), need(Need::FS_WRITE)])
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {

@@ -61,12 +61,7 @@ impl Glob {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "glob".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Read,
-            },
+            spec: ToolSpec::new("glob", description, &parameters, Effect::Read),
         }
     }
 }
@@ -77,15 +72,12 @@ impl Tool for Glob {
     }
 
     fn requires(&self) -> &[&'static str] {
-        &["fs.read"]
+        &[Need::FS_READ]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
-        Ok(vec![Need {
-            capability: "fs.read".to_owned(),
-            target: target.inside(),
-        }])
+        Ok(vec![Need::new(Need::FS_READ, target.inside())])
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {

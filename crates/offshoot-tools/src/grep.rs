@@ -9,6 +9,7 @@ mod sink;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use futures_core::future::BoxFuture;
 use grep_matcher::LineTerminator;
@@ -18,6 +19,7 @@ use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -99,12 +101,7 @@ impl Grep {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "grep".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Read,
-            },
+            spec: ToolSpec::new("grep", description, &parameters, Effect::Read),
         }
     }
 }
@@ -115,7 +112,7 @@ impl Tool for Grep {
     }
 
     fn requires(&self) -> &[&'static str] {
-        &["fs.read"]
+        &[Need::FS_READ]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
@@ -125,10 +122,7 @@ impl Tool for Grep {
         } else {
             target.absolute()
         };
-        Ok(vec![Need {
-            capability: "fs.read".to_owned(),
-            target: searched,
-        }])
+        Ok(vec![Need::new(Need::FS_READ, searched)])
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
@@ -187,6 +181,8 @@ fn grep(query: &Query, work: &Work, patience: &Patience) -> Result<Outcome, Refu
     let mut listing = Listing::new(&work.place, "grep", "matches", MOST_SHOWN);
     let mut searcher = searcher();
     let (mut matching, mut failed) = (0, 0);
+    // Of the one file that was named it is said why nothing was searched; others are counted.
+    let mut refused = None;
     let search = Search {
         target,
         from: Start::FolderOrFile,
@@ -197,15 +193,19 @@ fn grep(query: &Query, work: &Work, patience: &Patience) -> Result<Outcome, Refu
     let mut walked = walk::walk(&search, |root, seen: &Seen| {
         let before = listing.lines();
         let name = listing::name(target.root(), seen.path);
-        let searched = open(root, seen, patience).and_then(|text| match text {
-            Some(text) => {
+        let is_named = seen.path == Path::new(target.below_root());
+        match open(root, seen, patience) {
+            Ok(Found::Text(text)) => {
                 let lines = Lines::new(&name, &mut listing);
-                searcher.search_reader(expression, text, lines)
+                let searched = searcher.search_reader(expression, text, lines);
+                if searched.is_err() && patience.ends().is_none() {
+                    failed += 1;
+                }
             }
-            None => Ok(()),
-        });
-        if searched.is_err() && patience.ends().is_none() {
-            failed += 1;
+            Ok(Found::Binary) if is_named => refused = Some("it is a binary file, not text".into()),
+            Ok(Found::Gone | Found::Binary) => {}
+            Err(errno) if is_named => refused = Some(confined::explain(target, errno)),
+            Err(_) => failed += 1,
         }
         matching += usize::from(listing.lines() > before);
     })?;
@@ -213,6 +213,9 @@ fn grep(query: &Query, work: &Work, patience: &Patience) -> Result<Outcome, Refu
     walked.enough = walked.enough.or_else(|| patience.ends());
     if walked.enough == Some(Enough::Cancelled) {
         return Err(Refusal::cancelled());
+    }
+    if let Some(why) = refused {
+        return Err(Refusal::failed(why));
     }
     let summary = match listing.lines() {
         0 => "[no matches]".to_owned(),
@@ -235,28 +238,40 @@ fn searcher() -> Searcher {
         .build()
 }
 
-/// Opens a file for searching; `None` for one that is gone or is not text.
+/// What a file is to a search.
+enum Found<T> {
+    Text(T),
+    Binary,
+    /// Not there any more, or something else by now.
+    Gone,
+}
+
+/// Opens a file for searching.
 fn open<'a>(
     root: &OwnedFd,
     seen: &Seen,
     patience: &'a Patience,
-) -> io::Result<Option<impl Read + 'a>> {
-    // What was a file may have become something else since.
-    let Ok(file) = confined::open(root, seen.path, confined::READ) else {
-        return Ok(None);
+) -> Result<Found<impl Read + 'a>, Errno> {
+    let file = match confined::open(root, seen.path, confined::READ) {
+        Ok(file) => file,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NXIO) => {
+            return Ok(Found::Gone);
+        }
+        Err(errno) => return Err(errno),
     };
     let stat = rustix::fs::fstat(&file)?;
     if confined::regular(&stat).is_err() {
-        return Ok(None);
+        return Ok(Found::Gone);
     }
     let file = File::from(file);
     let mut sample = Vec::new();
-    (&file).take(SAMPLE).read_to_end(&mut sample)?;
+    let read = (&file).take(SAMPLE).read_to_end(&mut sample);
+    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     if sample.contains(&0) {
-        return Ok(None);
+        return Ok(Found::Binary);
     }
     let text = Cursor::new(sample).chain(file);
-    Ok(Some(Patient { text, patience }))
+    Ok(Found::Text(Patient { text, patience }))
 }
 
 /// A text that ends with an error once there is no more patience.

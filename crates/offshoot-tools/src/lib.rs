@@ -20,13 +20,14 @@ pub mod shell;
 mod sidecar;
 mod target;
 mod walk;
+mod whole;
 mod write;
 
 use std::sync::Arc;
 
 use offshoot_types::tool::{Place, Tool};
 
-pub use change::MOST_BYTES;
+pub use change::{MOST_BYTES, Standing, look, make_again, put_back, remove};
 pub use sidecar::Sidecars;
 
 /// Says why the tools for files refuse a path in a place, whatever the rules say; `None` if they do

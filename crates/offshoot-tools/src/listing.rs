@@ -16,8 +16,14 @@ use crate::sidecar::{self, Sidecar};
 use crate::target::Root;
 use crate::walk::Walked;
 
-/// Most bytes of lines that are shown.
-const MOST_BYTES: usize = 200 * 1024;
+/// Most bytes of what was found or read that an answer shows.
+///
+/// A request takes 200 KiB of an answer and cuts the end of what is longer. Notes stand at the end, so
+/// they have room of their own.
+pub(crate) const MOST_BYTES: usize = 200 * 1024 - ROOM_FOR_NOTES;
+
+/// What the notes of an answer may take: they name at most one path, of 4 KiB at most.
+const ROOM_FOR_NOTES: usize = 6 * 1024;
 
 /// An answer in the making.
 pub(crate) struct Listing<'a> {
@@ -162,10 +168,13 @@ fn end_rest(rest: Rest) -> (Option<String>, Option<String>) {
     match sidecar.into_inner() {
         Ok(sidecar) => {
             let path = sidecar.path().to_owned();
-            let kept = if sidecar.is_whole() {
-                format!("all of them are in {path}")
-            } else {
-                format!("the first 10 MB of them are in {path}")
+            let kept = match sidecar.kept() {
+                _ if sidecar.is_whole() => format!("all of them are in {path}"),
+                sidecar::MOST_BYTES => format!("the first 10 MB of them are in {path}"),
+                bytes => {
+                    let full = sidecar::FULL;
+                    format!("the first {bytes} bytes of them are in {path}, for {full}")
+                }
             };
             (Some(kept), Some(path))
         }

@@ -9,7 +9,6 @@ use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
 
 use futures_core::future::BoxFuture;
-use offshoot_types::cancel::Cancel;
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
@@ -19,11 +18,13 @@ use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::patience::{self, Enough, Patience};
+use crate::refusal::Refusal;
 use crate::target::Target;
-use crate::{blocking, confined};
+use crate::{confined, listing, whole};
 
 /// Most bytes of a file that one call returns.
-const MOST_BYTES: usize = 200 * 1024;
+const MOST_BYTES: usize = listing::MOST_BYTES;
 
 /// The tool.
 pub(crate) struct Read {
@@ -34,9 +35,9 @@ pub(crate) struct Read {
 #[serde(deny_unknown_fields)]
 struct Arguments {
     path: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole::from_one")]
     offset: Option<NonZeroUsize>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole::from_one")]
     limit: Option<NonZeroUsize>,
 }
 
@@ -68,12 +69,7 @@ impl Read {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "read".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Read,
-            },
+            spec: ToolSpec::new("read", description, &parameters, Effect::Read),
         }
     }
 }
@@ -84,24 +80,20 @@ impl Tool for Read {
     }
 
     fn requires(&self) -> &[&'static str] {
-        &["fs.read"]
+        &[Need::FS_READ]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
-        Ok(vec![Need {
-            capability: "fs.read".to_owned(),
-            target: target.absolute(),
-        }])
+        Ok(vec![Need::new(Need::FS_READ, target.absolute())])
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
-        Box::pin(blocking::run(move || {
-            match parse(&work.arguments, &work.place) {
-                Ok((target, window)) => read(&target, window, &work.cancel),
-                Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
-            }
-        }))
+        let read = move |patience: &Patience| match parse(&work.arguments, &work.place) {
+            Ok((target, window)) => read(&target, window, patience),
+            Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
+        };
+        Box::pin(patience::search(work.cancel.clone(), patience::TIME, read))
     }
 }
 
@@ -127,20 +119,13 @@ struct Window {
     count: usize,
 }
 
-fn read(target: &Target, window: Window, cancel: &Cancel) -> Outcome {
-    let excerpt = match open(target).and_then(|file| collect(target, file, window, cancel)) {
-        Ok(Some(excerpt)) => excerpt,
-        Ok(None) => {
-            let text = format!("read {}: cancelled", target.shown());
-            return Outcome::error(ErrorKind::Cancelled, text);
-        }
-        Err(why) => {
-            let text = format!("read {}: {why}", target.shown());
-            return Outcome::error(ErrorKind::Failed, text);
-        }
+fn read(target: &Target, window: Window, patience: &Patience) -> Outcome {
+    let excerpt = open(target).and_then(|file| collect(target, file, window, patience));
+    let (text, truncated) = match excerpt {
+        Ok(excerpt) => excerpt.into_text(window),
+        Err(refusal) => return refusal.into_outcome(&format!("read {}", target.shown())),
     };
-    let truncated = excerpt.truncated;
-    let mut outcome = Outcome::output(RawJson::of(&excerpt.into_text(window)));
+    let mut outcome = Outcome::output(RawJson::of(&text));
     if truncated {
         outcome.metadata.truncated = Some(true);
         outcome.metadata.output_path = Some(target.absolute());
@@ -148,13 +133,13 @@ fn read(target: &Target, window: Window, cancel: &Cancel) -> Outcome {
     outcome
 }
 
-fn open(target: &Target) -> Result<File, String> {
-    let explain = |errno| confined::explain(target, errno);
+fn open(target: &Target) -> Result<File, Refusal> {
+    let explain = |errno| Refusal::from(confined::explain(target, errno));
     let root = confined::root(target.root())?.ok_or_else(|| explain(Errno::NOENT))?;
     let file = confined::open(&root, target.relative(), confined::READ).map_err(explain)?;
     let stat = rustix::fs::fstat(&file).map_err(explain)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-        return Err("it is a folder; use glob to list what is in it".to_owned());
+        return Err("it is a folder; use glob to list what is in it".into());
     }
     confined::regular(&stat)?;
     Ok(File::from(file))
@@ -166,58 +151,89 @@ struct Excerpt {
     /// The line after the last byte taken.
     next: usize,
     truncated: bool,
+    /// What is known of a line that does not fit alone.
+    long: Option<Long>,
 }
 
-/// Reads until the window is full; `None` when cancelled.
+/// A line that does not fit alone.
+#[derive(Default)]
+struct Long {
+    /// As far as it has been read.
+    bytes: u64,
+    /// Whether all of it has been read.
+    ended: bool,
+    /// Whether something comes after it.
+    followed: bool,
+}
+
+/// Reads until the window is full.
 fn collect(
     target: &Target,
     mut file: File,
     window: Window,
-    cancel: &Cancel,
-) -> Result<Option<Excerpt>, String> {
+    patience: &Patience,
+) -> Result<Excerpt, Refusal> {
     let mut buffer = vec![0; 64 * 1024];
     let mut excerpt = Excerpt {
         bytes: Vec::new(),
         next: 1,
         truncated: false,
+        long: None,
     };
     let mut ends_in_newline = true;
     loop {
-        if cancel.is_cancelled() {
-            return Ok(None);
+        match patience.ends() {
+            None => {}
+            Some(Enough::Cancelled) => return Err(Refusal::cancelled()),
+            // There is something to show; only how long the line is stays open.
+            Some(Enough::OutOfTime) if excerpt.long.is_some() => return Ok(excerpt),
+            Some(Enough::OutOfTime) => {
+                let why = "stopped after 30 seconds; use bash to read so far into a large file";
+                return Err(why.into());
+            }
         }
         let length = match file.read(&mut buffer) {
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.to_string().into()),
         };
         let piece = &buffer[..length];
         if piece.contains(&0) {
-            return Err("it is a binary file, not text".to_owned());
+            return Err("it is a binary file, not text".into());
         }
         let Some(last) = piece.last() else {
             break;
         };
         ends_in_newline = *last == b'\n';
         if excerpt.take(piece, window) {
-            return Ok(Some(excerpt));
+            return Ok(excerpt);
         }
+    }
+    if let Some(long) = &mut excerpt.long {
+        long.ended = true;
+        return Ok(excerpt);
     }
     let lines = excerpt.next - usize::from(ends_in_newline);
     if window.first > lines.max(1) {
         let first = window.first;
         let shown = target.shown();
-        return Err(format!(
-            "{shown} has {lines} lines, so none at offset {first}"
-        ));
+        return Err(format!("{shown} has {lines} lines, so none at offset {first}").into());
     }
-    Ok(Some(excerpt))
+    Ok(excerpt)
 }
 
 impl Excerpt {
     /// Takes what is wanted of the next piece of the file; true when nothing more is.
     fn take(&mut self, piece: &[u8], window: Window) -> bool {
         for line in piece.split_inclusive(|byte| *byte == b'\n') {
+            if let Some(long) = &mut self.long {
+                if long.ended {
+                    long.followed = true;
+                    return true;
+                }
+                long.take(line);
+                continue;
+            }
             if self.next >= window.first {
                 if self.next - window.first >= window.count {
                     return true;
@@ -226,7 +242,16 @@ impl Excerpt {
                 self.bytes.extend_from_slice(&line[..line.len().min(room)]);
                 if line.len() > room {
                     self.truncated = true;
-                    return true;
+                    if self.bytes.contains(&b'\n') {
+                        return true;
+                    }
+                    let mut long = Long {
+                        bytes: (self.bytes.len() - room) as u64,
+                        ..Long::default()
+                    };
+                    long.take(line);
+                    self.long = Some(long);
+                    continue;
                 }
             }
             self.next += usize::from(line.ends_with(b"\n"));
@@ -234,29 +259,51 @@ impl Excerpt {
         false
     }
 
-    fn into_text(mut self, window: Window) -> String {
-        if !self.truncated {
-            return lossy(self.bytes);
+    /// Returns what is shown, and whether that is less than was wanted.
+    fn into_text(self, window: Window) -> (String, bool) {
+        let mut text = lossy(self.bytes);
+        // What is no text grows when it is made text.
+        let fits = text.len() <= MOST_BYTES;
+        if fits && !self.truncated {
+            return (text, false);
         }
+        text.truncate(text.floor_char_boundary(MOST_BYTES));
         // Whole lines are easier to read on from; a line that does not fit alone is cut.
-        let whole = self.bytes.iter().rposition(|byte| *byte == b'\n');
-        let note = match whole {
-            Some(end) => {
-                self.bytes.truncate(end + 1);
-                let (first, last, next) = (window.first, self.next - 1, self.next);
-                format!(
-                    "[truncated: lines {first} to {last} are shown; read on with offset {next}]"
-                )
-            }
-            None => {
-                let line = self.next;
-                let next = line + 1;
-                format!(
-                    "\n[truncated: line {line} is too long to show; the next is at offset {next}]"
-                )
-            }
+        let first = window.first;
+        let note = if let Some(end) = text.rfind('\n') {
+            text.truncate(end + 1);
+            let next = first + text.matches('\n').count();
+            let last = next - 1;
+            format!("[truncated: lines {first} to {last} are shown; read on with offset {next}]")
+        } else {
+            self.long.unwrap_or_default().note(first, text.len())
         };
-        lossy(self.bytes) + &note
+        (text + &note, true)
+    }
+}
+
+impl Long {
+    fn take(&mut self, line: &[u8]) {
+        self.ended = line.ends_with(b"\n");
+        self.bytes += (line.len() - usize::from(self.ended)) as u64;
+    }
+
+    /// Says how much of a line is shown, and where to go on. There is no offset within a line.
+    fn note(&self, line: usize, shown: usize) -> String {
+        let bytes = if self.ended {
+            self.bytes.to_string()
+        } else {
+            format!("more than {}", self.bytes.max(shown as u64))
+        };
+        let next = if self.followed {
+            format!("; the next line is at offset {}", line + 1)
+        } else {
+            String::new()
+        };
+        format!(
+            "\n[truncated: line {line} has {bytes} bytes; the first {shown} are shown; use bash to \
+             see the rest{next}]"
+        )
     }
 }
 

@@ -35,6 +35,11 @@ impl Refusal {
         self
     }
 
+    /// Returns the words.
+    pub(crate) fn why(&self) -> &str {
+        &self.why
+    }
+
     pub(crate) fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -2,10 +2,12 @@
 //!
 //! A file of its own in the scratch folder, readable by its owner only, whose
 //! path goes into the outcome. It takes whatever is written and keeps the first
-//! ten megabytes: a command that talks for ever fills neither memory nor disk.
+//! ten megabytes, and all of an agent's have a bound as well: a command that talks
+//! for ever, or many that talk long, fill neither memory nor disk.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_core::future::BoxFuture;
@@ -21,6 +23,12 @@ use crate::target::Root;
 /// Most bytes that one sidecar keeps.
 pub(crate) const MOST_BYTES: usize = 10_000_000;
 
+/// Most bytes that all sidecars in one scratch folder keep, those of `bash` included.
+pub(crate) const MOST_IN_ALL: u64 = 200_000_000;
+
+/// What is said where there is no room for another one.
+pub(crate) const FULL: &str = "the outputs in the scratch folder have 200 MB already";
+
 const FOLDER: &str = "outputs";
 
 /// A file that takes the whole of an answer.
@@ -30,8 +38,10 @@ pub(crate) struct Sidecar {
     path: String,
     /// How many bytes it still keeps.
     room: usize,
-    /// Whether all that was written is kept.
-    whole: bool,
+    /// How many bytes it has kept.
+    kept: usize,
+    /// Whether something was written that is not kept.
+    cut: bool,
 }
 
 impl Sidecar {
@@ -42,7 +52,11 @@ impl Sidecar {
             return Ok(None);
         };
         let scratch = confined::try_made_root(&root)?;
-        let folder = confined::enter(&scratch, FOLDER, Mode::RWXU)?;
+        let folder = confined::enter(&scratch, FOLDER, Mode::RWXU)?.folder;
+        let room = MOST_IN_ALL.saturating_sub(kept_in(Path::new(&root.join(FOLDER))));
+        if room == 0 {
+            return Err(io::Error::other(FULL));
+        }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -55,8 +69,9 @@ impl Sidecar {
                     return Ok(Some(Self {
                         file: File::from(file),
                         path: root.join(&format!("{FOLDER}/{name}")),
-                        room: MOST_BYTES,
-                        whole: true,
+                        room: MOST_BYTES.min(usize::try_from(room).unwrap_or(usize::MAX)),
+                        kept: 0,
+                        cut: false,
                     }));
                 }
             }
@@ -70,7 +85,12 @@ impl Sidecar {
 
     /// Tells whether all that was written is kept.
     pub(crate) fn is_whole(&self) -> bool {
-        self.whole
+        !self.cut
+    }
+
+    /// Returns how many bytes are kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept
     }
 }
 
@@ -91,6 +111,10 @@ impl offshoot_types::sidecar::Sidecars for Sidecars {
             }
             let mut sidecar = Sidecar::create(&place, what).ok()??;
             sidecar.write_all(text.as_bytes()).ok()?;
+            if !sidecar.is_whole() {
+                fs::remove_file(sidecar.path()).ok();
+                return None;
+            }
             Some(sidecar.path().to_owned())
         };
         Box::pin(async move { blocking::attempt(keep).await.ok().flatten() })
@@ -103,13 +127,24 @@ impl Write for Sidecar {
         let kept = bytes.len().min(self.room);
         self.file.write_all(&bytes[..kept])?;
         self.room -= kept;
-        self.whole &= kept == bytes.len();
+        self.kept += kept;
+        self.cut |= kept < bytes.len();
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// Returns how many bytes the sidecars in a folder have; none if it cannot be read.
+pub(crate) fn kept_in(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    // Of the entry itself: a link is as long as its name.
+    let sizes = entries.map(|entry| entry.and_then(|entry| entry.metadata()));
+    sizes.flatten().map(|about| about.len()).sum()
 }
 
 /// Marks an outcome whose data is only the head; `path` is where the whole lies, if anywhere.
@@ -188,6 +223,30 @@ mod tests {
         assert!(!sidecar.is_whole());
         let length = fs::metadata(sidecar.path()).unwrap().len();
         assert_eq!(length, MOST_BYTES as u64);
+    }
+
+    #[tokio::test]
+    async fn all_of_an_agent_have_a_bound_as_well() {
+        use offshoot_types::sidecar::Sidecars as _;
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(folder.path());
+        let mut first = Sidecar::create(&place, "bash").unwrap().unwrap();
+        first.write_all(b"x").unwrap();
+        let almost = File::options().write(true).open(first.path()).unwrap();
+        almost.set_len(MOST_IN_ALL - 3).unwrap();
+        assert_eq!(
+            Sidecars
+                .keep(place.clone(), "task", "four".to_owned())
+                .await,
+            None
+        );
+        let mut last = Sidecar::create(&place, "grep").unwrap().unwrap();
+        last.write_all(b"four").unwrap();
+        assert!(!last.is_whole());
+        assert_eq!(last.kept(), 3);
+        assert_eq!(fs::read(last.path()).unwrap(), b"fou");
+        let refused = Sidecar::create(&place, "grep").unwrap_err();
+        assert_eq!(refused.to_string(), FULL);
     }
 
     #[test]

@@ -123,16 +123,18 @@ impl Target {
                 "{shown} goes through `..`; give the path from the workspace"
             ));
         }
-        let target = match path.starts_with('/') {
-            true => beneath(&given, place).ok_or_else(|| outside(path, place))?,
-            false => Self {
+        let target = if path.starts_with('/') {
+            beneath(&given, place).ok_or_else(|| outside(path, place))?
+        } else {
+            Self {
                 root: Root::workspace(place),
                 relative: given.join("/"),
-            },
+            }
         };
-        match target.root.hides(Path::new(&target.relative)) {
-            true => Err(off_limits(path, place)),
-            false => Ok(target),
+        if target.root.hides(Path::new(&target.relative)) {
+            Err(off_limits(path, place))
+        } else {
+            Ok(target)
         }
     }
 

@@ -187,7 +187,8 @@ impl Walk<'_> {
         self.search.sight.shows(&root.join(&path.to_string_lossy()))
     }
 
-    /// Reads the rules of the folders above the start, which hold below it too.
+    /// Reads the rules of the folders above the start, which hold below it too, unless they leave
+    /// nothing of it: whoever names an ignored folder wants to see what is in it.
     fn rules_above(&self) -> Rules {
         let mut rules = Rules::default();
         let Some(above) = self.start.parent() else {
@@ -199,7 +200,14 @@ impl Walk<'_> {
                 rules = rules.below(path, &folder);
             }
         }
-        rules
+        // A rule for all that is in the folder (`vendor/**`) is not about the folder (`vendor/`). It
+        // is met by any name.
+        let any = self.start.join("any name, whatever it is");
+        if rules.ignore(&any, false) {
+            Rules::default()
+        } else {
+            rules
+        }
     }
 
     /// Reads a folder; `None` if that cannot be done.

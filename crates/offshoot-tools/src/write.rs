@@ -49,12 +49,7 @@ impl Write {
             "additionalProperties": false
         });
         Self {
-            spec: ToolSpec {
-                id: "write".to_owned(),
-                description: description.to_owned(),
-                parameters: RawJson::of(&parameters),
-                effect: Effect::Write,
-            },
+            spec: ToolSpec::new("write", description, &parameters, Effect::Write),
         }
     }
 }
@@ -65,15 +60,12 @@ impl Tool for Write {
     }
 
     fn requires(&self) -> &[&'static str] {
-        &["fs.write"]
+        &[Need::FS_WRITE]
     }
 
     fn needs(&self, arguments: &RawJson, place: &Place) -> Result<Vec<Need>, String> {
         let (target, _) = parse(arguments, place)?;
-        Ok(vec![Need {
-            capability: "fs.write".to_owned(),
-            target: target.absolute(),
-        }])
+        Ok(vec![Need::new(Need::FS_WRITE, target.absolute())])
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {

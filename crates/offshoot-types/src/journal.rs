@@ -40,6 +40,68 @@ pub struct Recorded {
     pub change: Change,
 }
 
+/// A change, as the journal has it, without what the file contained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// By whom.
+    pub writer: Writer,
+    /// In which call.
+    pub call: CallId,
+    /// The file, absolute.
+    pub path: String,
+    /// What stood there; `None` where there was no file.
+    pub before: Option<ContentId>,
+    /// What came; `None` where there was to be no file.
+    pub after: Option<ContentId>,
+}
+
+/// A content in the journal. Two changes of one journal name the same content by the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ContentId(i64);
+
+impl ContentId {
+    /// Takes an id as a store has it.
+    pub fn new(id: i64) -> Self {
+        Self(id)
+    }
+
+    /// Returns the id as the store has it.
+    pub fn get(self) -> i64 {
+        self.0
+    }
+}
+
+/// Returns records without what files contained, for stores that keep them whole.
+pub fn trace(records: &[Recorded]) -> Vec<Traced> {
+    let id = |content: &Option<Vec<u8>>| content.as_ref().and_then(|bytes| find(records, bytes));
+    let traced = |record: &Recorded| Traced {
+        writer: record.writer.clone(),
+        call: record.call.clone(),
+        path: record.change.path.clone(),
+        before: id(&record.change.before),
+        after: id(&record.change.after),
+    };
+    records.iter().map(traced).collect()
+}
+
+/// Returns the content that has an id of `trace`; `None` for another id.
+pub fn content(records: &[Recorded], id: ContentId) -> Option<Vec<u8>> {
+    let content = contents(records).nth(usize::try_from(id.get()).ok()?)?;
+    content.cloned()
+}
+
+/// Finds the id that a content has in `trace`.
+pub fn find(records: &[Recorded], bytes: &[u8]) -> Option<ContentId> {
+    let place = contents(records).position(|content| content.is_some_and(|known| known == bytes));
+    place.and_then(|place| i64::try_from(place).ok().map(ContentId))
+}
+
+fn contents(records: &[Recorded]) -> impl Iterator<Item = Option<&Vec<u8>>> {
+    records
+        .iter()
+        .flat_map(|record| [record.change.before.as_ref(), record.change.after.as_ref()])
+}
+
 /// Who wrote a file, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {

@@ -77,7 +77,7 @@ impl Rule {
     }
 }
 
-/// What somebody wants to do: a capability, the tool that wants it, and the target.
+/// What a call needs: a capability and its target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     /// Such as `fs.write`.
@@ -87,6 +87,12 @@ pub struct Need {
 }
 
 impl Need {
+    /// The capability of reading a file.
+    pub const FS_READ: &str = "fs.read";
+
+    /// The capability of changing a file.
+    pub const FS_WRITE: &str = "fs.write";
+
     /// The capability of running a command.
     pub const SHELL_RUN: &str = "shell.run";
 
@@ -95,16 +101,22 @@ impl Need {
     /// Only a rule that names it allows it: for an allow of anything else it is an ask.
     pub const SHELL_OPAQUE: &str = "shell.opaque";
 
-    /// The capability of running what was not read at all, such as what is too long; its target is
-    /// the text. Rules about what is opaque are about it, but only one for all of that allows it.
+    /// The capability of running what was not read at all, because it is too long for instance; its
+    /// target is the text. It has no rules of its own: those for [`Self::SHELL_OPAQUE`] are about it,
+    /// but of them only one with the pattern `*` allows it.
     pub const SHELL_UNREAD: &str = "shell.unread";
 
-    /// The capability of running a command through another, such as `nohup`; its target is the whole.
-    /// Rules about commands are about it where they name it. It needs no allow: what is run does.
+    /// The capability of running a command through another, such as `nohup`; its target is all of it,
+    /// the wrapped command too. Rules for [`Self::SHELL_RUN`] that name the wrapper are about it. It
+    /// needs no allow of its own: the wrapped command does.
     pub const SHELL_WRAPPER: &str = "shell.wrapper";
 
-    /// What a hook wants a person to be asked; its target is why. No rule is about it, and no grant:
-    /// an answer is to that question of that call, and to nothing else.
+    /// The capability of running what is opaque, by its words; its target is one command of it. Rules
+    /// about what is opaque are about it. It needs no allow: the text that it stands in does.
+    pub const SHELL_WORDS: &str = "shell.words";
+
+    /// What a hook wants a person to be asked; its target is why. Rules and grants are never about
+    /// it: an answer is for that question of that call only.
     pub const HOOK_ASKS: &str = "hook.asks";
 
     /// Tells whether it is what a hook wants a person to be asked.
@@ -157,6 +169,9 @@ impl Layer {
     /// The capability of having another agent go on.
     pub const SWITCH: &str = "agent.switch";
 
+    /// The name of the layer of what the host keeps for itself: see [`Self::off_limits`].
+    pub const OFF_LIMITS: &str = "the data folder, which is not for agents";
+
     /// The layer of an agent: closed when it declares permissions, empty when it does not.
     pub fn of_agent(name: &str, declared: Option<&[Rule]>) -> Self {
         Self {
@@ -185,7 +200,7 @@ impl Layer {
             name: format!("agent {name}, which is read-only"),
             // Who works next is for a person to say, and changes no file.
             rules: vec![
-                Rule::new("fs.read", "*", Action::Allow),
+                Rule::new(Need::FS_READ, "*", Action::Allow),
                 Rule::new(Self::SWITCH, "*", Action::Allow),
             ],
             closed: true,
@@ -196,12 +211,12 @@ impl Layer {
     /// The grant of a session: read inside `root`, read and write in its scratch folder. Nothing is
     /// said of anything else.
     pub fn root_grant(root: &str, scratch: Option<&str>) -> Self {
-        let read = |pattern| Rule::new("fs.read", pattern, Action::Allow);
+        let read = |pattern| Rule::new(Need::FS_READ, pattern, Action::Allow);
         // The folder itself as well: that is what looking for files in it asks for.
         let mut rules = vec![read(glob_escape(bare(root))), read(inside(root))];
         if let Some(scratch) = scratch.map(inside) {
             rules.push(read(scratch.clone()));
-            rules.push(Rule::new("fs.write", scratch, Action::Allow));
+            rules.push(Rule::new(Need::FS_WRITE, scratch, Action::Allow));
         }
         Self {
             name: "root grant".to_owned(),
@@ -217,14 +232,14 @@ impl Layer {
     /// It narrows, so no answer of a person and no grant of a session lifts it.
     pub fn off_limits(folder: &str, scratch: &str) -> Self {
         let mut rules = Vec::new();
-        for capability in ["fs.read", "fs.write"] {
+        for capability in [Need::FS_READ, Need::FS_WRITE] {
             for (folder, action) in [(folder, Action::Deny), (scratch, Action::Allow)] {
                 rules.push(Rule::new(capability, glob_escape(bare(folder)), action));
                 rules.push(Rule::new(capability, inside(folder), action));
             }
         }
         Self {
-            name: "the data folder, which is not for agents".to_owned(),
+            name: Self::OFF_LIMITS.to_owned(),
             rules,
             closed: false,
             ..Self::default()
@@ -237,7 +252,7 @@ impl Layer {
 pub struct Decision {
     /// What was said.
     pub action: Action,
-    /// The layer that decided; `default` when all abstained.
+    /// The layer that decided; [`Self::DEFAULT`] when all abstained.
     pub layer: String,
     /// The rule that decided; `None` for a closed layer's implicit deny and for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,6 +260,21 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// The layer that is named where all others abstain.
+    pub const DEFAULT: &str = "default";
+
+    /// The layer that is named where nothing is needed and nobody has a rule.
+    pub const NEEDS_NOTHING: &str = "needs nothing";
+
+    /// What holds of a call that needs nothing and that nobody has a rule for.
+    pub fn needs_nothing() -> Self {
+        Self {
+            action: Action::Allow,
+            layer: Self::NEEDS_NOTHING.to_owned(),
+            rule: None,
+        }
+    }
+
     /// Says which hook wants a person to be asked, and why, where that is what decided.
     pub fn asked_by_hook(&self) -> Option<String> {
         // No layer asks without a rule.
@@ -256,12 +286,30 @@ impl Decision {
     /// Returns what holds after answers that were given before, which count only where the chain said
     /// ask (R22).
     #[must_use]
-    pub fn or_granted(self, granted: impl FnOnce() -> Option<Self>) -> Self {
+    pub fn or_granted(self, granted: impl FnOnce(Reach) -> Option<Self>) -> Self {
         if self.action != Action::Ask {
             return self;
         }
-        granted().unwrap_or(self)
+        granted(self.reach()).unwrap_or(self)
     }
+
+    /// Returns which answers count for an ask.
+    pub fn reach(&self) -> Reach {
+        match self.rule {
+            Some(_) => Reach::Exact,
+            None => Reach::Like,
+        }
+    }
+}
+
+/// Which answers count that were given before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Also those to the like: nobody has a rule about it.
+    Like,
+    /// Those to exactly that: somebody wrote down that they want to be asked about it, and a yes to
+    /// something else does not take that back.
+    Exact,
 }
 
 /// Makes a sentence of `hook guard: sure?`; a hook need not say why.
@@ -296,18 +344,25 @@ impl Grant {
     /// Who decided, where an answer was for an agent above, whose name follows.
     pub const ABOVE: &str = "the user, for agent";
 
-    /// What "for this session" means for a need: the same command again, any file of the workspace.
+    /// What "for this session" means for a need: the same command again, any file of the workspace;
+    /// only that file where it was a rule that asked.
     ///
     /// Nobody asks this of what a hook wants asked: see [`Need::HOOK_ASKS`].
-    pub fn like(agent: AgentId, needs: &[Need], workspace: &str) -> Self {
+    pub fn like(
+        agent: AgentId,
+        needs: &[Need],
+        workspace: &str,
+        reach: impl Fn(&Need) -> Reach,
+    ) -> Self {
         let root = workspace.trim_end_matches('/');
         let rule = |need: &Need| {
             // Only a file's target is a path. A command may begin like one and do anything.
-            let is_path = need.capability.starts_with("fs.");
+            let is_path = need.capability.starts_with("fs.") && reach(need) == Reach::Like;
             let below = need.target.strip_prefix(root).filter(|_| is_path);
-            let pattern = match below.is_some_and(|rest| rest.starts_with('/')) {
-                true => inside(root),
-                false => glob_escape(&need.target),
+            let pattern = if below.is_some_and(|rest| rest.starts_with('/')) {
+                inside(root)
+            } else {
+                glob_escape(&need.target)
             };
             Rule::new(need.capability.clone(), pattern, Action::Allow)
         };
@@ -317,11 +372,14 @@ impl Grant {
     }
 
     /// Returns the rule that allows a need; the caller looks whether it is for the agent.
-    pub fn allows(&self, tool: &str, need: &Need) -> Option<&Rule> {
+    pub fn allows(&self, tool: &str, need: &Need, reach: Reach) -> Option<&Rule> {
         if need.is_of_hook() {
             return None;
         }
-        self.rules.iter().find(|rule| rule.covers(tool, need))
+        let exact = glob_escape(&need.target);
+        let reaches = |rule: &&Rule| reach == Reach::Like || rule.pattern == exact;
+        let mut rules = self.rules.iter().filter(reaches);
+        rules.find(|rule| rule.covers(tool, need))
     }
 }
 

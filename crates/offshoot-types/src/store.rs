@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::command::{Command, Receipt};
 use crate::event::{Entry, Event};
 use crate::id::{AgentId, CallId, CommandId, Epoch, Pos, Seq, Timestamp, TreeId};
-use crate::journal::{Change, Recorded, Writer};
+use crate::journal::{self, Change, ContentId, Recorded, Traced, Writer};
 use crate::json::RawJson;
 use crate::permission::Decision;
 use crate::tree::Ask;
@@ -91,6 +91,32 @@ pub trait Store: Send + Sync {
     /// Returns the changes of files that agents of a tree recorded, in the order they did; none for
     /// an unknown tree.
     fn changes(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Recorded>, StoreError>>;
+
+    /// Returns the same without what files contained, which may be far more than fits into memory.
+    fn trace(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Traced>, StoreError>> {
+        let changes = self.changes(tree);
+        Box::pin(async move { Ok(journal::trace(&changes.await?)) })
+    }
+
+    /// Returns a content that a trace of this tree names; `None` if the tree is gone meanwhile.
+    fn content(
+        &self,
+        tree: &TreeId,
+        id: ContentId,
+    ) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
+        let changes = self.changes(tree);
+        Box::pin(async move { Ok(journal::content(&changes.await?, id)) })
+    }
+
+    /// Finds the id by which a trace of this tree would name a content; `None` if none does.
+    fn find_content(
+        &self,
+        tree: &TreeId,
+        bytes: Vec<u8>,
+    ) -> BoxFuture<'_, Result<Option<ContentId>, StoreError>> {
+        let changes = self.changes(tree);
+        Box::pin(async move { Ok(journal::find(&changes.await?, &bytes)) })
+    }
 
     /// Returns who recorded a change of a file last, in whichever tree; `None` if nobody has.
     fn last_writer(&self, path: &str) -> BoxFuture<'_, Result<Option<Writer>, StoreError>>;

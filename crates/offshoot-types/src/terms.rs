@@ -66,9 +66,9 @@ fn is_unlimited(caps: &Caps) -> bool {
 pub fn summary(chain: &Permissions, workspace: &str) -> BTreeMap<String, Action> {
     let file = format!("{}/some-file", workspace.trim_end_matches('/'));
     let probes = [
-        ("fs.read", file.as_str()),
-        ("fs.write", file.as_str()),
-        ("shell.run", "some command"),
+        (Need::FS_READ, file.as_str()),
+        (Need::FS_WRITE, file.as_str()),
+        (Need::SHELL_RUN, "some command"),
         ("net.fetch", "some.host"),
     ];
     let say = |(capability, target): (&str, &str)| {

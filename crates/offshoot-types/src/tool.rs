@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use serde::Serialize;
 
 use crate::cancel::Cancel;
 use crate::journal::{Journal, NoJournal};
@@ -65,6 +66,23 @@ pub struct ToolSpec {
     pub parameters: RawJson,
     /// What it does to the world.
     pub effect: Effect,
+}
+
+impl ToolSpec {
+    /// A spec from its four parts.
+    pub fn new(
+        id: impl Into<String>,
+        description: impl Into<String>,
+        parameters: &impl Serialize,
+        effect: Effect,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            description: description.into(),
+            parameters: RawJson::of(parameters),
+            effect,
+        }
+    }
 }
 
 /// Which agents a tool may be offered to.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::event::{Entry, Event, Origin, Spawned};
 use crate::id::{AgentId, CallId, Pos, RunId, RunNo, Seq, Timestamp};
 use crate::message::AssistantMessage;
-use crate::permission::{Action, Decision, Grant, Need};
+use crate::permission::{Action, Decision, Grant, Need, Reach};
 use crate::settlement::Settlement;
 
 pub use self::agent::{Agent, Ask, Mail, OpenCall, Run, RunningTurn, Spent, Tally};
@@ -179,10 +179,17 @@ impl Tree {
 
     /// Returns what an answer that was given before decides of what an agent needs (R22), with the
     /// scope of that answer.
-    pub fn granted(&self, agent: &AgentId, tool: &str, need: &Need) -> Option<Decision> {
+    pub fn granted(
+        &self,
+        agent: &AgentId,
+        tool: &str,
+        need: &Need,
+        reach: Reach,
+    ) -> Option<Decision> {
         let of_agent = |grant: &&Grant| self.is_below(agent, &grant.agent);
         let mut grants = self.grants.iter().filter(of_agent);
-        let (grant, rule) = grants.find_map(|grant| Some((grant, grant.allows(tool, need)?)))?;
+        let allows = |grant| Some((grant, Grant::allows(grant, tool, need, reach)?));
+        let (grant, rule) = grants.find_map(allows)?;
         let layer = match self.agents.get(&grant.agent) {
             _ if self.root.as_ref() == Some(&grant.agent) => Grant::SESSION.to_owned(),
             Some(above) if grant.agent != *agent => {
@@ -201,6 +208,15 @@ impl Tree {
     pub fn grants(&self, agent: &AgentId) -> Vec<&Grant> {
         let of_agent = |grant: &&Grant| self.is_below(agent, &grant.agent);
         self.grants.iter().filter(of_agent).collect()
+    }
+
+    /// Takes an answer that allows something, unless one for the same agent does already.
+    fn take_grant(&mut self, grant: &Grant) {
+        let allows = |held: &Grant| grant.rules.iter().all(|rule| held.rules.contains(rule));
+        let mut held = self.grants.iter().filter(|held| held.agent == grant.agent);
+        if !held.any(allows) {
+            self.grants.push(grant.clone());
+        }
     }
 
     /// Tells whether an agent is another or descends from it.
@@ -342,7 +358,7 @@ impl Tree {
             }
             Event::Decided {
                 grant: Some(grant), ..
-            } => self.grants.push(grant.clone()),
+            } => self.take_grant(grant),
             Event::Rewound {
                 drops, consumes, ..
             } => self.take_rewound(&entry.agent, drops, consumes),

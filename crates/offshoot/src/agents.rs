@@ -6,11 +6,32 @@
 mod list;
 mod show;
 
+use offshoot_agents::{Definition, Doubt};
+
 use crate::assemble::{self, Models};
 use crate::cli::{Agents, AgentsCommand};
 use crate::config::{self, Settings};
 use crate::definitions;
 use crate::exit::{Code, Stop};
+
+/// An agent, and why it is not used although it is there.
+#[derive(Clone, Copy)]
+struct Listed<'a> {
+    agent: &'a Definition,
+    /// `None` if it is used.
+    doubt: Option<Doubt>,
+}
+
+impl<'a> Listed<'a> {
+    fn trusted(agent: &'a Definition) -> Self {
+        Self { agent, doubt: None }
+    }
+
+    fn untrusted(agent: &'a Definition, doubt: Doubt) -> Self {
+        let doubt = Some(doubt);
+        Self { agent, doubt }
+    }
+}
 
 /// Carries out `offshoot agents …`.
 pub(crate) fn agents(args: Agents, settings: &Settings) -> Result<Code, Stop> {

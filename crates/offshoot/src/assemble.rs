@@ -107,9 +107,10 @@ impl Host {
 
     /// Says who answers when an agent asks: the person agreed beforehand, or sits there, or does not.
     pub(crate) fn asking(self, consent: Consent, interactive: bool) -> Self {
-        let who = match interactive {
-            true => Who::Somebody { within: None },
-            false => Who::Nobody,
+        let who = if interactive {
+            Who::Somebody { within: None }
+        } else {
+            Who::Nobody
         };
         let asks = Asks {
             yes: consent.yes,
@@ -322,6 +323,27 @@ fn known(asked: &str) -> Result<&str, Stop> {
 /// Opens the store in a data folder.
 pub(crate) fn store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
     Ok(Arc::new(Handle::open(data_dir)?))
+}
+
+/// Opens the store of who only looks: where there is nothing yet, nothing is made.
+pub(crate) fn kept_store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
+    match nothing_in(data_dir) {
+        Some(nothing) => Err(Stop::usage(nothing)),
+        None => store(data_dir),
+    }
+}
+
+/// Says that there are no sessions in a data folder, or no such folder; `None` if there may be some.
+pub(crate) fn nothing_in(data_dir: &Path) -> Option<String> {
+    let place = data_dir.display();
+    match offshoot_store::look(data_dir) {
+        Ok(None) if data_dir.exists() => Some(format!("there are no sessions in {place} yet")),
+        Ok(None) => Some(format!(
+            "there are no sessions: there is no data folder {place}"
+        )),
+        // Opening it says what is wrong with it.
+        Ok(Some(_)) | Err(_) => None,
+    }
 }
 
 /// Makes a runtime with these models and agents and the built-in tools.

@@ -13,11 +13,11 @@ use crate::assemble::Host;
 use crate::cli::Chat;
 use crate::config::Settings;
 use crate::console::{Console, Offered, Talk};
-use crate::drive::{self, Elsewhere, Errand};
+use crate::drive::{self, Elsewhere, Inquiry};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::lookup::Session;
-use crate::run::{self, Ask, Opened, Untrusted};
+use crate::run::{self, Opened, Untrusted, Wanted};
 use crate::signals::Signals;
 use crate::view::View;
 use crate::{clock, definitions, hooks, output, render, rules, terminal};
@@ -39,7 +39,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         ));
     }
     let mut signals = Signals::listen()?;
-    let ask = Ask {
+    let wanted = Wanted {
         choice: &args.choice,
         session: args.session.as_deref(),
         goes_on: args.goes_on,
@@ -57,7 +57,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         agents,
         swap,
         barred,
-    } = run::open(&ask, settings, host).await?;
+    } = run::open(&wanted, settings, host).await?;
     definitions::warn(&agents);
     rules::warn_of_strangers(settings, &workspace, &agents);
     hooks::warn(settings, &workspace, &agents);
@@ -69,19 +69,20 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     let shown = render::short(session.id.root());
     let agent = session.id.root().clone();
     let view = console(settings, agent.clone(), &agents, (swap, barred))?;
-    let errand = Errand {
+    let inquiry = Inquiry {
         session,
         agent,
         prompt: None,
         swap: None,
         elsewhere: Elsewhere::Follow,
-        talk: match helped {
-            true => drive::Talk::SummedUp,
-            false => drive::Talk::Chat,
+        talk: if helped {
+            drive::Talk::SummedUp
+        } else {
+            drive::Talk::Chat
         },
         ends,
     };
-    let code = drive::drive(runtime, errand, view, &mut signals).await?;
+    let code = drive::drive(runtime, inquiry, view, &mut signals).await?;
     output::note(&format!(
         "session {shown} is kept; go on with: offshoot chat --session {shown}"
     ));

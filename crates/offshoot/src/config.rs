@@ -123,6 +123,14 @@ impl Search {
         Ok(self.project(folder)?.hooks)
     }
 
+    /// Returns the files that have a say in a folder: the user's, and the project's if there is one.
+    pub(crate) fn files(&self, folder: &Path) -> Vec<PathBuf> {
+        let home = self.home.as_ref().and_then(|home| home.canonicalize().ok());
+        let project = find::project(folder, self.user.as_deref(), home.as_deref());
+        let user = self.user.clone().into_iter();
+        user.chain(project.ok().flatten()).collect()
+    }
+
     fn project(&self, folder: &Path) -> Result<Layer, Stop> {
         let home = self.home.as_ref().and_then(|home| home.canonicalize().ok());
         let found = find::project(folder, self.user.as_deref(), home.as_deref())?;

@@ -49,6 +49,9 @@ const MOST_PREVIEW: usize = 6;
 /// Rows that stay free of what is asked: the tree's, a hint's, the line's, and one to breathe.
 const KEPT_ROWS: usize = 4;
 
+/// A window of fewer rows has none for the tree while something is asked.
+const SMALL: usize = 12;
+
 /// Said to who types a message while something is asked.
 const BUSY: &str = "an agent asks: send what you type, or clear it with Ctrl-U, to answer";
 
@@ -78,6 +81,8 @@ pub(crate) enum Input {
     Interrupt,
     /// Wants what runs to be stopped, and to stay.
     Cancel,
+    /// Ctrl-Z: wants the shell back for a while.
+    Suspend,
     /// Wants to leave.
     Quit,
     /// Time has passed.
@@ -160,6 +165,11 @@ impl Console {
         }
     }
 
+    /// Tells whether it is for one question.
+    pub(crate) fn is_for_once(&self) -> bool {
+        self.talk == Talk::Once
+    }
+
     pub(crate) fn answers(&mut self) -> &mut Answers {
         &mut self.answers
     }
@@ -167,12 +177,15 @@ impl Console {
     /// Takes an entry that is old news; of what still runs, it is not.
     pub(crate) fn before(&mut self, tree: &Tree, entry: &Entry) {
         self.answers.skip(entry);
-        self.fold(tree, entry);
+        // Whoever was asked then is not here.
+        drop(self.fold(tree, entry));
     }
 
     /// Shows an entry; `tree` is as it was before it.
     pub(crate) fn entry(&mut self, tree: &Tree, entry: &Entry) -> io::Result<()> {
-        self.fold(tree, entry);
+        if let Some(text) = self.fold(tree, entry) {
+            self.aside(&text)?;
+        }
         // A conversation is read as it goes; of a single question, what it comes to.
         let aside = match self.talk {
             Talk::Chat => self.answers.take_aside(entry),
@@ -184,14 +197,16 @@ impl Console {
         }
     }
 
-    fn fold(&mut self, tree: &Tree, entry: &Entry) {
+    /// Takes an entry; returns what is to be said of it.
+    fn fold(&mut self, tree: &Tree, entry: &Entry) -> Option<String> {
         let about = |call: &CallId| self.live.call(&entry.agent, call);
-        self.asks.entry(tree, entry, about);
+        let told = self.asks.entry(tree, entry, about);
         self.live.entry(tree, entry);
         if self.answers.is_of(&entry.agent) {
             self.hear(&entry.event);
         }
         self.dirty = true;
+        told
     }
 
     /// Takes what the agent did that is asked here.
@@ -226,6 +241,7 @@ impl Console {
 
     /// Prints an answer.
     fn say(&mut self, text: &str) -> io::Result<()> {
+        self.measure();
         let lines = markdown::lines(text, self.screen.width(), self.screen.style());
         self.screen.print(&lines)?;
         self.screen.print(&[Line::default()])?;
@@ -287,8 +303,19 @@ impl Console {
         self.screen.print(&[Line::of(Tone::Dim, text)])
     }
 
+    /// Looks how large the window is: who has to erase lines must know how many there are now, and
+    /// the word that it has changed comes late, or never where no keys are heard.
+    fn measure(&mut self) {
+        let size = keys::size();
+        if size != (self.screen.width(), self.screen.rows()) {
+            self.screen.resize(size);
+            self.dirty = true;
+        }
+    }
+
     /// Paints what has changed.
     pub(crate) fn paint(&mut self, tree: &Tree) -> io::Result<()> {
+        self.measure();
         if !self.dirty && tree.open_runs() == 0 {
             return Ok(());
         }
@@ -303,15 +330,24 @@ impl Console {
         if std::mem::take(&mut self.wants_all) {
             self.screen.print(&self.asks.whole(width))?;
         }
-        let asks = self.asks.lines(width, rows.saturating_sub(KEPT_ROWS));
+        let is_small = rows < SMALL && front.is_some();
+        let kept = if is_small { 2 } else { KEPT_ROWS };
+        let asks = self.asks.lines(width, rows.saturating_sub(kept));
         let mut block = self.preview_lines(width, rows.saturating_sub(asks.len() + 3));
         let room = rows.saturating_sub(block.len() + asks.len() + 3);
-        block.extend(self.live.lines(tree, System.now(), (width, room), style));
+        if room > 0 || !is_small {
+            block.extend(self.live.lines(tree, System.now(), (width, room), style));
+        }
         block.extend(asks);
         let waits = front.is_some() && self.reply.line().is_none() && !self.input.is_empty();
         let hint = self.hint.as_deref().or(waits.then_some(BUSY));
-        let hint = hint.map(|hint| Line::of(Tone::Dim, hint).wrap(width, "  "));
-        block.extend(hint.into_iter().flatten());
+        let hint = hint.map(|hint| Line::of(Tone::Dim, hint));
+        match hint {
+            // What is asked would leave the window at its top.
+            Some(hint) if is_small => block.push(hint.cut(width, style)),
+            Some(hint) => block.extend(hint.wrap(width, "  ")),
+            None => {}
+        }
         let cursor = self.input_line(&mut block, width);
         self.screen.paint(&block, cursor)?;
         self.reply.painted(front, Instant::now());
@@ -333,7 +369,7 @@ impl Console {
             (None, Talk::Once) => return None,
         };
         let before = prompt.chars().count();
-        let (text, column) = (editor.text().replace('\n', " "), editor.column());
+        let (text, column) = (editor.shown(), editor.column());
         let room = width.saturating_sub(before + 1).max(1);
         // Of a long line the part around the cursor is shown.
         let skip = column.saturating_sub(room.saturating_sub(1));
@@ -379,11 +415,7 @@ impl Console {
                     self.ticked(Instant::now());
                     return Input::Tick;
                 }
-                Some(Pressed::Resize(columns, rows)) => {
-                    self.screen.resize((columns, rows));
-                    self.dirty = true;
-                    return Input::Tick;
-                }
+                Some(Pressed::Resize) => return Input::Tick,
                 Some(Pressed::Key(key)) => {
                     self.dirty = true;
                     return self.key(key).unwrap_or(Input::Tick);
@@ -405,6 +437,9 @@ impl Console {
     fn key(&mut self, key: Key) -> Option<Input> {
         self.hint = None;
         self.reply.follow(self.asks.first());
+        if key == Key::Control('z') {
+            return Some(Input::Suspend);
+        }
         if key == Key::Control('c') {
             // As in a shell: who has begun to type means what they type.
             let line = match self.reply.line_mut() {
@@ -473,6 +508,16 @@ impl Console {
         }
         self.dirty = true;
         self.screen.print(&lines)
+    }
+
+    /// Gives the terminal back until the shell has us go on.
+    pub(crate) fn suspend(&mut self) -> io::Result<()> {
+        self.screen.clear()?;
+        self.dirty = true;
+        match &self.keys {
+            Some(keys) => keys.suspend(),
+            None => Ok(()),
+        }
     }
 
     /// Gives the terminal back.

@@ -309,7 +309,7 @@ fn taken(
 /// Looks for what is wrong with an agent and is known only here.
 fn check(reading: &mut Reading) {
     let manifest = reading.manifest.as_ref().ok();
-    // An agent whose answers nothing could be held against is none.
+    // An agent with an invalid `output_schema` is refused.
     if let Some(why) = manifest.and_then(no_schema) {
         reading.refuse(OUTPUT_SCHEMA, &why);
     } else if let Some(why) = manifest.and_then(no_helper) {

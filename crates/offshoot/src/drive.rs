@@ -1,13 +1,13 @@
-//! One errand: a command to a session, and everything until it is answered.
+//! One inquiry: a command to a session, and everything until it is answered.
 //!
-//! Shared by all that ask an agent something. Sends the command, follows the
-//! tree until it is quiet, and
-//! leaves in good order. Finding the session and its models comes before this.
+//! Shared by all that ask an agent something. Sends the command, follows the tree
+//! until it is quiet, and leaves in good order. Finding the session and its models
+//! comes before this.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use offshoot_engine::{Answer, Ending, Query, Runtime};
+use offshoot_engine::{Answer as Reply, Ending, Query, Runtime};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// What is to be asked, and of whom.
-pub(crate) struct Errand {
+pub(crate) struct Inquiry {
     /// The session, as it was before.
     pub(crate) session: Session,
     pub(crate) agent: AgentId,
@@ -44,7 +44,7 @@ pub(crate) struct Errand {
     pub(crate) ends: Vec<String>,
 }
 
-/// How long an errand goes on.
+/// How long an inquiry goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Talk {
     /// Until what was asked is answered.
@@ -60,23 +60,28 @@ pub(crate) enum Talk {
 pub(crate) enum Elsewhere {
     /// Follow it there.
     Follow,
+    /// Follow it there, and say that a yes given here does not count.
+    FollowDespiteYes,
     /// Leave the message with it.
     Leave,
 }
 
-/// Runs an errand to its end, then leaves in good order.
+/// Runs an inquiry to its end, then leaves in good order.
 pub(crate) async fn drive(
     runtime: Runtime,
-    errand: Errand,
+    inquiry: Inquiry,
     mut view: View,
     signals: &mut Signals,
 ) -> Result<Code, Stop> {
-    let id = errand.session.id.clone();
-    let sums_up = errand.talk == Talk::SummedUp;
-    let ends = errand.ends.clone();
-    let ended = Box::pin(ask(&runtime, errand, &mut view, signals)).await;
+    let id = inquiry.session.id.clone();
+    let sums_up = inquiry.talk == Talk::SummedUp;
+    let ends = inquiry.ends.clone();
+    let ended = Box::pin(ask(&runtime, inquiry, &mut view, signals)).await;
     // Whatever happened, the terminal is given back before anything else is said.
-    view.close()?;
+    if let Err(error) = view.close() {
+        // It may be the terminal that has gone; what runs is stopped in good order all the same.
+        tracing::warn!(%error, "give the terminal back");
+    }
     drop(view);
     if let Ok(Ended::AtOnce) = ended {
         // As a crash would: what is left is recovered by whoever comes next.
@@ -113,8 +118,8 @@ pub(crate) async fn drive(
     })
 }
 
-/// Has it written down what was talked about, for whoever comes back. Nobody is kept for long, and
-/// nothing is said if it fails: it was not asked for.
+/// Has it written down what was talked about, for whoever comes back. It may not take long, and
+/// nothing is said if it fails: nobody asked for it.
 async fn sum_up(runtime: &Runtime, id: &TreeId, signals: &mut Signals) {
     let command = Command {
         id: CommandId::new(System.new_id()),
@@ -153,22 +158,23 @@ async fn tell_ends(ends: &[String], left: impl Future<Output = ()>) {
     }
 }
 
-/// Leaves in good order, or at once when told so meanwhile.
+/// Leaves in good order, or at once when told so meanwhile. A terminal that is gone tells nothing more.
 pub(crate) async fn leave(runtime: Runtime, ending: Ending, signals: &mut Signals) {
+    let at_once = async { while signals.next().await == Signal::HangUp {} };
     tokio::select! {
         biased;
         () = runtime.shutdown(ending) => {}
-        _ = signals.next() => {}
+        () = at_once => {}
     }
 }
 
 async fn ask(
     runtime: &Runtime,
-    errand: Errand,
+    inquiry: Inquiry,
     view: &mut View,
     signals: &mut Signals,
 ) -> Result<Ended, Stop> {
-    let Errand {
+    let Inquiry {
         session: Session { id, log, tree },
         agent,
         prompt,
@@ -176,7 +182,7 @@ async fn ask(
         elsewhere,
         talk,
         ends: _,
-    } = errand;
+    } = inquiry;
     view.before(&log);
     drop(log);
     let message = prompt.is_some().then(|| MessageId::new(System.new_id()));
@@ -184,9 +190,10 @@ async fn ask(
     // Listening begins before there is anything to hear: what is not in the log is told only once.
     let updates = runtime.subscribe(&id, tree.pos()).await;
     let mut news = News {
-        updates: match view.watches() {
-            true => updates,
-            false => updates.news_only(),
+        updates: if view.watches() {
+            updates
+        } else {
+            updates.news_only()
         },
         heard: VecDeque::new(),
     };
@@ -200,7 +207,7 @@ async fn ask(
             signal = signals.next() => {
                 output::complain(match signal {
                     Signal::Interrupt => "interrupted; leaving",
-                    Signal::Terminate => TERMINATED,
+                    Signal::Terminate | Signal::HangUp => TERMINATED,
                 });
                 return Ok(Ended::Terminated);
             }
@@ -211,10 +218,10 @@ async fn ask(
         // Nobody took it, so there is nothing to follow.
         return Err(Stop::usage(why.clone()));
     }
-    let is_ours = is_ours(runtime, &id).await?;
+    let is_ours = runtime.is_run_here(&id);
     let sleeps = match &receipt {
         Receipt::NoEffect { .. } => true,
-        // It would be another process that has not answered yet, if it were not ours.
+        // If another process owned the session, `Queued` would only mean that it has not answered yet.
         Receipt::Queued => is_ours,
         Receipt::Opened
         | Receipt::Prompted
@@ -236,8 +243,8 @@ async fn ask(
         }));
     }
     if !is_ours {
-        // What is answered there before is somebody else's. Here it is a turn that nobody was there
-        // for any more, and nobody else would print what comes of it.
+        // Skip answers to earlier prompts: the other process prints those. In a session of ours nobody
+        // else would.
         if let Some(message) = &message {
             view.answers_to(message);
         }
@@ -252,6 +259,9 @@ async fn ask(
             return Ok(Ended::Quiet(Code::Completed));
         }
         view.aside(&format!("{here}; following it there"))?;
+        if elsewhere == Elsewhere::FollowDespiteYes {
+            view.aside("--yes has no effect there: what agents ask is put to whoever is there")?;
+        }
     }
     let upto = last_pos(runtime, &id, tree.pos()).await?;
     let goal = Goal {
@@ -287,19 +297,10 @@ fn command(
     }
 }
 
-/// Tells whether this process runs the tree.
-async fn is_ours(runtime: &Runtime, tree: &TreeId) -> Result<bool, StoreError> {
-    let query = Query::Status(tree.clone(), tree.root().clone());
-    let answer = runtime.query(query).await?;
-    Ok(matches!(answer, Answer::Status(Some(_))))
-}
-
 /// Returns the place of the last entry of a tree.
 async fn last_pos(runtime: &Runtime, tree: &TreeId, known: Pos) -> Result<Pos, StoreError> {
-    Ok(
-        match runtime.query(Query::Log(tree.clone(), known)).await? {
-            Answer::Log(news) => news.last().map_or(known, |entry| entry.pos),
-            Answer::Sessions(_) | Answer::Status(_) | Answer::Tree(_) | Answer::TreeOf(_) => known,
-        },
-    )
+    let Reply::Log(news) = runtime.query(Query::Log(tree.clone(), known)).await? else {
+        return Ok(known);
+    };
+    Ok(news.last().map_or(known, |entry| entry.pos))
 }

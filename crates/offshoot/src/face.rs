@@ -14,7 +14,7 @@ use crate::console::{Console, Talk};
 use crate::exit::Stop;
 use crate::json_events::Fold;
 use crate::view::View;
-use crate::{kept, output};
+use crate::{inside_agent, output};
 
 /// How a tree is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Face {
             (true, _) => Self::Events,
             (false, false) => Self::Plain,
             // Nobody sits in front of a terminal that a command of an agent has made.
-            (false, true) if kept::is_kept() => Self::Plain,
+            (false, true) if inside_agent::is_inside_agent() => Self::Plain,
             (false, true) if io::stdin().is_terminal() => Self::Attended,
             (false, true) => Self::Deaf,
         }

@@ -166,7 +166,7 @@ impl<'a> Follower<'a> {
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
-                    Signal::Terminate => {
+                    Signal::Terminate | Signal::HangUp => {
                         output::complain(TERMINATED);
                         return Ok(Ended::Terminated);
                     }
@@ -373,8 +373,7 @@ impl<'a> Follower<'a> {
 
     /// Tells whether nobody runs the tree although it is not quiet.
     async fn is_orphan(&self) -> Result<bool, StoreError> {
-        let ours = Query::Status(self.id.clone(), self.id.root().clone());
-        if let Reply::Status(Some(_)) = self.runtime.query(ours).await? {
+        if self.runtime.is_run_here(&self.id) {
             return Ok(false);
         }
         let Reply::Sessions(sessions) = self.runtime.query(Query::Sessions).await? else {
@@ -395,7 +394,7 @@ pub(crate) fn asleep(tree: &Tree, id: &TreeId) -> String {
     let asks: Vec<(&CallId, &Ask)> = asks.collect();
     let how = match asks.as_slice() {
         [(call, ask)] => {
-            let command = inbox::command(&format!("{root}:{call}"), ask);
+            let command = inbox::command(&inbox::name(id.root(), call), ask);
             format!("answer with \"{command}\" (see \"offshoot inbox list\")")
         }
         [] | [_, _, ..] => "\"offshoot inbox list\" says what it asks and how to answer".to_owned(),

@@ -18,9 +18,6 @@ use crate::exit::Stop;
 use crate::trust::{self, Digest, Key, Kind, Thing, Trust};
 use crate::{assemble, output, render};
 
-/// Where those of a project stand, as seen from its folder.
-const FILE: &str = "offshoot.toml#hooks";
-
 /// Makes hooks of settings; their commands are kept like those of `bash`.
 pub(crate) fn assemble(hooks: &[Hook], keeper: Keeper, environment: Environment) -> Hooks {
     let mut assembled = Hooks::default();
@@ -59,13 +56,14 @@ pub(crate) fn brought(settings: &Settings, workspace: &str) -> Result<Vec<(Hook,
     let parts = hooks.into_iter().zip(texts).enumerate();
     let brought = parts.map(|(index, (hook, text))| {
         let digest = digests[index].clone();
-        let key = Key::of_content(FILE, hook.named.then_some(&*hook.name), &digest);
+        let file = format!("{}#hooks", hook.file().unwrap_or_default());
+        let key = Key::of_content(&file, hook.named.then_some(&*hook.name), &digest);
         let thing = Thing {
             kind: Kind::Hook,
             name: hook.name.clone(),
             standing: trust.standing(Kind::Hook, &key, &digest, &digests),
             may: trust::what_a_hook_may(&hook),
-            path: format!("{FILE}.{index}"),
+            path: format!("{file}.{index}"),
             key,
             digest,
             text,
@@ -105,7 +103,8 @@ pub(crate) fn used(settings: &Settings, workspace: &str) -> Vec<Hook> {
 /// Returns the hooks that are told when a session of a folder is let go, by name.
 pub(crate) fn at_end(settings: &Settings, workspace: &str) -> Vec<String> {
     let used = used(settings, workspace).into_iter();
-    let ends = used.filter(|hook| hook.event == Point::SessionEnd);
+    let hears = |hook: &Hook| Matcher::parse(&hook.matcher).is_ok_and(|it| it.matches("other"));
+    let ends = used.filter(|hook| hook.event == Point::SessionEnd && hears(hook));
     ends.map(|hook| hook.name).collect()
 }
 
@@ -116,10 +115,23 @@ pub(crate) fn unused(settings: &Settings, workspace: &str) -> Vec<Hook> {
     unused.map(|(hook, _)| hook).collect()
 }
 
+/// Returns the first hook of the project that belongs to a folder above, where it is used.
+fn above(settings: &Settings, workspace: &str) -> Option<Hook> {
+    let hooks = settings.search.project_hooks(Path::new(workspace)).ok()?;
+    let mut hooks = hooks.into_iter();
+    hooks.find(|hook| hook.folder().as_deref() != Some(workspace))
+}
+
 /// Says which hooks of a folder are not used, and which are never called.
 pub(crate) fn warn(settings: &Settings, workspace: &str, agents: &Catalogue) {
     for oddity in oddities(&used(settings, workspace), agents) {
         output::note(&render::harmless(&format!("warning: {oddity}")));
+    }
+    if let Some(above) = above(settings, workspace) {
+        output::note(&format!(
+            "the hooks of {} do not run here: they are for sessions of the folder of that file",
+            above.source
+        ));
     }
     let unused = unused(settings, workspace);
     let Some(first) = unused.first() else {

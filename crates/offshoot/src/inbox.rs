@@ -8,6 +8,8 @@ mod answer;
 mod list;
 pub(crate) mod words;
 
+use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::permission::argv::{self, Word};
 use offshoot_types::store::{OpenAsk, Store};
 use offshoot_types::tree::Ask;
 
@@ -15,6 +17,7 @@ use crate::assemble;
 use crate::cli::{Inbox, InboxCommand};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
+use crate::render;
 
 /// Carries out `offshoot inbox …`.
 pub(crate) async fn inbox(args: Inbox, settings: &Settings) -> Result<Code, Stop> {
@@ -36,7 +39,15 @@ async fn open(store: &dyn Store) -> Result<Vec<OpenAsk>, Stop> {
     Ok(asks)
 }
 
-/// Returns the command that answers something, as it can be typed.
+/// Returns what an ask is called: its agent and its call, for the agent may ask something else soon.
+///
+/// As a shell takes it for one word: logs may have ids of any letters.
+pub(crate) fn name(agent: &AgentId, call: &CallId) -> String {
+    let name = format!("{}:{call}", render::short(agent));
+    argv::render(&[Word::Fixed(name)])
+}
+
+/// Returns the command that answers what is called so, as it can be typed.
 pub(crate) fn command(name: &str, ask: &Ask) -> String {
     let words = match ask.questions.len() {
         0 => "--once".to_owned(),
@@ -48,4 +59,17 @@ pub(crate) fn command(name: &str, ask: &Ask) -> String {
 /// Opens the store that has them.
 fn store(settings: &Settings) -> Result<std::sync::Arc<dyn Store>, Stop> {
     assemble::store(&settings.data_dir.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_of_any_letters_is_one_word_of_a_command() {
+        let name = |call: &str| name(&AgentId::new("root"), &CallId::new(call));
+        assert_eq!(name("c1"), "root:c1");
+        assert_eq!(name("c1 --session; x #"), "'root:c1 --session; x #'");
+        assert_eq!(name("it's"), r"'root:it'\''s'");
+    }
 }

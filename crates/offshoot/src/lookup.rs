@@ -117,9 +117,10 @@ pub(crate) fn message(talk: &Transcript, part: &str) -> Result<MessageId, Stop> 
         return Ok((*id).clone());
     }
     let is_meant = |id: &&&MessageId| id.as_str().starts_with(part) || id.as_str().ends_with(part);
-    let meant: Vec<&&MessageId> = match is_too_short(part) {
-        true => Vec::new(),
-        false => ids.iter().filter(is_meant).collect(),
+    let meant: Vec<&&MessageId> = if is_too_short(part) {
+        Vec::new()
+    } else {
+        ids.iter().filter(is_meant).collect()
     };
     match meant.as_slice() {
         [id] => Ok((**id).clone()),
@@ -175,11 +176,15 @@ async fn matching(store: &dyn Store, part: &str, among: Among) -> Result<Vec<Age
     Ok(matching)
 }
 
-fn is_part(part: &str, id: &AgentId) -> bool {
-    id.as_str().starts_with(part) || id.as_str().ends_with(part)
+/// Tells whether an id begins or ends with a part of one.
+pub(crate) fn is_part(part: &str, id: &AgentId) -> bool {
+    // Ids are written in small letters, and somebody may shout.
+    let (part, id) = (part.to_ascii_lowercase(), id.as_str().to_ascii_lowercase());
+    id.starts_with(&part) || id.ends_with(&part)
 }
 
-fn is_too_short(part: &str) -> bool {
+/// Tells whether a part of an id is too short to stand for it.
+pub(crate) fn is_too_short(part: &str) -> bool {
     part.chars().count() < SHORTEST_PART
 }
 

@@ -23,8 +23,8 @@ mod face;
 mod follow;
 mod hooks;
 mod inbox;
+mod inside_agent;
 mod json_events;
-mod kept;
 mod logging;
 mod lookup;
 mod output;
@@ -81,7 +81,7 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
         Loudness::Normal
     });
     if let Some(what) = cli.said_by_person() {
-        kept::refuse(what)?;
+        inside_agent::refuse(what)?;
     }
     let (flags, cwd) = (cli.layer(), cli.cwd().map(Path::to_owned));
     let load = |files| Settings::load(flags.clone(), cwd.as_deref(), surroundings, files);

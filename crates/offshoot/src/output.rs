@@ -67,7 +67,8 @@ impl Stdout {
                 self.closed = true;
                 Ok(())
             }
-            other => other,
+            written => written
+                .map_err(|error| io::Error::new(error.kind(), format!("write to stdout: {error}"))),
         }
     }
 

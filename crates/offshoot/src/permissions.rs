@@ -25,9 +25,6 @@ use crate::lookup::{self, Found};
 use crate::rules::Rules;
 use crate::{definitions, rules};
 
-/// Whose answers count in a session.
-const ANSWERED: &str = "the user, for this session";
-
 /// Carries out `offshoot permissions …`.
 pub(crate) async fn permissions(args: cli::Permissions, settings: &Settings) -> Result<Code, Stop> {
     let subject = Subject::find(args.whom(), settings).await?;
@@ -98,19 +95,20 @@ impl Subject {
     }
 
     async fn in_session(id: &str, settings: &Settings) -> Result<Self, Stop> {
-        let store = assemble::store(&settings.data_dir.value)?;
+        let store = assemble::kept_store(&settings.data_dir.value)?;
         let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
         let rules = Rules::of(settings);
         let workspace = session.workspace().unwrap_or_default().to_owned();
         let data = assemble::data(&settings.data_dir.value);
         let charter = Arc::new(rules.clone());
-        let chain = chain_in(session.tree.clone(), &agent, charter, data.as_deref());
-        let Some((chain, scratch)) = chain else {
-            return Err(Stop::usage(format!("session {} has not begun", session.id)));
-        };
         // No model is asked here: without one, only what a script brings is not known.
         let models = assemble::chosen(&settings.model).and_then(|model| Models::load(&model));
         let agents = definitions::load(settings, Some(&workspace), &mut models.unwrap_or_default());
+        let tree = session.tree.clone();
+        let chain = chain_in(tree, &agent, charter, &agents.registry(), data.as_deref());
+        let Some((chain, scratch)) = chain else {
+            return Err(Stop::usage(format!("session {} has not begun", session.id)));
+        };
         Ok(Self {
             name: agent.to_string(),
             agents,

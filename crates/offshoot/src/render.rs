@@ -97,16 +97,40 @@ fn quote(text: &str, length: Length) -> String {
 /// Escapes what could do something to a terminal, or let it show another text than there is.
 pub(crate) fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
+    let mut characters = text.chars().peekable();
+    let mut before = None;
+    while let Some(character) = characters.next() {
+        let joins = is_joined(before) && is_joined(characters.peek().copied());
         if character.is_control() {
             safe.extend(character.escape_debug());
+        } else if matches!(character, '\u{200c}' | '\u{200d}') && joins {
+            safe.push(character);
         } else if is_deceptive(character) {
             safe.extend(character.escape_unicode());
         } else {
             safe.push(character);
         }
+        before = Some(character);
     }
     safe
+}
+
+/// Tells whether a character may be joined to its neighbour, or kept from it: a letter of a script
+/// that is written so, a pictograph, or a mark on one. Between other letters a joiner only hides.
+fn is_joined(character: Option<char>) -> bool {
+    character.is_some_and(|character| {
+        let joined = matches!(character,
+            '\u{600}'..='\u{109f}'
+            | '\u{1780}'..='\u{1cff}'
+            | '\u{2190}'..='\u{2bff}'
+            | '\u{a800}'..='\u{abff}'
+            | '\u{fb50}'..='\u{fdff}'
+            | '\u{fe0f}'
+            | '\u{fe70}'..='\u{fefc}'
+            | '\u{11000}'..='\u{11fff}'
+            | '\u{1f000}'..='\u{1faff}');
+        joined && !is_deceptive(character)
+    })
 }
 
 /// Tells whether a character has no shape of its own and changes how others are seen.
@@ -283,9 +307,10 @@ fn compacted(compaction: &Compaction, length: Length) -> String {
 fn asked(needs: &[Need]) -> String {
     let plain = needs.iter().filter(|need| !need.is_of_hook());
     let plain: Vec<String> = plain.map(need).collect();
-    let mut text = match plain.is_empty() {
-        true => String::new(),
-        false => format!(" for {}", plain.join(", ")),
+    let mut text = if plain.is_empty() {
+        String::new()
+    } else {
+        format!(" for {}", plain.join(", "))
     };
     for hook in needs.iter().filter_map(Need::asked_by_hook) {
         text.push_str(&format!(

@@ -23,6 +23,16 @@ pub(crate) const USER: &str = "the user's rules";
 /// The layer of the project's rules.
 pub(crate) const PROJECT: &str = "the project's rules";
 
+/// The layer of what holds agents, and is not for them to change.
+pub(crate) const HAND: &str = "what people keep by hand";
+
+/// The files of a folder that say what agents may do there, and what is called about it.
+const BY_HAND: [&str; 3] = [
+    "{workspace}/offshoot.toml",
+    "{workspace}/.offshoot",
+    "{workspace}/.offshoot/**",
+];
+
 /// Most warnings that are told before a run and by `doctor`; `permissions list` tells all.
 const MOST_WARNINGS: usize = 10;
 
@@ -66,6 +76,30 @@ impl Rules {
         }
     }
 
+    /// Returns the layer that has a person asked before an agent changes what holds agents: else one that
+    /// may write could write itself free. What the user allows by its whole path is excepted.
+    fn kept_by_hand(&self, workspace: &str) -> Layer {
+        let ask = |pattern: &str| Rule::new("fs.write", pattern, Action::Ask);
+        let mut rules = BY_HAND.map(ask).to_vec();
+        let files = self.search.files(Path::new(workspace)).into_iter();
+        let files = files.filter_map(|path| path.into_os_string().into_string().ok());
+        rules.extend(files.map(|path| ask(&escaped(&path))));
+        let mut rules = expand(&rules, &self.variables(workspace));
+        let user: Vec<Rule> = self.user.iter().map(|rule| rule.value.clone()).collect();
+        for rule in expand(&user, &self.variables(workspace)) {
+            let is_whole = !rule.pattern.contains(['*', '?']);
+            if rule.permission == "fs.write" && rule.action == Action::Allow && is_whole {
+                rules.retain(|ask| ask.pattern != rule.pattern);
+                rules.push(rule);
+            }
+        }
+        Layer {
+            name: HAND.to_owned(),
+            rules,
+            ..Layer::default()
+        }
+    }
+
     fn layer(
         &self,
         name: &str,
@@ -81,6 +115,18 @@ impl Rules {
             ..Layer::default()
         }
     }
+}
+
+/// Returns a path as a pattern that fits it and nothing else.
+fn escaped(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for character in path.chars() {
+        if "\\*?{}[]".contains(character) {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
 }
 
 impl Charter for Rules {
@@ -101,6 +147,7 @@ impl Charter for Rules {
         if !self.user.is_empty() {
             layers.push(self.layer(USER, Standing::Grants, &self.user, workspace));
         }
+        layers.push(self.kept_by_hand(workspace));
         layers
     }
 

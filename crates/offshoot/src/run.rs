@@ -20,7 +20,7 @@ use offshoot_types::store::{Store, StoreErrorKind};
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Choice, Most, Run};
 use crate::config::{Settings, Sourced};
-use crate::drive::{self, Elsewhere, Errand, Talk};
+use crate::drive::{self, Elsewhere, Inquiry, Talk};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::face::Face;
@@ -34,9 +34,12 @@ const BIRTH: Duration = Duration::from_secs(5);
 /// How often we look for it.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// What is said without a prompt.
+const GIVE_PROMPT: &str = "give a PROMPT, or - to read it from stdin";
+
 /// What a session is opened or continued with.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct Wanted<'a> {
     pub(crate) choice: &'a Choice,
     pub(crate) session: Option<&'a str>,
     pub(crate) goes_on: bool,
@@ -78,7 +81,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     let prompt = args.prompt.clone().map(prompt::read).transpose()?;
     let mut signals = Signals::listen()?;
     let face = Face::of(args.json, settings);
-    let ask = Ask {
+    let wanted = Wanted {
         choice: &args.choice,
         session: args.session.as_deref(),
         goes_on: args.goes_on,
@@ -86,13 +89,14 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         most: args.most,
         untrusted: Untrusted::LeftOut,
     };
-    if prompt.is_none() && ask.session.is_none() && !ask.goes_on {
-        return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
+    if prompt.is_none() && wanted.session.is_none() && !wanted.goes_on {
+        return Err(Stop::usage(GIVE_PROMPT));
     }
+    let says_yes = args.consent.yes;
     let host = Host::of(settings)
         .asking(args.consent, face.can_ask())
         .waiting(args.waiting);
-    let opened = open(&ask, settings, host).await?;
+    let opened = open(&wanted, settings, host).await?;
     let Opened {
         runtime,
         session,
@@ -108,27 +112,31 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     let ends = hooks::at_end(settings, &workspace);
     if let (None, Some(swap)) = (&prompt, &swap) {
         return Err(Stop::usage(format!(
-            "agent {swap} takes over with a message; give a PROMPT, or - to read it from stdin"
+            "agent {swap} takes over with a message; {GIVE_PROMPT}"
         )));
     }
     if prompt.is_none() && !known {
-        return Err(Stop::usage("give a PROMPT, or - to read it from stdin"));
+        return Err(Stop::usage(GIVE_PROMPT));
     }
     if let Some(speaker) = speaker(&session, swap.as_deref()) {
         output::note(&speaker);
     }
     let agent = session.id.root().clone();
     let view = face.open(settings, &session.id, &agent)?;
-    let errand = Errand {
+    let inquiry = Inquiry {
         session,
         agent,
         prompt,
         swap,
-        elsewhere: Elsewhere::Follow,
+        elsewhere: if says_yes {
+            Elsewhere::FollowDespiteYes
+        } else {
+            Elsewhere::Follow
+        },
         talk: Talk::Once,
         ends,
     };
-    drive::drive(runtime, errand, view, &mut signals).await
+    drive::drive(runtime, inquiry, view, &mut signals).await
 }
 
 /// Says who answers, where that is not who the session began with.
@@ -140,55 +148,60 @@ fn speaker(session: &Session, swap: Option<&str>) -> Option<String> {
 }
 
 /// Opens a session, or finds the one to continue.
-pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Result<Opened, Stop> {
-    let asked = ask.choice.model.as_deref();
-    let asked = asked.map(|model| assemble::model_name(model, Path::new("")));
-    let asked = asked.transpose()?;
+pub(crate) async fn open(
+    wanted: &Wanted<'_>,
+    settings: &Settings,
+    host: Host,
+) -> Result<Opened, Stop> {
+    let asked_model = wanted.choice.model.as_deref();
+    let asked_model = asked_model.map(|model| assemble::model_name(model, Path::new("")));
+    let asked_model = asked_model.transpose()?;
     let store = assemble::store(&settings.data_dir.value)?;
-    let known = existing(store.as_ref(), ask).await?;
-    let id = match (&known, ask.session) {
+    let known = existing(store.as_ref(), wanted).await?;
+    let id = match (&known, wanted.session) {
         (Some(session), _) => session.id.root().clone(),
         (None, Some(wanted)) => AgentId::new(wanted),
         (None, None) => AgentId::new(System.new_id()),
     };
-    let model = match (known.as_ref().and_then(Session::model), asked) {
-        (Some(kept), Some(asked)) if kept != asked => {
-            let kept = render::model(kept);
-            let text = format!("session {id} keeps its model, {kept}; leave out --model");
-            return Err(Stop::usage(text));
-        }
-        (Some(kept), _) => kept.to_owned(),
-        (None, Some(asked)) => asked,
-        (None, None) => match ask.session {
-            Some(id) => return Err(unknown(id)),
-            None => assemble::chosen(&settings.model)?,
-        },
+    let kept_model = known.as_ref().and_then(Session::model);
+    let model = match (kept_model, asked_model, wanted.session) {
+        (Some(kept), asked, _) => keep_model(&id, kept, asked.as_deref())?,
+        (None, Some(asked), _) => asked,
+        (None, None, Some(id)) => return Err(unknown(id)),
+        (None, None, None) => assemble::chosen(&settings.model)?,
     };
     assemble::check(&model, &host)?;
     let mut models = Models::load(&model)?.with_small(settings, &host)?;
     let workspace = match known.as_ref().and_then(Session::workspace) {
         Some(kept) => kept.to_owned(),
-        None => config::workspace(ask.cwd)?,
+        None => config::workspace(wanted.cwd)?,
     };
-    if ask.untrusted == Untrusted::AskedAbout {
+    if wanted.untrusted == Untrusted::AskedAbout {
         trust::offer(settings, &workspace).await?;
     }
     let helped = models.small().is_some();
     let agents = definitions::load(settings, Some(&workspace), &mut models);
-    let kept = known.as_ref().and_then(Session::definition);
-    let asked = ask.choice.agent.as_ref();
-    let agent = agent(kept.filter(|_| asked.is_none()), &settings.agent, &agents)?;
-    let swap = kept.is_some_and(|kept| kept != agent.value);
+    let kept_agent = known.as_ref().and_then(Session::definition);
+    let goes_on = kept_agent.filter(|_| wanted.choice.agent.is_none());
+    let agent = agent(goes_on, &settings.agent, &agents)?;
+    let swap = kept_agent.is_some_and(|kept| kept != agent.value);
     let swap = swap.then(|| agent.value.clone());
     // A session keeps the cap it was opened with, whoever takes over.
     let root = known.as_ref().and_then(|session| session.tree.agent(&id));
-    let kept = root.and_then(|root| root.spawned.terms.caps.cost);
-    let cap = kept.or(ask.most.caps().cost);
+    let kept_cost = root.and_then(|root| root.spawned.terms.caps.cost);
+    let cap = kept_cost.or(wanted.most.caps().cost);
+    let pricing = Pricing {
+        cap,
+        model: &model,
+        agents: &agents,
+        models: &models,
+        host: &host,
+    };
     // What a session was opened with was looked at then.
     if known.is_none() || swap.is_some() {
-        check_price(cap, (&agent.value, &model), &agents, (&models, &host))?;
+        pricing.check(&agent.value)?;
     }
-    let barred = barred(cap, &model, &agents, (&models, &host));
+    let barred = pricing.barred();
     let host = host.working_in(settings, &workspace);
     let folder = workspace.clone();
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
@@ -201,7 +214,7 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
                 model: model.clone(),
                 agent: agent.value,
                 workspace,
-                caps: ask.most.caps(),
+                caps: wanted.most.caps(),
             };
             let session = new.open(&runtime, &store).await?;
             output::note(&format!("session {id}"));
@@ -223,6 +236,16 @@ pub(crate) async fn open(ask: &Ask<'_>, settings: &Settings, host: Host) -> Resu
     })
 }
 
+/// Returns the model of a session; fails if another was asked for.
+fn keep_model(id: &AgentId, kept: &str, asked: Option<&str>) -> Result<String, Stop> {
+    if asked.is_some_and(|asked| asked != kept) {
+        let kept = render::model(kept);
+        let text = format!("session {id} keeps its model, {kept}; leave out --model");
+        return Err(Stop::usage(text));
+    }
+    Ok(kept.to_owned())
+}
+
 /// Returns the agent of a session, by its own name; fails if that cannot be what was asked for.
 fn agent(
     kept: Option<&str>,
@@ -242,45 +265,50 @@ fn agent(
     }
 }
 
-/// Refuses to open a session whose money is capped and whose model has no price.
-fn check_price(
+/// What it takes to tell whether an agent's model has a price, where money is capped.
+struct Pricing<'a> {
+    /// The cap of the session.
     cap: Option<Money>,
-    (agent, model): (&str, &str),
-    agents: &Catalogue,
-    (models, host): (&Models, &Host),
-) -> Result<(), Stop> {
-    let Some(agent) = agents.get(agent).map(|agent| &agent.manifest) else {
-        return Ok(());
-    };
-    let usual = host.limits().root;
-    let caps = [cap, agent.limits.cost, usual.cost];
-    match caps.into_iter().flatten().next() {
-        Some(_) => models.check_price(agent.model.as_deref().unwrap_or(model), host),
-        None => Ok(()),
-    }
+    /// The model of the session.
+    model: &'a str,
+    agents: &'a Catalogue,
+    models: &'a Models,
+    host: &'a Host,
 }
 
-/// Returns the agents that people may start and that cannot take over here, and why.
-fn barred(
-    cap: Option<Money>,
-    model: &str,
-    agents: &Catalogue,
-    (models, host): (&Models, &Host),
-) -> Vec<(String, String)> {
-    let mut barred = Vec::new();
-    for agent in agents.all().map(|agent| &agent.manifest) {
-        let price = check_price(cap, (&agent.name, model), agents, (models, host));
-        if let Err(stop) = price {
-            barred.push((agent.name.clone(), stop.to_string()));
+impl Pricing<'_> {
+    /// Refuses an agent whose money is capped and whose model has no price.
+    fn check(&self, agent: &str) -> Result<(), Stop> {
+        let Some(agent) = self.agents.get(agent).map(|agent| &agent.manifest) else {
+            return Ok(());
+        };
+        let usual = self.host.limits().root;
+        let caps = [self.cap, agent.limits.cost, usual.cost];
+        match caps.into_iter().flatten().next() {
+            Some(_) => {
+                let model = agent.model.as_deref().unwrap_or(self.model);
+                self.models.check_price(model, self.host)
+            }
+            None => Ok(()),
         }
     }
-    barred
+
+    /// Returns the agents that people may start and that cannot take over here, and why.
+    fn barred(&self) -> Vec<(String, String)> {
+        let mut barred = Vec::new();
+        for agent in self.agents.all().map(|agent| &agent.manifest) {
+            if let Err(stop) = self.check(&agent.name) {
+                barred.push((agent.name.clone(), stop.to_string()));
+            }
+        }
+        barred
+    }
 }
 
 /// Finds the session to continue; `None` if one has to be opened.
 ///
 /// A part of an id stands for the session that has it, so none can be opened under such a part.
-async fn existing(store: &dyn Store, args: &Ask<'_>) -> Result<Option<Session>, Stop> {
+async fn existing(store: &dyn Store, args: &Wanted<'_>) -> Result<Option<Session>, Stop> {
     if args.goes_on {
         let workspace = config::workspace(args.cwd)?;
         let session = lookup::newest_in(store, &workspace).await?;
@@ -320,7 +348,7 @@ fn unknown(id: &str) -> Stop {
 }
 
 /// Refuses what would change a session.
-fn keeps(session: &Session, args: &Ask<'_>) -> Result<(), Stop> {
+fn keeps(session: &Session, args: &Wanted<'_>) -> Result<(), Stop> {
     let id = &session.id;
     if let Some(flag) = args.most.given() {
         let text = format!("session {id} keeps its limits; leave out {flag}");

@@ -26,11 +26,11 @@ use offshoot_types::tree::Tree;
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Sessions, SessionsCommand};
 use crate::config::Settings;
-use crate::drive::{self, Elsewhere, Errand, Talk};
+use crate::drive::{self, Elsewhere, Inquiry, Talk};
 use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::json_events::Fold;
-use crate::lookup::{self, Found};
+use crate::lookup::{self, Found, Session};
 use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
@@ -124,7 +124,7 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
 }
 
 async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Result<(), Stop> {
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = assemble::kept_store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let mut shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
     // What is done for an agent belongs to it. A program is told that in few events, a person in as
@@ -170,16 +170,11 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
 }
 
 async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = assemble::kept_store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let owned = is_owned(store.as_ref(), &session.id).await?;
     let mut stdout = Stdout::default();
-    let workspace = session.workspace().unwrap_or_default();
-    let next = match hooks::used(settings, workspace).is_empty() {
-        true => tree_view::Next::Model,
-        false => tree_view::Next::ModelOrHooks,
-    };
-    let lines = tree_view::lines(&session, &agent, (owned, next));
+    let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));
     if json {
         for line in lines {
             stdout.line(&line.json().to_string())?;
@@ -187,14 +182,24 @@ async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
         return Ok(());
     }
     let width = terminal::width(&std::io::stdout());
-    let texts = lines.iter().map(tree_view::Line::text);
-    for text in texts.chain(tree_view::helped(&lines)) {
-        stdout.line(&match width {
-            Some(width) => terminal::cut(&text, width),
-            None => text,
-        })?;
+    let helped = tree_view::helped(&lines).map(|text| match width {
+        Some(width) => terminal::cut(&text, width),
+        None => text,
+    });
+    for text in tree_view::texts(&lines, width).into_iter().chain(helped) {
+        stdout.line(&text)?;
     }
     Ok(())
+}
+
+/// Returns what agents of a session wait for that have a turn and no call.
+fn next(settings: &Settings, session: &Session) -> tree_view::Next {
+    let workspace = session.workspace().unwrap_or_default();
+    if hooks::used(settings, workspace).is_empty() {
+        tree_view::Next::Model
+    } else {
+        tree_view::Next::ModelOrHooks
+    }
 }
 
 async fn message(
@@ -223,7 +228,7 @@ async fn message(
     let host = host.working_in(settings, workspace);
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
-    let errand = Errand {
+    let inquiry = Inquiry {
         session,
         agent,
         prompt: Some(text),
@@ -232,7 +237,7 @@ async fn message(
         talk: Talk::Once,
         ends,
     };
-    drive::drive(runtime, errand, view, &mut signals).await
+    drive::drive(runtime, inquiry, view, &mut signals).await
 }
 
 /// Tells whether a helper works for one of these agents.

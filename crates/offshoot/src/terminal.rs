@@ -13,11 +13,17 @@ use crate::env::Surroundings;
 
 /// Returns how many columns a stream shows; `None` if it is no terminal, or does not say.
 pub(crate) fn width(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
+    size(stream).map(|(columns, _)| columns)
+}
+
+/// Returns how many columns and rows a stream shows; `None` if it is no terminal, or does not say.
+pub(crate) fn size(stream: &(impl AsFd + IsTerminal)) -> Option<(usize, usize)> {
     if !stream.is_terminal() {
         return None;
     }
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    let size = (usize::from(size.ws_col), usize::from(size.ws_row));
+    Some(size).filter(|(columns, _)| *columns > 0)
 }
 
 /// Tells whether a stream is to have colours.

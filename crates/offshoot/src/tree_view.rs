@@ -14,12 +14,16 @@ use serde_json::{Value, json};
 
 use crate::lookup::Session;
 use crate::render;
+use crate::terminal::{columns, cut};
 
 /// How many characters of a prompt tell siblings apart.
 const MOST_OF_PROMPT: usize = 48;
 
 /// How many agents that somebody waits for are named.
 const MOST_AGENTS: usize = 3;
+
+/// How many agents that run are named to who begins to watch.
+const MOST_RUNNING: usize = 20;
 
 /// What stands before the id of an agent that is waited for.
 const AGENT: &str = "agent ";
@@ -109,24 +113,68 @@ pub(crate) fn helped(lines: &[Line]) -> Option<String> {
     (tokens > 0).then(|| format!("helpers: {tokens} tokens{cost}"))
 }
 
+/// Renders agents for people, in lines of so many columns where there is a window.
+pub(crate) fn texts(lines: &[Line], width: Option<usize>) -> Vec<String> {
+    let fits = |line: &Line| width.is_none_or(|most| columns(&line.head(Ids::Whole)) <= most);
+    // How an agent ended counts for more than an id whose end stands for it.
+    let ids = if lines.iter().all(fits) {
+        Ids::Whole
+    } else {
+        Ids::Short
+    };
+    let texts = lines.iter().map(|line| line.text(ids));
+    let texts = texts.map(|text| match width {
+        Some(width) => cut(&text, width),
+        None => text,
+    });
+    texts.collect()
+}
+
+/// Says who runs among these agents and what they wait for; of many, the first few.
+pub(crate) fn running(lines: &[Line], width: Option<usize>) -> Vec<String> {
+    let runs = |line: &&Line| matches!(line.state, State::Running);
+    let texts = texts(lines, width);
+    let all = lines.iter().zip(texts).filter(|(line, _)| runs(line));
+    let mut running: Vec<String> = all.map(|(_, text)| text).collect();
+    let more = running.len().saturating_sub(MOST_RUNNING);
+    if more > 0 {
+        running.truncate(MOST_RUNNING);
+        running.push(format!("and {more} more that run"));
+    }
+    running
+}
+
+/// How much of an id is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ids {
+    Whole,
+    /// Its end, as in the list of sessions.
+    Short,
+}
+
 impl Line {
-    /// Renders it for people.
-    pub(crate) fn text(&self) -> String {
+    /// Renders who it is and how it is.
+    fn head(&self, ids: Ids) -> String {
         let indent = "  ".repeat(self.indent as usize);
-        let Self {
-            id,
-            definition,
-            tokens,
-            ..
-        } = self;
+        let Self { id, definition, .. } = self;
+        let id = match ids {
+            Ids::Whole => id.to_string(),
+            Ids::Short => render::short(id),
+        };
         let state = match &self.state {
             State::Ended(status) => render::status(status),
             State::New | State::Running | State::Interrupted => self.state.word().to_owned(),
         };
-        let cost = render::cost(self.cost);
         let now = self.now.as_ref();
         let now = now.map_or_else(String::new, |now| format!(", now {now}"));
-        let mut text = format!("{indent}{definition}{now}  {id}  {state}  {tokens} tokens{cost}");
+        format!("{indent}{definition}{now}  {id}  {state}")
+    }
+
+    /// Renders it for people.
+    fn text(&self, ids: Ids) -> String {
+        let (head, tokens) = (self.head(ids), self.tokens);
+        let cost = render::cost(self.cost);
+        let mut text = format!("{head}  {tokens} tokens{cost}");
         if let Some(copied) = &self.copy_of {
             text.push_str(&format!("  copied from {copied}"));
         }

@@ -120,9 +120,10 @@ pub(crate) struct Trust {
 impl Trust {
     /// Finds out what is accepted in a folder, which is named by its real path.
     pub(crate) fn of(settings: &Settings, workspace: &str) -> Self {
-        let whole = match settings.trust_project {
-            true => Some(By::Flag),
-            false => listed(settings, workspace).map(By::List),
+        let whole = if settings.trust_project {
+            Some(By::Flag)
+        } else {
+            listed(settings, workspace).map(By::List)
         };
         let (accepted, problem) = match Record::of(settings).accepted(workspace) {
             Ok(accepted) => (accepted, None),
@@ -154,9 +155,10 @@ impl Trust {
         if self.accepted.has(kind, key, digest) {
             return Standing::Accepted(By::Record);
         }
-        Standing::Doubted(match self.accepted.had(kind, key, beside) {
-            true => Doubt::Changed,
-            false => Doubt::New,
+        Standing::Doubted(if self.accepted.had(kind, key, beside) {
+            Doubt::Changed
+        } else {
+            Doubt::New
         })
     }
 }

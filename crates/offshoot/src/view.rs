@@ -4,27 +4,26 @@
 //! or ends, or every event on stdout as JSON, or a console for who sits at a
 //! terminal. Entries from before the view began are folded and not shown.
 
+mod progress;
+
+use std::collections::BTreeMap;
 use std::io;
 
 use offshoot_engine::{Activity, Delta, Output};
 use offshoot_types::caps::{Caps, Money};
 use offshoot_types::env::Env;
-use offshoot_types::event::{Did, Entry, Event, Hooked, Origin, TurnEnd};
+use offshoot_types::event::{Did, Entry, Event, Hooked, TurnEnd};
 use offshoot_types::id::{AgentId, MessageId, Pos};
-use offshoot_types::outcome::{Body, ErrorKind};
-use offshoot_types::permission::Need;
 use offshoot_types::settlement::{Settlement, Status};
-use offshoot_types::tree::{Agent, Spent, Tree};
+use offshoot_types::tree::{Spent, Tree};
 
+use self::progress::{ADVICE, Advice, closing, progress};
 use crate::answers::Answers;
 use crate::console::{Console, Input};
 use crate::env::System;
 use crate::json_events::{Fold, WireEvent};
 use crate::output::{self, Stdout};
 use crate::{clock, render};
-
-/// How many characters of a prompt tell siblings apart.
-const MOST_OF_PROMPT: usize = 48;
 
 /// How a followed tree is shown.
 pub(crate) struct View {
@@ -35,6 +34,11 @@ pub(crate) struct View {
     stirred: bool,
     /// Whether an answer was printed already.
     printed: bool,
+    advice: Advice,
+    /// The agents below that have ended, by what they are, and the session.
+    ended: BTreeMap<AgentId, (String, AgentId)>,
+    /// What is left of a tree that was painted.
+    closing: Option<String>,
     stdout: Stdout,
 }
 
@@ -66,6 +70,9 @@ impl View {
             start: Pos::ZERO,
             stirred: false,
             printed: false,
+            advice: Advice::NotNeeded,
+            ended: BTreeMap::new(),
+            closing: None,
             stdout: Stdout::default(),
         }
     }
@@ -104,6 +111,9 @@ impl View {
             Form::Answers(answers) => {
                 if new {
                     progress(tree, entry);
+                    if self.advice.take(&entry.event) {
+                        output::note(ADVICE);
+                    }
                 }
                 if let Event::Hooked(hooked) = &entry.event
                     && new
@@ -117,6 +127,16 @@ impl View {
             }
             Form::Console(console) => {
                 console.entry(tree, entry)?;
+                if new
+                    && matches!(entry.event, Event::Settled { .. })
+                    && let Some((definition, _)) = below(tree, &entry.agent)
+                {
+                    let ended = (definition.to_owned(), entry.tree.root().clone());
+                    self.ended.insert(entry.agent.clone(), ended);
+                }
+                if new && self.advice.take(&entry.event) {
+                    console.aside(&format!("something was denied; {ADVICE}"))?;
+                }
                 if let Event::Hooked(hooked) = &entry.event
                     && new
                     && is_news(hooked)
@@ -226,10 +246,13 @@ impl View {
                 return print(&mut self.stdout, &event);
             }
             Form::Console(console) => {
-                return match ended {
-                    Some((settlement, caps)) => console.quiet(settlement, caps),
-                    None => Ok(()),
+                let Some((settlement, caps)) = ended else {
+                    return Ok(());
                 };
+                if console.is_for_once() {
+                    self.closing = closing(&self.ended, settlement.duration_ms);
+                }
+                return console.quiet(settlement, caps);
             }
             Form::Answers(answers) => answers,
         };
@@ -361,10 +384,25 @@ impl View {
         }
     }
 
+    /// Gives a terminal back for a while.
+    pub(crate) fn suspend(&mut self) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console) => console.suspend(),
+            Form::Answers(_) | Form::Events(_) => Ok(()),
+        }
+    }
+
     /// Gives a terminal back.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => console.close(),
+            Form::Console(console) => {
+                console.close()?;
+                // The tree is gone with the terminal, and nothing else says that there was one.
+                if let Some(text) = self.closing.take() {
+                    output::note(&text);
+                }
+                Ok(())
+            }
             Form::Answers(_) | Form::Events(_) => Ok(()),
         }
     }
@@ -419,113 +457,6 @@ fn is_work(event: &Event) -> bool {
 
 fn print(stdout: &mut Stdout, event: &WireEvent) -> io::Result<()> {
     stdout.line(&serde_json::to_string(event)?)
-}
-
-/// Says on stderr that an agent started or ended.
-fn progress(tree: &Tree, entry: &Entry) {
-    let id = render::short(&entry.agent);
-    match &entry.event {
-        // Its birth goes before: only its first prompt tells it from its siblings.
-        Event::Prompted(message) => {
-            let Some(agent) = tree.agent(&entry.agent).filter(|agent| is_new(agent)) else {
-                return;
-            };
-            let Origin::Task(parent) = &agent.spawned.origin else {
-                return;
-            };
-            let indent = "  ".repeat(agent.spawned.depth as usize);
-            let how = if parent.background {
-                " in the background"
-            } else {
-                ""
-            };
-            let words = render::first_words(&message.text, MOST_OF_PROMPT);
-            let definition = &agent.spawned.definition;
-            output::note(&format!(
-                "{indent}{definition} {id} started{how}: '{words}'"
-            ));
-        }
-        Event::Settled { settlement, .. } => {
-            let Some((definition, depth)) = below(tree, &entry.agent) else {
-                return;
-            };
-            let indent = "  ".repeat(depth as usize);
-            let how = render::status(&settlement.status);
-            let took = clock::span(settlement.duration_ms);
-            let tokens = settlement.usage.total();
-            let cost = render::cost(settlement.cost);
-            output::note(&format!(
-                "{indent}{definition} {id} {how} ({took}, {tokens} tokens{cost})"
-            ));
-        }
-        // Whoever was refused goes on, and nobody else would say why something is missing.
-        Event::CallFinished { outcome, .. } => {
-            let (Body::Error { kind, text }, Some(agent)) =
-                (&outcome.body, tree.agent(&entry.agent))
-            else {
-                return;
-            };
-            if *kind == ErrorKind::Denied {
-                let spawned = &agent.spawned;
-                let indent = "  ".repeat(spawned.depth as usize);
-                output::note(&format!("{indent}{} {id}: {text}", spawned.definition));
-            }
-        }
-        // Nobody sits here who could answer; somebody else may.
-        Event::Asked {
-            needs,
-            tool,
-            questions,
-            ..
-        } => {
-            let Some(agent) = tree.agent(&entry.agent) else {
-                return;
-            };
-            let indent = "  ".repeat(agent.spawned.depth as usize);
-            let definition = agent.definition();
-            // Why a hook has somebody asked is told behind what it is about.
-            let hook = needs.iter().find_map(Need::asked_by_hook);
-            let because = hook.map_or_else(String::new, |hook| {
-                format!(", because {}", render::first_words(&hook, MOST_OF_PROMPT))
-            });
-            let need = needs.iter().find(|need| !need.is_of_hook());
-            let what = match (need, questions.first()) {
-                (_, Some(question)) => render::first_words(&question.question, MOST_OF_PROMPT),
-                (Some(need), None) => {
-                    let target = render::first_words(&need.target, MOST_OF_PROMPT);
-                    // What needs nothing else is asked about itself.
-                    let needs = match need.capability == *tool {
-                        true => tool.clone(),
-                        false => format!("{tool} needs {}", need.capability),
-                    };
-                    format!("{needs} {target}").trim_end().to_owned()
-                }
-                (None, None) => tool.clone(),
-            };
-            output::note(&format!(
-                "{indent}{definition} {id} asks: {what}{because}; see \"offshoot inbox list\""
-            ));
-        }
-        Event::Spawned(_)
-        | Event::Titled { .. }
-        | Event::Summarised { .. }
-        | Event::Hooked(_)
-        | Event::Compacted(_)
-        | Event::Rewound { .. }
-        | Event::Became(_)
-        | Event::Steered { .. }
-        | Event::Completion { .. }
-        | Event::TurnStarted { .. }
-        | Event::Replied(_)
-        | Event::Decided { .. }
-        | Event::CallStarted { .. }
-        | Event::TurnEnded { .. } => {}
-    }
-}
-
-/// Tells whether nobody has asked an agent anything yet.
-fn is_new(agent: &Agent) -> bool {
-    agent.runs.is_empty() && agent.queue.is_empty()
 }
 
 /// Returns the definition and the depth of a child; `None` for the root and for helpers.

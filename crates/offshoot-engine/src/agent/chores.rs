@@ -62,7 +62,7 @@ impl Actor {
             Some(_) => self.agent.token().child_token(),
             None => CancellationToken::new(),
         };
-        self.chore = Some(cancel.clone());
+        self.stop_chore = Some(cancel.clone());
         let transcript = std::mem::take(&mut self.transcript);
         let agent = self.agent.clone();
         let arrived = Arrived::default();
@@ -77,7 +77,7 @@ impl Actor {
                 }
             }
         };
-        self.chore = None;
+        self.stop_chore = None;
         if self.agent.open_run().is_none() {
             self.agent.set_activity(Activity::Resting);
         }
@@ -94,7 +94,7 @@ impl Actor {
     /// What they say is written down; then it is looked again what comes next.
     pub(super) async fn ask_to_settle(&mut self) -> Result<(), StoreError> {
         let cancel = self.agent.token().child_token();
-        self.chore = Some(cancel.clone());
+        self.stop_chore = Some(cancel.clone());
         let agent = self.agent.clone();
         let said = {
             let mut asked = Box::pin(agent.may_settle(&cancel));
@@ -107,7 +107,7 @@ impl Actor {
                 }
             }
         };
-        self.chore = None;
+        self.stop_chore = None;
         match said {
             Some(batch) => self.append(batch).await,
             None => Ok(()),

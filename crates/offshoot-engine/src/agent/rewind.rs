@@ -46,7 +46,7 @@ enum Step {
 impl Actor {
     /// Notes a rewind for when it can be carried out.
     pub(super) fn order_rewind(&mut self, order: Ordered, rewind: Rewind) {
-        if self.turn.is_some() {
+        if self.stop_turn.is_some() {
             return self.record(order, Batch::default(), nothing(WORKS));
         }
         let mut waited = self.sent.clone();

@@ -53,15 +53,22 @@ impl Board {
             Detail::All => self.live.subscribe(),
             Detail::News => self.news.subscribe(),
         };
-        let busy = state
-            .nodes
-            .iter()
-            .filter(|(_, node)| node.activity != Activity::Resting);
+        let is_wanted = |activity: &Activity| match detail {
+            Detail::All => *activity != Activity::Resting,
+            Detail::News => activity.is_news(),
+        };
+        let nodes = state.nodes.iter();
+        let busy = nodes.filter(|(_, node)| is_wanted(&node.activity));
         let activities = busy
             .map(|(id, node)| (id.clone(), node.activity.clone()))
             .collect();
+        // What is said while it comes is no news.
+        let (partials, outputs) = match detail {
+            Detail::All => (Some(&state.partials), Some(&state.outputs)),
+            Detail::News => (None, None),
+        };
         let mut open = Vec::new();
-        for (agent, partial) in &state.partials {
+        for (agent, partial) in partials.into_iter().flatten() {
             for (kind, text) in [
                 (DeltaKind::Reasoning, &partial.reasoning),
                 (DeltaKind::Text, &partial.text),
@@ -77,7 +84,8 @@ impl Board {
                 }
             }
         }
-        let outputs = state.outputs.iter().map(|((agent, call), spoken)| Output {
+        let outputs = outputs.into_iter().flatten();
+        let outputs = outputs.map(|((agent, call), spoken)| Output {
             agent: agent.clone(),
             call: call.clone(),
             offset: spoken.before,

@@ -4,19 +4,32 @@
 //! of two agents at a time, never make more agents live than may. It is given back
 //! when what it was for is in the log, or will not come.
 
+use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::id::AgentId;
+use offshoot_types::message::Author;
 
 use super::State;
 use crate::limits::Limits;
 
+/// Why there is no place for another agent.
+pub(crate) enum Full {
+    /// As many live below an agent as its cap allows.
+    Cap(u32),
+    /// As many live in the session as may.
+    Session,
+}
+
 impl State {
     /// Reserves a place for a child of an agent; not if as many live as may.
-    pub(crate) fn plan_child(&mut self, parent: &AgentId, limits: &Limits) -> bool {
-        let room = self.live() < limits.descendants;
-        if room {
-            *self.planned.entry(parent.clone()).or_default() += 1;
+    pub(crate) fn plan_child(&mut self, parent: &AgentId, limits: &Limits) -> Result<(), Full> {
+        if let Some(cap) = self.is_full(parent, limits) {
+            return Err(Full::Cap(cap));
         }
-        room
+        if self.live() >= limits.descendants {
+            return Err(Full::Session);
+        }
+        *self.planned.entry(parent.clone()).or_default() += 1;
+        Ok(())
     }
 
     /// Returns how many agents below one are about to live.
@@ -63,17 +76,32 @@ impl State {
             let agent = self.tree.agent(id);
             agent.is_some_and(|agent| agent.open_run().is_some())
         };
-        self.waking.iter().filter(move |id| !runs(id))
+        self.waking.keys().filter(move |id| !runs(id))
     }
 
     /// Counts an agent as one that is about to live, from when it rests on.
     pub(crate) fn plan_to_wake(&mut self, id: &AgentId) {
-        self.waking.insert(id.clone());
+        *self.waking.entry(id.clone()).or_default() += 1;
     }
 
     /// Tells whether an agent is about to be woken.
     pub(crate) fn is_waking(&self, id: &AgentId) -> bool {
-        self.waking.contains(id)
+        self.waking.contains_key(id)
+    }
+
+    /// Gives back what was taken for a message of an agent to one below it, if it is refused.
+    pub(crate) fn wake_not(&mut self, command: &Command, receipt: &Receipt) {
+        let (Order::Prompt(prompt), Receipt::NoEffect { .. }) = (&command.order, receipt) else {
+            return;
+        };
+        if prompt.from == Author::Parent
+            && let Some(messages) = self.waking.get_mut(&command.agent)
+        {
+            *messages -= 1;
+            if *messages == 0 {
+                self.let_sleep(&command.agent);
+            }
+        }
     }
 
     /// Takes that back: it runs, or nobody wakes it.

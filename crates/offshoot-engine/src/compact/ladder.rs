@@ -122,12 +122,11 @@ impl Agent {
         let text = &without_middle(text, size.saturating_mul(MOST_PARTS));
         let (mut said, mut tokens) = (String::new(), 0);
         for part in parts(text, size) {
-            let so_far = match said.is_empty() {
-                true => String::new(),
-                false => {
-                    let said = context::capped(said.clone(), most / 4);
-                    format!("## in short, what came before\n{said}\n\n")
-                }
+            let so_far = if said.is_empty() {
+                String::new()
+            } else {
+                let said = context::capped(said.clone(), most / 4);
+                format!("## in short, what came before\n{said}\n\n")
             };
             match self
                 .ask_for_summary(&format!("{so_far}{part}"), cancel)

@@ -19,7 +19,6 @@ use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::Tool;
 use offshoot_types::transcript::Transcript;
-use offshoot_types::tree::Ask;
 use tokio_util::sync::CancellationToken;
 
 use super::{Heard, marked, notices};
@@ -115,27 +114,9 @@ impl Rulings {
         call: &CallId,
         need: Need,
     ) -> Option<Judged> {
-        let Some(Ruling::Ask { layer, reason }) = self.by_call.get(call) else {
-            return judged;
-        };
-        let why = format!("{layer}: {reason}");
-        let question = Need::new(Need::HOOK_ASKS, why.clone());
-        match judged {
-            Some(Judged::Asks(mut ask, decision)) => {
-                ask.needs.push(question);
-                Some(Judged::Asks(ask, decision))
-            }
-            Some(Judged::Decided(decision)) if decision.action != Action::Allow => {
-                Some(Judged::Decided(decision))
-            }
-            None | Some(Judged::Decided(_)) => {
-                let decision = Decision {
-                    action: Action::Ask,
-                    layer: why,
-                    rule: None,
-                };
-                Some(ask::put(agent, vec![need, question], decision))
-            }
+        match self.question(call) {
+            None => judged,
+            Some(why) => Some(also_ask(judged, why, agent, || vec![need])),
         }
     }
 
@@ -148,42 +129,21 @@ impl Rulings {
         tool: &Arc<dyn Tool>,
         arguments: &RawJson,
     ) -> Judged {
-        let Some(Ruling::Ask { layer, reason }) = self.by_call.get(call) else {
-            return judged;
+        let needs = || match tool.asks(arguments) {
+            Some(whole) => vec![whole],
+            None => tool.needs(arguments, &agent.place()).unwrap_or_default(),
         };
-        let question = Need::new(Need::HOOK_ASKS, format!("{layer}: {reason}"));
-        match judged {
-            Judged::Decided(decision) if decision.action != Action::Allow => {
-                Judged::Decided(decision)
-            }
-            Judged::Asks(mut ask, decision) => {
-                ask.needs.push(question);
-                Judged::Asks(ask, decision)
-            }
-            Judged::Decided(_) => {
-                let decision = Decision {
-                    action: Action::Ask,
-                    layer: format!("{layer}: {reason}"),
-                    rule: None,
-                };
-                if agent.parts.asks.yes {
-                    return Judged::Decided(ask::host_says_yes(&[question]));
-                }
-                if !agent.parts.asks.is_somebody_there() {
-                    return Judged::Decided(decision);
-                }
-                // An answer that was given before was not to this question.
-                let whole = tool.asks(arguments).map(|whole| vec![whole]);
-                let needs = || tool.needs(arguments, &agent.place()).unwrap_or_default();
-                let mut needs = whole.unwrap_or_else(needs);
-                needs.push(question);
-                let ask = Ask {
-                    needs,
-                    questions: Vec::new(),
-                    deadline: agent.ask_deadline(),
-                };
-                Judged::Asks(ask, decision)
-            }
+        match self.question(call) {
+            None => judged,
+            Some(why) => also_ask(Some(judged), why, agent, needs),
+        }
+    }
+
+    /// Returns which hook wants a person to be asked about a call, and why.
+    fn question(&self, call: &CallId) -> Option<String> {
+        match self.by_call.get(call)? {
+            Ruling::Ask { layer, reason } => Some(format!("{layer}: {reason}")),
+            Ruling::Deny { .. } | Ruling::Cancelled => None,
         }
     }
 
@@ -203,6 +163,36 @@ impl Rulings {
             }
         };
         self.by_call.insert(call, ruling);
+    }
+}
+
+/// Has a person asked what a hook wants asked, with what is asked already or else with all that the
+/// call needs: an answer that was given before was not to this question.
+fn also_ask(
+    judged: Option<Judged>,
+    why: String,
+    agent: &Agent,
+    needs: impl FnOnce() -> Vec<Need>,
+) -> Judged {
+    let question = Need::new(Need::HOOK_ASKS, why.clone());
+    match judged {
+        Some(Judged::Decided(decision)) if decision.action != Action::Allow => {
+            Judged::Decided(decision)
+        }
+        Some(Judged::Asks(mut ask, decision)) => {
+            ask.needs.push(question);
+            Judged::Asks(ask, decision)
+        }
+        None | Some(Judged::Decided(_)) => {
+            let decision = Decision {
+                action: Action::Ask,
+                layer: why,
+                rule: None,
+            };
+            let mut needs = needs();
+            needs.push(question);
+            ask::put(agent, needs, decision)
+        }
     }
 }
 

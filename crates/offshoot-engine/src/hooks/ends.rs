@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Heard, marked, message};
 use crate::agent::Agent;
-use crate::caps::Grant;
+use crate::caps::StepPermit;
 use crate::log::Batch;
 use crate::settle;
 use crate::turn;
@@ -73,9 +73,10 @@ impl Agent {
         if busy || agent.tally.told || self.helps.is_some() {
             return false;
         }
-        let (point, subject) = match self.is_root() {
-            true => (Point::Stop, ""),
-            false => (Point::SubagentStop, agent.definition()),
+        let (point, subject) = if self.is_root() {
+            (Point::Stop, "")
+        } else {
+            (Point::SubagentStop, agent.definition())
         };
         !self.parts.hooks.watching(point, subject).is_empty()
     }
@@ -85,14 +86,14 @@ impl Agent {
     pub(crate) async fn may_end(
         &self,
         said: AssistantMessage,
-        grant: Grant,
+        permit: StepPermit,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
     ) -> Result<Option<(TurnEnd, Vec<Event>)>, StoreError> {
         let entries = self.log.append(vec![Event::Replied(said)]).await?;
         turn::follow(transcript, entries)?;
         // Booked with the message: nobody waits for room while hooks take their time.
-        drop(grant);
+        drop(permit);
         Ok(match self.ask_to_end(cancel).await {
             May::GoOn(events, text) => {
                 self.pass_on(events, &[text], transcript).await?;
@@ -126,9 +127,10 @@ impl Agent {
             over: false,
             said: tally.text.clone(),
         };
-        let what = match self.is_root() {
-            true => What::Stop(ending),
-            false => What::SubagentStop(ending),
+        let what = if self.is_root() {
+            What::Stop(ending)
+        } else {
+            What::SubagentStop(ending)
         };
         let point = what.point();
         let mut heard = self.call_hooks(what, cancel).await;

@@ -20,7 +20,7 @@ use offshoot_types::tree::Ask;
 use super::own::OwnCall;
 use super::{Plan, unknown_tool};
 use crate::agent::Agent;
-use crate::ask::{self, Judged};
+use crate::ask::{self, Judged, Weighed};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::desk::ToolRun;
 use crate::log::Batch;
@@ -80,14 +80,9 @@ impl Plan {
         calls: impl IntoIterator<Item = &'a Call>,
         batch: &mut Batch,
     ) -> Self {
-        for Call { id, tool, .. } in calls {
-            let text = format!("{tool} was cancelled before anybody allowed it");
-            batch.own(Event::CallFinished {
-                call: id.clone(),
-                outcome: Outcome::error(ErrorKind::Cancelled, text),
-                delivers: Vec::new(),
-            });
-        }
+        withdrawn(calls)
+            .into_iter()
+            .for_each(|event| batch.own(event));
         Self::default()
     }
 
@@ -121,6 +116,19 @@ impl Plan {
     }
 }
 
+/// Returns what calls are told that ask something, and whose turn was cancelled while it slept.
+pub(crate) fn withdrawn<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Vec<Event> {
+    let finished = |Call { id, tool, .. }: &Call| {
+        let text = format!("{tool} was cancelled before anybody allowed it");
+        Event::CallFinished {
+            call: id.clone(),
+            outcome: Outcome::error(ErrorKind::Cancelled, text),
+            delivers: Vec::new(),
+        }
+    };
+    calls.into_iter().map(finished).collect()
+}
+
 /// Tells whether one of the calls waits for an answer that nobody is here to give, and that none of
 /// those covers which were kept.
 pub(crate) fn is_anything_unanswerable<'a>(
@@ -150,7 +158,7 @@ fn fates<'a>(
         Ok(Waiting {
             fate: Fate::Waits(ask),
             ..
-        }) => ask::granting(agent, &ask.needs, kept.get(&call.id)?),
+        }) => ask::granting(agent, &call.tool, &ask.needs, kept.get(&call.id)?),
         Ok(_) | Err(_) => None,
     };
     let grants: Vec<Grant> = fates.iter().filter_map(granting).collect();
@@ -163,7 +171,7 @@ fn fates<'a>(
             Fate::Unanswerable(ask, _) => ask,
             Fate::Waits(_) | Fate::Decided(_) => continue,
         };
-        if is_covered(&ask.needs, &grants) {
+        if is_covered(agent, &call.tool, &ask.needs, &grants) {
             // The answer to another call of the message is as good as there, and was given in time.
             waiting.fate = Fate::Waits(Ask {
                 deadline: None,
@@ -175,8 +183,12 @@ fn fates<'a>(
 }
 
 /// Tells whether answers allow all that is needed. No need is covered by nothing: a question has none.
-fn is_covered(needs: &[Need], grants: &[Grant]) -> bool {
-    let allowed = |need: &Need| grants.iter().any(|grant| grant.allows("", need).is_some());
+fn is_covered(agent: &Agent, tool: &str, needs: &[Need], grants: &[Grant]) -> bool {
+    let allowed = |need: &Need| {
+        let reach = agent.reach(tool, need);
+        let mut grants = grants.iter();
+        grants.any(|grant| grant.allows("", need, reach).is_some())
+    };
     !needs.is_empty() && needs.iter().all(allowed)
 }
 
@@ -196,15 +208,22 @@ fn take_up<'a>(
     let answered = kept.contains_key(&call.id);
     match (&offer.callable, &call.arguments) {
         (Callable::Engine(EngineCall::Question), _) => {
-            let fate = match answered || agent.may_wait(&ask) {
-                true => Fate::Waits(ask),
-                false => Fate::Unanswerable(ask, question::decision()),
+            let fate = if answered || agent.may_wait(&ask) {
+                Fate::Waits(ask)
+            } else {
+                Fate::Unanswerable(ask, question::decision())
             };
             let what = What::Question;
             Ok(Waiting { call, what, fate })
         }
         (Callable::Tool(tool), Arguments::Json(arguments)) => {
-            let judged = ask::judge(agent, tool, arguments)?;
+            let judged = match ask::weigh(agent, tool, arguments)? {
+                Weighed::Decided(decision) => Judged::Decided(decision),
+                Weighed::Open(needs, decision) => {
+                    was_asked(agent, &ask, &needs)?;
+                    ask::put(agent, needs, decision)
+                }
+            };
             let fate = fate(agent, ask, answered, judged);
             let what = What::Tool(tool, arguments);
             Ok(Waiting { call, what, fate })
@@ -217,11 +236,8 @@ fn take_up<'a>(
                 kind: *kind,
                 arguments,
             };
-            let judged = own.judge()?.unwrap_or(Judged::Decided(Decision {
-                action: Action::Allow,
-                layer: "needs nothing".to_owned(),
-                rule: None,
-            }));
+            let needs_nothing = || Judged::Decided(Decision::needs_nothing());
+            let judged = own.judge()?.unwrap_or_else(needs_nothing);
             let fate = fate(agent, ask, answered, judged);
             let what = What::Own(own);
             Ok(Waiting { call, what, fate })
@@ -229,6 +245,17 @@ fn take_up<'a>(
         // Nobody was asked about these.
         (Callable::Engine(_) | Callable::Tool(_), Arguments::Malformed(_)) => Err(interrupted()),
     }
+}
+
+/// Refuses a call that needs more to be allowed by now than somebody was asked about: an answer to that
+/// is none to this.
+fn was_asked(agent: &Agent, ask: &Ask, needs: &[Need]) -> Result<(), Outcome> {
+    let knows = |need: &Need| ask.needs.contains(need);
+    if agent.parts.asks.yes || needs.iter().all(knows) {
+        return Ok(());
+    }
+    let text = "what it needs has changed; call it again";
+    Err(Outcome::error(ErrorKind::Interrupted, text))
 }
 
 /// Says what becomes of a call that asked, by how it is judged now.

@@ -57,13 +57,14 @@ impl Session {
             return Start::Under;
         }
         let state = self.board.state();
-        match state
+        if state
             .tree
             .agent(agent)
             .is_some_and(|root| !root.runs.is_empty())
         {
-            true => Start::Again,
-            false => Start::New,
+            Start::Again
+        } else {
+            Start::New
         }
     }
 

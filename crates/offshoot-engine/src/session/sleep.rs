@@ -43,20 +43,27 @@ impl Session {
         self.openers.clear();
         self.board.state().stir_all();
         self.board.stirred.notify_one();
-        Box::pin(self.take_pending()).await
+        let pending = self.parts.store.pending(&self.board.tree).await?;
+        let is_answer = |command: &Command| matches!(command.order, Order::Answer(_));
+        // Whatever else is there may have the turn taken up.
+        let (answers, rest): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_answer);
+        for command in answers.into_iter().chain(rest) {
+            Box::pin(self.take(Ordered::unheard(command))).await?;
+        }
+        Ok(())
     }
 
-    /// Opens the session for who asks for no more than that.
+    /// Carries out `Order::Resume`, which opens the session and asks for nothing else.
     pub(super) async fn resume(&mut self, order: Ordered) -> Result<(), StoreError> {
         if self.sleeps() && order.reply.is_none() {
-            // Whoever left it may have somebody to ask: it is theirs once this process is gone, which may
-            // be here for something else.
-            self.taken.remove(&order.command.id);
+            // Left by another process, which may have somebody to ask. This one may be here for something
+            // else, so the command stays for that process.
+            self.kept.insert(order.command.id);
             return Ok(());
         }
-        if self.must_sleep().await? {
+        if let Some(why) = self.must_sleep().await? {
             self.wanted = true;
-            return self.note(order, nothing(NOBODY)).await;
+            return self.note(order, nothing(&why)).await;
         }
         self.work().await?;
         if self.is_held_back(&order.command.agent) {
@@ -65,8 +72,8 @@ impl Session {
         self.note(order, Receipt::Resumed).await
     }
 
-    /// Takes what somebody says to an agent. It opens the session once it is the agent's: what is
-    /// refused wakes nobody.
+    /// Takes a prompt. It opens the session only once the agent has taken it: a prompt that is refused
+    /// wakes nobody.
     pub(super) async fn prompted(&mut self, mut order: Ordered) -> Result<(), StoreError> {
         let Order::Prompt(prompt) = &order.command.order else {
             return Ok(());
@@ -74,9 +81,9 @@ impl Session {
         let (id, message) = (order.command.agent.clone(), prompt.message.clone());
         let is_human = prompt.from.is_human();
         if !self.working {
-            // What somebody left who is gone is taken, and opens nothing that sleeps.
+            // A command left by a process that is gone is queued, but does not wake a sleeping session.
             let is_left = order.reply.is_none() && self.sleeps();
-            order.waits = is_left || self.must_sleep().await?;
+            order.waits = is_left || self.must_sleep().await?.is_some();
             self.wanted |= order.waits && !is_left;
             let is_new = {
                 let state = self.board.state();
@@ -87,13 +94,14 @@ impl Session {
                 self.openers.push((id, message));
             }
         }
-        match is_human {
-            true => self.receive(order).await,
-            false => self.hand_to_actor(order).await,
+        if is_human {
+            self.receive(order).await
+        } else {
+            self.hand_to_actor(order).await
         }
     }
 
-    /// Opens the session if something that was said to do so has been taken.
+    /// Opens the session if a prompt that is to open it has been taken.
     pub(super) async fn open_if_prompted(&mut self) -> Result<(), StoreError> {
         let taken = {
             let state = self.board.state();
@@ -103,45 +111,45 @@ impl Session {
                 agent.is_some_and(|agent| agent.knows_prompt(message))
             })
         };
-        match taken {
-            true => self.work().await,
-            false => Ok(()),
-        }
+        if taken { self.work().await } else { Ok(()) }
     }
 
-    /// Opens the session again for who has done so before.
+    /// Opens the session again for an order that was carried out before.
     pub(super) async fn reopen(&mut self, receipt: &Receipt) -> Result<(), StoreError> {
         let refused = matches!(receipt, Receipt::NoEffect { .. });
-        match refused || self.must_sleep().await? {
-            true => Ok(()),
-            false => self.work().await,
+        if refused || self.must_sleep().await?.is_some() {
+            Ok(())
+        } else {
+            self.work().await
         }
     }
 
-    /// Tells whether the session sleeps and has to go on sleeping: something is asked that nobody is
-    /// here to answer, and nobody has answered meanwhile.
-    async fn must_sleep(&self) -> Result<bool, StoreError> {
-        if !self.sleeps() || self.parts.asks.is_somebody_there() {
-            return Ok(false);
+    /// Says why the session sleeps and has to go on sleeping, if so: it could not go on here at all, or
+    /// something is asked that nobody is here to answer, and nobody has answered meanwhile.
+    async fn must_sleep(&self) -> Result<Option<String>, StoreError> {
+        if !self.sleeps() {
+            return Ok(None);
         }
         let root = self.board.tree.root().clone();
         let log = self.parts.store.agent_log(&root).await?;
         let entries: Vec<_> = log.into_iter().map(std::sync::Arc::new).collect();
         let Some(agent) = self.agent(&root, &entries, None) else {
-            return Ok(true);
+            return Ok(Some(NOBODY.to_owned()));
         };
         let agent = std::sync::Arc::new(agent).as_it_is_now();
-        let Ok(prefix) = agent.prefix() else {
-            // It could not go on at all.
-            return Ok(true);
+        let prefix = match agent.prefix() {
+            Ok(prefix) => prefix,
+            Err(error) => return Ok(Some(error.message)),
         };
+        if self.parts.asks.is_somebody_there() {
+            return Ok(None);
+        }
         let mut transcript = Transcript::default();
         turn::follow(&mut transcript, entries)?;
         let kept = self.kept().await?;
         let calls = transcript.open_calls();
-        Ok(resume::is_anything_unanswerable(
-            &agent, &prefix, calls, &kept,
-        ))
+        let stuck = resume::is_anything_unanswerable(&agent, &prefix, calls, &kept);
+        Ok(stuck.then(|| NOBODY.to_owned()))
     }
 
     /// Returns what was answered while nobody worked.
@@ -160,12 +168,12 @@ impl Session {
         Ok(kept)
     }
 
-    /// Says why an answer is none, if so.
+    /// Says why an answer cannot be taken, if so.
     pub(super) fn objection(&self, command: &Command) -> Option<String> {
         let Order::Answer(answer) = &command.order else {
             return None;
         };
-        // One that was kept counts as of when it was given, however much later the session is opened.
+        // An answer that was kept counts as of when it was given, not of when the session is opened.
         let given = answer.given.unwrap_or(self.parts.env.now());
         let state = self.board.state();
         let agent = state.tree.agent(&command.agent);
@@ -182,28 +190,51 @@ impl Session {
         }
     }
 
-    /// Keeps an answer for whoever opens the session: nobody is there to whom it could be given.
+    /// Tells whether an order was left for whoever opens the session, and nobody has: its row stays as
+    /// it is, however often it is seen.
+    pub(super) fn is_kept(&mut self, order: &Ordered) -> bool {
+        let id = &order.command.id;
+        let comes = order.reply.is_some() && matches!(order.command.order, Order::Resume);
+        if comes && self.kept.remove(id) {
+            // Whoever left it is here by now, and opens it themselves.
+            self.taken.remove(id);
+        }
+        if !self.kept.is_empty() && !self.sleeps() {
+            for id in std::mem::take(&mut self.kept) {
+                self.taken.remove(&id);
+            }
+        }
+        self.kept.contains(id)
+    }
+
+    /// Keeps an answer for whoever opens the session: the agent that asked does not run.
     pub(super) async fn keep_answer(&mut self, order: Ordered) -> Result<(), StoreError> {
         let pending = self.parts.store.pending(&self.board.tree).await?;
-        let answers = |kept: &&Command| kept.answers() == order.command.answers();
-        // The first one counts here as well.
+        let answers = |kept: &&Command| {
+            kept.answers() == order.command.answers() && self.objection(kept).is_none()
+        };
+        // The first one counts here as well, of those that are answers.
         if let Some(first) = pending.iter().find(answers)
             && first.id != order.command.id
         {
             return self.note(order, nothing("it has been answered")).await;
         }
-        self.taken.remove(&order.command.id);
-        let (store, now) = (&self.parts.store, self.parts.env.now());
-        store.submit(order.command.clone(), now).await?;
-        // Somebody has come to open it before, and had to wait for just this.
-        let opens = self.wanted && !self.must_sleep().await?;
-        order.answer(match opens {
-            true => Receipt::Answered,
-            false => Receipt::Queued,
+        if !pending.iter().any(|kept| kept.id == order.command.id) {
+            let (store, now) = (&self.parts.store, self.parts.env.now());
+            store.submit(order.command.clone(), now).await?;
+        }
+        self.kept.insert(order.command.id.clone());
+        // Somebody tried to open it before and could not, perhaps for want of just this answer.
+        let opens = self.wanted && self.must_sleep().await?.is_none();
+        order.answer(if opens {
+            Receipt::Answered
+        } else {
+            Receipt::Queued
         });
-        match opens {
-            true => Box::pin(self.work()).await,
-            false => Ok(()),
+        if opens {
+            Box::pin(self.work()).await
+        } else {
+            Ok(())
         }
     }
 

@@ -74,9 +74,10 @@ impl World {
             None => self.tree.root().clone(),
         };
         let said = self.said_by(&of);
-        let at = match self.chance.one_in(2) {
-            true => None,
-            false => said.get(self.chance.below(said.len())).cloned(),
+        let at = if self.chance.one_in(2) {
+            None
+        } else {
+            said.get(self.chance.below(said.len())).cloned()
         };
         let fork = Fork {
             of,

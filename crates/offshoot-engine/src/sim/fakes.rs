@@ -276,9 +276,10 @@ impl SimModel {
     fn end(&self, stop: StopReason) -> Act {
         let full = self.window.is_some() && self.chance.one_in(6);
         let usage = Usage {
-            input: match full {
-                true => WINDOW - 500,
-                false => 1 + self.chance.below(300) as u64,
+            input: if full {
+                WINDOW - 500
+            } else {
+                1 + self.chance.below(300) as u64
             },
             output: 1 + self.chance.below(50) as u64,
             ..Usage::default()
@@ -307,12 +308,7 @@ impl SimTool {
         chance: Chance,
         witness: Arc<Witness>,
     ) -> Arc<dyn Tool> {
-        let spec = ToolSpec {
-            id: id.to_owned(),
-            description: "simulated".to_owned(),
-            parameters: RawJson::of(&json!({ "type": "object" })),
-            effect,
-        };
+        let spec = ToolSpec::new(id, "simulated", &json!({ "type": "object" }), effect);
         Arc::new(Self {
             spec,
             chance,
@@ -351,9 +347,9 @@ impl Tool for SimTool {
         let path: serde_json::Value = arguments.read().map_err(|error| error.to_string())?;
         let path = path["path"].as_str().unwrap_or("a");
         let capability = if self.spec.effect == Effect::Read {
-            "fs.read"
+            Need::FS_READ
         } else {
-            "fs.write"
+            Need::FS_WRITE
         };
         // Whoever asks for `b` asks for something outside the root.
         let target = if path == "b" {

@@ -119,9 +119,10 @@ impl World {
 
     /// Returns a rewind to something that was said, or to nothing, or to what nobody said.
     fn some_rewind(&self) -> (AgentId, Order) {
-        let agent = match self.chance.one_in(4) {
-            true => self.some_agent(),
-            false => self.some_agent_between_turns(),
+        let agent = if self.chance.one_in(4) {
+            self.some_agent()
+        } else {
+            self.some_agent_between_turns()
         };
         let to = match self.chance.below(8) {
             0 => None,

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{broken, fold, follow};
 use crate::agent::Agent;
-use crate::caps::Grant;
+use crate::caps::StepPermit;
 use crate::context::Prefix;
 use crate::hooks::calls::Rulings;
 use crate::log::{Batch, Sent};
@@ -32,13 +32,17 @@ pub(super) struct Carried {
 }
 
 /// The calls of a message, with what was decided of them.
-struct Judgement {
+struct Judgement<'a> {
     plan: Plan,
     /// What has to be in the log before they run.
     batch: Batch,
     rulings: Rulings,
     /// What was reserved for the message.
-    held: Option<Grant>,
+    held: Option<StepPermit>,
+    /// Stops the turn.
+    cancel: &'a CancellationToken,
+    /// Stops the calls, also where a cap is reached and the turn goes on.
+    work: &'a CancellationToken,
 }
 
 impl Agent {
@@ -69,7 +73,7 @@ impl Agent {
         &self,
         prefix: &Prefix,
         message: AssistantMessage,
-        grant: Grant,
+        permit: StepPermit,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
     ) -> Result<Carried, StoreError> {
@@ -87,11 +91,11 @@ impl Agent {
             plan,
             batch,
             rulings,
-            held: Some(grant),
+            held: Some(permit),
+            cancel,
+            work: &work,
         };
-        let carried = self
-            .run_calls(calls, &message, transcript, (cancel, &work))
-            .await?;
+        let carried = self.run_calls(calls, &message, transcript).await?;
         let cap = late.or(carried.cap);
         Ok(Carried { cap, ..carried })
     }
@@ -105,9 +109,10 @@ impl Agent {
     ) -> Result<Carried, StoreError> {
         let mut batch = Batch::default();
         let waiting = transcript.open_calls();
-        let plan = match cancel.is_cancelled() {
-            true => Plan::withdraw(waiting, &mut batch),
-            false => Plan::resume(self, prefix, waiting, &mut batch),
+        let plan = if cancel.is_cancelled() {
+            Plan::withdraw(waiting, &mut batch)
+        } else {
+            Plan::resume(self, prefix, waiting, &mut batch)
         };
         let Some(message) = transcript.last_reply().cloned() else {
             return Err(broken("an open call without a message"));
@@ -118,26 +123,27 @@ impl Agent {
             batch,
             rulings: Rulings::remembered(&log),
             held: None,
+            cancel,
+            work: &cancel.child_token(),
         };
-        let work = cancel.child_token();
-        self.run_calls(calls, &message, transcript, (cancel, &work))
-            .await
+        self.run_calls(calls, &message, transcript).await
     }
 
     /// Writes down what was decided of calls and runs them; what was reserved for their message is
     /// booked with it.
     async fn run_calls(
         &self,
-        calls: Judgement,
+        calls: Judgement<'_>,
         message: &AssistantMessage,
         transcript: &mut Transcript,
-        (cancel, work): (&CancellationToken, &CancellationToken),
     ) -> Result<Carried, StoreError> {
         let Judgement {
             plan,
             batch,
             rulings,
             held,
+            cancel,
+            work,
         } = calls;
         let listening = self.is_watched_after();
         let mut finished = Vec::new();

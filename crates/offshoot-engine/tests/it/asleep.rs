@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offshoot_engine::{Asks, Limits, Who};
 use offshoot_types::caps::{Caps, Span};
-use offshoot_types::command::{Order, Receipt, Rename, Rewind, Scope, Verdict};
+use offshoot_types::command::{Answer, Order, Receipt, Rename, Rewind, Scope, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::hook::{Point, Say, What};
 use offshoot_types::id::{AgentId, CallId};
@@ -13,10 +13,11 @@ use offshoot_types::message::Author;
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::permission::{Action, Layer, Rule, Standing};
 use offshoot_types::settlement::{CancelledBy, Status};
+use offshoot_types::tool::Effect;
 use serde_json::json;
 
 use crate::asks::{answer, asked, no, no_effect, stage, write};
-use crate::stage::{Guard, Script, Stage, call, data, deny, kind, say, task};
+use crate::stage::{Gate, Guard, Probe, Script, Stage, Trouble, call, data, deny, kind, say, task};
 
 /// A root that has asked whether it may write, and whose process died.
 async fn left_asking(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
@@ -63,6 +64,85 @@ async fn r16_an_answer_to_what_sleeps_is_kept_and_starts_nothing_until_the_sessi
     resume(&stage).await;
     stage.quiet().await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+/// Has the session look round: what it was sent before has been taken by then.
+async fn look_round(stage: &Stage) {
+    let promote = stage.order(stage.root(), Order::Promote).await;
+    assert_eq!(promote, no_effect("no call waits for this agent"));
+}
+
+#[tokio::test]
+async fn r16_what_is_kept_for_who_opens_the_session_is_left_where_it_is() {
+    // Left by another process, or given to this one, which has to leave it once.
+    for submits in [0, 1] {
+        let (stage, ask) = left_asking(writes(), Asks::NOBODY).await;
+        stage.leave_order(Order::Resume).await;
+        let yes = Answer::new(ask.1.clone(), Verdict::Once);
+        match submits {
+            0 => stage.leave_order(Order::Answer(yes)).await,
+            _ => drop(answer(&stage, ask, Verdict::Once).await),
+        }
+        for _ in 0..20 {
+            look_round(&stage).await;
+        }
+        // Whatever is left nudges the owner, who would take it up again, and leave it again.
+        assert_eq!(stage.wire.submits(), submits);
+        resume(&stage).await;
+        stage.quiet().await;
+        assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+    }
+}
+
+#[tokio::test]
+async fn r16_what_was_kept_is_told_that_the_turn_was_cancelled_meanwhile() {
+    let (stage, ask) = left_asking(writes(), Asks::NOBODY).await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+    stage.cancel(stage.root()).await;
+    // It has nothing left to wait for, and gives the tree back.
+    let (_, owned) = stage.leave(offshoot_engine::Ending::WhenQuiet).await;
+    assert!(!owned);
+}
+
+/// Nobody polls, and nudges are lost.
+async fn left_alone(script: Script, then: Asks) -> (Stage, (AgentId, CallId)) {
+    let limits = Limits {
+        poll: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let stage = Stage::asking(script, limits, Asks::SOMEBODY).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let stage = stage.crash_into(then).await;
+    look_round(&stage).await;
+    stage.wire.lose_nudges();
+    (stage, ask)
+}
+
+#[tokio::test]
+async fn r16_what_was_answered_is_heard_before_what_was_said_earlier() {
+    let script = Script::default().part("lead", [write("a"), say("written"), say("more")]);
+    let (stage, (_, call)) = left_alone(script, Asks::NOBODY).await;
+    stage.leave_order(Order::Prompt(stage.words("more"))).await;
+    for _ in 0..20 {
+        // It takes the session a while to come to the answer.
+        stage.leave_order(Order::Promote).await;
+    }
+    let yes = Answer::new(call, Verdict::Once);
+    stage.leave_order(Order::Answer(yes)).await;
+    resume(&stage).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn r16_an_answer_that_is_none_does_not_stand_before_one_that_is() {
+    let (stage, (root, call)) = left_alone(writes(), Asks::NOBODY).await;
+    let answers = vec![vec!["words".to_owned()]];
+    let words = Answer::new(call.clone(), Verdict::Said { answers });
+    stage.leave_order(Order::Answer(words)).await;
+    let kept = answer(&stage, (root, call), Verdict::Once).await;
+    assert_eq!(kept, Receipt::Queued);
 }
 
 /// Somebody is there, and has so many seconds to answer.
@@ -197,6 +277,56 @@ async fn r16_what_rules_allow_by_now_needs_nobody_any_more() {
 }
 
 #[tokio::test]
+async fn r16_a_yes_to_what_was_asked_is_none_to_what_is_asked_about_only_now() {
+    for then in [Asks::NOBODY, Asks::SOMEBODY] {
+        let edit = call(&[("edit", json!({ "path": "a" }))]);
+        let script = Script::default().part("lead", [edit, say("then again")]);
+        let stage = stage(script).await;
+        let reading = |action| Layer {
+            name: "the user's rules".to_owned(),
+            rules: vec![Rule::new("fs.read", "*", action)],
+            standing: Standing::Grants,
+            ..Layer::default()
+        };
+        stage.says(vec![reading(Action::Allow)]);
+        let stage = stage.crash().await;
+        let probe = || Probe::new("edit", Effect::Write).needing("fs.read");
+        let (_, _attached) = probe().needing("fs.write").on(&stage);
+        stage.prompt(stage.root(), "go").await;
+        let ask = asked(&stage, 1).await;
+        stage.says(vec![reading(Action::Ask)]);
+        let stage = stage.crash_into(then).await;
+        let (notes, _attached) = probe().needing("fs.write").on(&stage);
+        assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Queued);
+        resume(&stage).await;
+        stage.quiet().await;
+        let told = "error: what it needs has changed; call it again";
+        assert_eq!(stage.outcomes("lead").await[0].for_model(), told);
+        assert!(notes.ran().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn r16_whoever_cannot_go_on_with_it_lets_it_sleep_and_hears_why() {
+    let script = Script::default().part("lead", [write("a"), say("written"), say("more")]);
+    let (stage, ask) = left_asking(script, Asks::SOMEBODY).await;
+    stage.script.has_model(false);
+    let opened = stage.order(stage.root(), Order::Resume).await;
+    let Receipt::NoEffect { why } = opened else {
+        panic!("it was opened: {opened:?}")
+    };
+    assert!(why.contains("there is no model script"), "{why}");
+    let more = Order::Prompt(stage.words("more"));
+    assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
+    assert!(!is_decided(&stage).await, "it is still asked");
+    stage.script.has_model(true);
+    resume(&stage).await;
+    assert_eq!(answer(&stage, ask, Verdict::Once).await, Receipt::Answered);
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
 async fn r16_what_nobody_answered_in_time_needs_nobody_either() {
     let stage = Stage::asking(writes(), Limits::default(), within(6)).await;
     stage.prompt(stage.root(), "go").await;
@@ -297,6 +427,25 @@ async fn r16_the_turn_that_sleeps_can_be_cancelled_alone_and_what_is_queued_stay
     stage.quiet().await;
     let settlement = stage.settlement(&stage.root()).await;
     assert_eq!(settlement.output.as_deref(), Some("more"));
+}
+
+#[tokio::test]
+async fn r16_a_turn_that_was_cancelled_while_it_slept_stays_so_when_the_process_dies_at_once() {
+    let (stage, _) = left_asking(writes(), Asks::NOBODY).await;
+    let more = Order::Prompt(stage.words("more"));
+    assert_eq!(stage.order(stage.root(), more).await, Receipt::Queued);
+    // Nothing else is written any more than what orders cause.
+    let never = Trouble::Held(Gate::shut());
+    stage
+        .wire
+        .trouble(never, |append| append.applied.is_empty());
+    let cancel = Order::Cancel(Scope::Turn);
+    let cancelled = stage.order(stage.root(), cancel).await;
+    assert_eq!(cancelled, Receipt::TurnCancelled);
+    let stage = stage.crash().await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::User));
+    assert_eq!(kind(&stage.outcomes("lead").await[0]), ErrorKind::Cancelled);
 }
 
 #[tokio::test]

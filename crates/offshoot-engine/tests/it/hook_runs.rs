@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use offshoot_engine::{Asks, Ending};
 use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Did, Entry, Event};
@@ -260,6 +261,27 @@ async fn r16_a_child_that_was_lost_has_its_stop_when_it_is_found() {
         assert_eq!(ending(&guard.seen()[1]), ("lost", false, true));
         stage = stage.crash().await;
     }
+}
+
+#[tokio::test]
+async fn a_hook_that_a_neighbour_tells_of_a_lost_child_is_heard_out_by_who_leaves() {
+    let (never, gate) = (Gate::shut(), Gate::shut());
+    let guard = Guard::at(&[Point::SubagentStop]).behind(&gate);
+    let guard = Arc::new(guard);
+    let stage = stage(delegating([say("never").behind(&never)]), &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.asked("worker", 1).await;
+    let stage = stage.crash().await;
+    stage.open_another("neighbour").await;
+    guard.called(1).await;
+    let mut left = std::pin::pin!(stage.leave(Ending::WhenQuiet));
+    for _ in 0..100 {
+        assert!(left.as_mut().now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    gate.open();
+    left.await;
+    assert_eq!(ending(&guard.seen()[0]), ("lost", false, true));
 }
 
 #[tokio::test]

@@ -154,7 +154,11 @@ async fn r29_who_waits_says_for_what() {
             doing(worker.clone()).await,
             doing(helper.clone()).await,
         );
-        let waits = now.0 == Activity::Children(vec![worker.clone(), helper.clone()]);
+        let both = Activity::Children {
+            first: vec![worker.clone(), helper.clone()],
+            all: 2,
+        };
+        let waits = now.0 == both;
         let streams = now.1.1 == Activity::FirstByte || now.2.1 == Activity::FirstByte;
         let queues = now.1.1 == Activity::Slot || now.2.1 == Activity::Slot;
         if waits && streams && queues {

@@ -43,3 +43,4 @@ mod steer;
 mod talk;
 mod task_tool;
 mod tools;
+mod trouble;

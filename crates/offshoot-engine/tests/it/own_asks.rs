@@ -241,15 +241,12 @@ async fn a_message_that_asks_is_said_before_the_wait_beside_it_is_over() {
 
 #[tokio::test]
 async fn r16_a_task_that_a_root_asked_about_survives_its_process() {
-    for (then, verdict, runs) in [
-        (Asks::SOMEBODY, Verdict::Once, true),
-        (Asks::SOMEBODY, no(""), false),
-    ] {
+    for (verdict, runs) in [(Verdict::Once, true), (no(""), false)] {
         let script = lead([task("worker", "go"), say("done")]);
         let stage = under(&[("task", "*", ASK)], script, Asks::SOMEBODY).await;
         stage.prompt(stage.root(), "go").await;
         let ask = asked(&stage, 1).await;
-        let stage = stage.crash_into(then).await;
+        let stage = stage.crash().await;
         let opened = stage.order(stage.root(), Order::Resume).await;
         assert_eq!(opened, Receipt::Resumed);
         answer(&stage, ask, verdict).await;
@@ -311,10 +308,52 @@ async fn a_turn_that_is_stopped_takes_the_child_of_an_allowed_task_with_it() {
     answer(&stage, asked(&stage, 1).await, Verdict::Once).await;
     let worker = stage.born("worker").await;
     stage.asked("worker", 1).await;
-    let waits = Activity::Children(vec![worker.clone()]);
+    let waits = Activity::Children {
+        first: vec![worker.clone()],
+        all: 1,
+    };
     stage.until_activity(|activity| *activity == waits).await;
     stage.order(stage.root(), Order::Cancel(Scope::Turn)).await;
     stage.quiet().await;
     let ended = stage.settlement(&worker).await.status;
     assert_eq!(ended, Status::Cancelled(CancelledBy::Ancestor));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_wait_goes_by_while_what_comes_before_it_is_asked_about() {
+    let message = json!({ "session_id": "CHILD", "text": "and?" });
+    let both = call(&[
+        ("message", message),
+        ("wait", json!({ "timeout_ms": 5_000 })),
+    ]);
+    let gate = Gate::shut();
+    let both = both.behind(&gate);
+    let script = Script::default()
+        .part(
+            "lead",
+            [task_in_background("worker", "go"), both, say("ok")],
+        )
+        .part("worker", [say("worked").behind(&Gate::shut())]);
+    script.name_first_child("CHILD");
+    let lead = offshoot_types::manifest::Manifest {
+        permissions: Some(vec![
+            Rule::new("*", "*", Action::Allow),
+            Rule::new("message", "*", ASK),
+        ]),
+        ..offshoot_types::manifest::Manifest::new(
+            "lead",
+            offshoot_types::manifest::Mode::Primary,
+            "Lead.",
+        )
+    };
+    let limits = Limits::default();
+    let stage = Stage::ticking_asking(script, limits, Asks::SOMEBODY, vec![lead]).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.asked("worker", 1).await;
+    gate.open();
+    asked(&stage, 1).await;
+    stage.pass(30).await;
+    let told = stage.outcomes("lead").await;
+    let waited = told.iter().map(data).find(|it| it["settled"].is_array());
+    assert_eq!(waited.unwrap()["timed_out"], true);
 }

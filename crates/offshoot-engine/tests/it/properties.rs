@@ -98,9 +98,12 @@ fn cast(plan: &Plan, greedy: bool, cast: &mut Vec<Manifest>, script: &mut Script
         ..Manifest::new(&name, Mode::All, "Work.")
     });
     let mut lines: Vec<Line> = Vec::new();
-    let finish = |line: Line, used: Usage| match greedy {
-        true => line.greedily(),
-        false => line.having_used(used),
+    let finish = |line: Line, used: Usage| {
+        if greedy {
+            line.greedily()
+        } else {
+            line.having_used(used)
+        }
     };
     for (used, children) in &plan.steps {
         let mut calls = vec![("read", json!({ "path": "a" }))];
@@ -152,9 +155,10 @@ impl<'a> Books<'a> {
             .rposition(|entry| entry.agent == *top && matches!(entry.event, Event::Settled { .. }));
         let mut sum = (Usage::default(), 0, Money::default(), 0);
         for entry in &self.log[before.map_or(0, |at| at + 1)..] {
-            let counts = match with_those_below {
-                true => self.is_below(&entry.agent, top),
-                false => entry.agent == *top,
+            let counts = if with_those_below {
+                self.is_below(&entry.agent, top)
+            } else {
+                entry.agent == *top
             };
             if let (true, Event::Replied(message)) = (counts, &entry.event) {
                 let Usage {

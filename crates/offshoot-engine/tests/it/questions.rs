@@ -290,9 +290,10 @@ async fn r22_for_this_agent_is_for_it_and_below_and_for_nobody_beside_it() {
     stage.prompt(stage.root(), "go").await;
     let (worker, helper) = (stage.born("worker").await, stage.born("helper").await);
     let (first, second) = (asked(&stage, 1).await, asked(&stage, 2).await);
-    let (of_worker, of_helper) = match first.0 == worker {
-        true => (first, second),
-        false => (second, first),
+    let (of_worker, of_helper) = if first.0 == worker {
+        (first, second)
+    } else {
+        (second, first)
     };
     answer(&stage, of_worker, Verdict::Agent).await;
     // Its second call asks nobody; its sibling still does.

@@ -1,12 +1,15 @@
 //! The process dies: what is told, once, and what is not run again.
 
+use offshoot_engine::Ending;
 use offshoot_types::command::{Order, Receipt};
-use offshoot_types::event::Event;
+use offshoot_types::event::{Entry, Event};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::Status;
 use serde_json::json;
 
-use crate::stage::{Gate, Script, Stage, call, kind, say, task, task_in_background, user_texts};
+use crate::stage::{
+    Gate, Script, Stage, call, kind, opening, say, task, task_in_background, user_texts,
+};
 
 #[tokio::test]
 async fn sa_22_ses_40_a_lost_background_child_is_told_once_and_a_second_restart_adds_nothing() {
@@ -160,4 +163,25 @@ async fn r7_recovering_the_others_settles_what_a_dead_process_left_and_starts_no
         Status::Lost { .. }
     ));
     assert_eq!(stage.script.sent("lead").len(), 1, "nobody was asked again");
+}
+
+#[tokio::test]
+async fn r7_what_a_dead_process_left_in_another_folder_is_left_to_who_opens_it() {
+    let never = Gate::shut();
+    let script = Script::default().part("lead", [say("never").behind(&never)]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let root = stage.root();
+    stage
+        .until(|entry| entry.agent == root && matches!(entry.event, Event::TurnStarted { .. }))
+        .await;
+
+    let stage = stage.crash().await;
+    let mut elsewhere = opening("lead");
+    elsewhere.workspace = "/elsewhere".to_owned();
+    stage.open_as("neighbour", elsewhere).await;
+    let (log, _) = stage.leave(Ending::WhenQuiet).await;
+    // Its folder may have hooks that have to hear of the end, and that nobody has elsewhere.
+    let settled = |entry: &Entry| matches!(entry.event, Event::Settled { .. });
+    assert!(!log.iter().any(settled));
 }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use offshoot_engine::{Asks, Limits};
-use offshoot_types::event::{Event, Spawned};
+use offshoot_types::command::Verdict;
+use offshoot_types::event::{Entry, Event, Spawned};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Context, Manifest, Mode, Toolset};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Layer, Need, Rule, Standing};
+use offshoot_types::permission::{Action, Decision, Grant, Layer, Need, Rule, Standing};
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
+use crate::asks::{answer, asked};
 use crate::stage::{Line, Script, Stage, call, data, kind, say, task};
 
 fn write(path: &str) -> Line {
@@ -388,4 +390,35 @@ fn calls_that_are_about_no_agent_are_those_that_rules_take_no_name_for() {
     let mut known = offshoot_types::permission::written::ABOUT_NO_AGENT;
     known.sort_unstable();
     assert_eq!(about_none, known);
+}
+
+#[tokio::test]
+async fn r22_a_yes_for_the_session_leaves_what_a_rule_of_the_user_asks_to_be_asked() {
+    let script = Script::default().part(
+        "lead",
+        [
+            write("a"),
+            write("b"),
+            write(".env"),
+            write(".env"),
+            say("done"),
+        ],
+    );
+    let cast = Vec::new();
+    let stage = Stage::cast(script, Limits::default(), Asks::SOMEBODY, cast).await;
+    stage.says(vec![user(&[("fs.write", "/w/.env", Action::Ask)])]);
+    let stage = stage.crash().await;
+    stage.prompt(stage.root(), "go").await;
+    answer(&stage, asked(&stage, 1).await, Verdict::Session).await;
+    // The second file is like the first; the third is asked about because somebody wrote so.
+    answer(&stage, asked(&stage, 2).await, Verdict::Session).await;
+    stage.quiet().await;
+    let layers: Vec<String> = decided(&stage)
+        .await
+        .into_iter()
+        .map(|decision| decision.layer)
+        .collect();
+    assert_eq!(layers, [Grant::SESSION; 4]);
+    let asks = |entry: &&Entry| matches!(entry.event, Event::Asked { .. });
+    assert_eq!(stage.log().await.iter().filter(asks).count(), 2);
 }

@@ -6,6 +6,7 @@
 mod guard;
 mod probe;
 mod script;
+mod wire;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -39,6 +40,7 @@ pub(crate) use self::probe::Probe;
 pub(crate) use self::script::{
     Gate, Line, Script, call, cut, fail, say, task, task_arguments, task_in_background,
 };
+pub(crate) use self::wire::{Trouble, Wire};
 
 /// A clock that stands still, or goes with that of the test, and ids that count.
 #[derive(Default)]
@@ -122,6 +124,8 @@ pub(crate) struct Stage {
     pub(crate) script: Script,
     pub(crate) tree: TreeId,
     store: Arc<Handle>,
+    /// How the runtime reaches it.
+    pub(crate) wire: Arc<Wire>,
     env: Arc<Counter>,
     limits: Limits,
     asks: Asks,
@@ -244,11 +248,12 @@ impl Stage {
         (hooks, helpers): (Hooks, Helpers),
     ) -> Self {
         let store = Arc::new(Handle::memory().unwrap());
+        let wire = Wire::to(store.clone());
         let env = Arc::new(env);
         let charter = Arc::new(Said::default());
         let runtime = runtime(
             &script,
-            store.clone(),
+            wire.clone(),
             env.clone(),
             &limits,
             asks,
@@ -261,6 +266,7 @@ impl Stage {
             script,
             tree,
             store,
+            wire,
             env,
             limits,
             asks,
@@ -288,24 +294,23 @@ impl Stage {
     }
 
     /// Kills the process and starts another on the same store.
-    pub(crate) async fn crash(self) -> Self {
-        let Self {
-            runtime: dead,
-            script,
-            tree,
-            store,
-            env,
-            limits,
-            asks,
-            cast,
-            hooks,
-            helpers,
-            charter,
-        } = self;
-        let again = Arc::new(store.another().unwrap());
-        drop(dead);
+    pub(crate) async fn crash(mut self) -> Self {
+        let again = Arc::new(self.store.another().unwrap());
+        self.wire = Wire::to(again.clone());
+        self.store = again;
+        let next = runtime(
+            &self.script,
+            self.wire.clone(),
+            self.env.clone(),
+            &self.limits,
+            self.asks,
+            &self.cast,
+            (&self.hooks, &self.helpers, &self.charter),
+        );
+        drop(std::mem::replace(&mut self.runtime, next));
         // The tasks of a dead runtime are gone when the lock is.
-        while again
+        while self
+            .store
             .sessions()
             .await
             .unwrap()
@@ -314,28 +319,7 @@ impl Stage {
         {
             tokio::task::yield_now().await;
         }
-        let runtime = runtime(
-            &script,
-            again.clone(),
-            env.clone(),
-            &limits,
-            asks,
-            &cast,
-            (&hooks, &helpers, &charter),
-        );
-        Self {
-            runtime,
-            script,
-            tree,
-            store: again,
-            env,
-            limits,
-            asks,
-            cast,
-            hooks,
-            helpers,
-            charter,
-        }
+        self
     }
 
     pub(crate) fn root(&self) -> AgentId {
@@ -395,7 +379,7 @@ impl Stage {
         self.open_as(name, opening).await;
     }
 
-    async fn open_as(&self, name: &str, opening: Opening) {
+    pub(crate) async fn open_as(&self, name: &str, opening: Opening) {
         let agent = AgentId::new(name);
         let command = Command {
             id: CommandId::new(self.env.new_id()),
@@ -690,7 +674,7 @@ impl Stage {
 
 fn runtime(
     script: &Script,
-    store: Arc<Handle>,
+    store: Arc<dyn Store>,
     env: Arc<Counter>,
     limits: &Limits,
     asks: Asks,

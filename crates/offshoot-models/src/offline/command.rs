@@ -26,11 +26,14 @@ pub(super) fn run(talk: &Conversation<'_>, command: &str) -> Reply {
     page.paragraph(&format!("Asked for: {}", markdown::code(command)));
     match talk.outcome(&call) {
         Outcome::Said(output) => {
-            page.paragraph("It was run. The end of what it said:");
+            page.paragraph(&format!("{}. The end of what it said:", ended(output)));
             page.block(&tail(output));
         }
         Outcome::Failed(why) => {
-            page.paragraph("It did not succeed, or was not allowed:");
+            match refusal(why) {
+                Some(refusal) => page.paragraph(refusal),
+                None => page.paragraph("It did not end well, or could not be run:"),
+            }
             page.block(&tail(why));
         }
         Outcome::Open if talk.offers(BASH) => page.paragraph("It was not run."),
@@ -41,15 +44,63 @@ pub(super) fn run(talk: &Conversation<'_>, command: &str) -> Reply {
     Reply::answer(page.render())
 }
 
+/// Says how a command ended, by the notes that `bash` puts below its output.
+fn ended(output: &str) -> String {
+    let notes = output.lines().rev().map_while(|line| {
+        let note = line.strip_prefix('[')?;
+        note.strip_suffix(']')
+    });
+    let told = ["exit code ", "killed by signal ", "it cannot be killed"];
+    let mut notes = notes.filter(|note| told.iter().any(|start| note.starts_with(start)));
+    match notes.next() {
+        Some(note) if note.starts_with("exit code ") => {
+            format!(
+                "It was run and failed: it ended with {}",
+                markdown::prose(note, 40)
+            )
+        }
+        Some(note) if note.starts_with("killed ") => {
+            format!("It was run and was {}", markdown::prose(note, 40))
+        }
+        Some(_) => "It was run, was to be ended, and cannot be killed".to_owned(),
+        None => "It was run and ended with exit code 0".to_owned(),
+    }
+}
+
+/// Says what to do about a command that was not allowed; `None` for one that failed otherwise.
+fn refusal(why: &str) -> Option<&'static str> {
+    let first = why.lines().next().unwrap_or_default();
+    if first.contains("needs permission") {
+        Some(
+            "It was not run: it needs permission, and nobody gave it. With `offshoot run --yes` \
+             every permission that is asked for is given; a rule in `offshoot.toml` can allow this \
+             command alone.",
+        )
+    } else if first.contains("denied by the user") {
+        Some("It was not run: it was asked about and denied.")
+    } else if first.contains("denied by") {
+        Some(
+            "It was not run: a rule or a hook denies it, which `--yes` does not change. \
+             `offshoot permissions list` shows the rules.",
+        )
+    } else {
+        None
+    }
+}
+
 /// Runs the tests by the convention of the manifest at the top.
 pub(super) fn test(talk: &Conversation<'_>) -> Reply {
-    let glob = wanted::glob(&manifests::pattern());
-    if let Some(reply) = talk.ask(vec![glob.clone()], "I look for how this is tested.") {
+    let looks = [
+        wanted::glob(&manifests::pattern()),
+        wanted::glob(build::TELLING),
+    ];
+    if let Some(reply) = talk.ask(looks.to_vec(), "I look for how this is tested.") {
         return reply;
     }
-    let listing = talk.said(&glob).map(Listing::read).unwrap_or_default();
-    match build::test_command(&listing.paths) {
-        Some(command) => run(talk, command),
+    let said = looks.iter().filter_map(|look| talk.said(look));
+    let paths: Vec<&str> = said.flat_map(|text| Listing::read(text).paths).collect();
+    match build::test_command(&paths) {
+        Some(command) => run(talk, &command),
         None => {
             let mut page = Page::titled("Tests");
             page.paragraph("No manifest that tells how to test was found at the top level.");
@@ -68,3 +119,6 @@ fn tail(text: &str) -> String {
         .collect::<Vec<_>>()
         .join("\n")
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,8 @@ pub(super) enum Intent {
     Area(Brief),
     /// Survey the repository.
     Survey,
+    /// Survey one folder of it.
+    Folder(String),
     /// Find a text in files, or files by name.
     Find(String),
     /// Outline a file.
@@ -158,6 +160,9 @@ pub(super) fn of(prompt: &str) -> Intent {
     {
         return Intent::Find(term);
     }
+    if let Some(folder) = named_folder(prompt) {
+        return Intent::Folder(folder);
+    }
     if is_survey(prompt) {
         return Intent::Survey;
     }
@@ -207,6 +212,51 @@ fn is_survey(prompt: &str) -> bool {
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     // A long text that happens to have such words asks for something else.
     words.len() <= 40 && (has(SURVEY) || has(ABOUT) && has(WHOLE))
+}
+
+/// Returns the folder that a survey is asked of: the one word that is about nothing else.
+fn named_folder(prompt: &str) -> Option<String> {
+    const VERBS: &[&str] = &[
+        "explain",
+        "describe",
+        "summarise",
+        "summarize",
+        "analyse",
+        "analyze",
+        "explore",
+    ];
+    const ALL: &[&str] = &["", "everything", "it", "my", "our", "whole", "entire"];
+    let parts: Vec<&str> = prompt
+        .split_whitespace()
+        .map(|part| part.trim_end_matches([',', '?', '!', ':', ';']))
+        .map(|part| part.trim_matches(['`', '"', '\'', '“', '”']))
+        .collect();
+    let verb = |part: &&str| {
+        let word = word(part);
+        SURVEY.contains(&word.as_str()) || VERBS.contains(&word.as_str())
+    };
+    let at = parts.iter().position(verb)?;
+    let (is_survey, behind) = match parts.get(at..)? {
+        [verb, behind @ ..] => (SURVEY.contains(&word(verb).as_str()), behind),
+        [] => return None,
+    };
+    let mut left = behind.iter().filter(|part| {
+        let word = word(part);
+        let around = [AROUND, POLITE, WHOLE, ALL].into_iter();
+        !around.flatten().any(|known| *known == word)
+    });
+    let only = match (left.next(), left.next()) {
+        (Some(only), None) => only.strip_prefix("./").unwrap_or(only),
+        (_, _) => return None,
+    };
+    let of_all = behind.iter().any(|part| {
+        let word = word(part);
+        WHOLE.contains(&word.as_str()) && !matches!(word.as_str(), "folder" | "directory")
+    });
+    let is_path = only.contains('/') && !only.contains("..") && !only.contains("://");
+    let is_name = is_survey && !of_all && !only.contains('/') && !only.starts_with('.');
+    let folder = only.trim_end_matches('/');
+    ((is_path || is_name) && !folder.is_empty()).then(|| folder.to_owned())
 }
 
 /// Returns the file that an object names, if it looks like one.

@@ -7,6 +7,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// What a search says of files that rules keep from it.
+const LEFT_OUT: &str = " left out, which ";
+
 /// A number that may be only a lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Count {
@@ -50,6 +53,8 @@ pub(super) struct Listing<'a> {
     pub(super) whole: Option<&'a str>,
     /// Whether the tool said that these are all.
     pub(super) complete: bool,
+    /// What the tool could not or did not look at, in its words.
+    pub(super) gaps: Vec<&'a str>,
     looked: Looked,
 }
 
@@ -70,6 +75,11 @@ impl<'a> Listing<'a> {
         let looked = Looked::of(total.is_some(), &notes, told.is_some());
         let shown = lines.len();
         Self {
+            gaps: notes
+                .iter()
+                .copied()
+                .filter(|note| Some(note) != told)
+                .collect(),
             whole: told.and_then(|note| Some(note.split_once(" are in ")?.1.trim())),
             complete: looked == Looked::Everywhere && total == Some(shown),
             total: total.unwrap_or(0).max(shown),
@@ -217,12 +227,12 @@ fn bracketed(line: &str) -> Option<&str> {
 
 /// Takes the notes off the end of a list.
 ///
-/// `[truncated: …]`, `[folders that could not be read: 3]`: a path may have brackets around it, but
-/// hardly a colon and a space inside.
+/// `[truncated: …]`, `[folders that could not be read: 3]`, `[2 files left out, which …]`: a path may
+/// have brackets around it, but hardly a colon or a comma with a space inside.
 fn notes<'a>(lines: &mut Vec<&'a str>) -> Vec<&'a str> {
     let mut notes = Vec::new();
     while let Some(note) = lines.last().and_then(|line| bracketed(line)) {
-        if !note.contains(": ") {
+        if !note.contains(": ") && !note.contains(LEFT_OUT) {
             break;
         }
         notes.push(note);

@@ -23,6 +23,7 @@ mod report;
 mod toml;
 
 use super::conversation::{Child, Conversation};
+use super::markdown::code;
 use super::reply::Reply;
 use super::wanted::TASK;
 
@@ -30,6 +31,7 @@ use areas::Area;
 use brief::Brief;
 use facts::Facts;
 use files::Files;
+pub(super) use files::is_test;
 use plan::Stage;
 
 /// Surveys the repository.
@@ -61,18 +63,41 @@ pub(super) fn repository(talk: &Conversation<'_>) -> Reply {
     Reply::answer(report::write(talk, &facts, &areas))
 }
 
+/// Surveys one folder, as a child would its area.
+pub(super) fn folder(talk: &Conversation<'_>, path: &str) -> Reply {
+    let mut brief = Brief {
+        area: path.to_owned(),
+        paths: vec![path.to_owned()],
+        skip: Vec::new(),
+        packages: Vec::new(),
+    };
+    let mut look = area::look(&brief);
+    look.push(plan::names());
+    if let Some(reply) = talk.ask(look, "I list the files of this folder.") {
+        return reply;
+    }
+    brief.packages = facts::packages(talk);
+    let title = format!("Survey of {}", code(path));
+    described(talk, &brief, &title)
+}
+
 /// Surveys one area.
 pub(super) fn area(talk: &Conversation<'_>, brief: &Brief) -> Reply {
     let look = area::look(brief);
     if let Some(reply) = talk.ask(look, "I list the files of this area.") {
         return reply;
     }
+    described(talk, brief, &format!("Area {}", code(&brief.area)))
+}
+
+/// Reads and searches an area that was listed, and tells of it.
+fn described(talk: &Conversation<'_>, brief: &Brief, title: &str) -> Reply {
     let files = area::files(talk, brief);
     let details = area::details(brief, &files);
     if let Some(reply) = talk.ask(details, "I read its main files and count what is in it.") {
         return reply;
     }
-    Reply::answer(area_report::write(talk, brief, &files))
+    Reply::answer(area_report::write(talk, brief, &files, title))
 }
 
 /// Asks a child about each area, all at once. Only a root does: children do their area themselves.

@@ -218,6 +218,28 @@ pub(super) fn of(language: &Language) -> Option<&'static Syntax> {
         .find(|syntax| syntax.language == language.name)
 }
 
+/// Returns what finds the lines that `declared` may take for declarations of a name, in whatever
+/// case; `None` for what is no name.
+pub(super) fn definition(name: &str) -> Option<String> {
+    if name.is_empty() || !name.chars().all(is_word) {
+        return None;
+    }
+    let mut keywords: Vec<&str> = SYNTAXES
+        .iter()
+        .flat_map(|syntax| syntax.keywords)
+        .copied()
+        .collect();
+    keywords.sort_unstable();
+    keywords.dedup();
+    let keywords = keywords.join("|");
+    let bare = super::wanted::literal(name);
+    let name = format!(r"(?i:{bare})([^\w$]|$)");
+    // Behind a keyword, behind a receiver of Go's, or at the end of what stands before a bracket.
+    Some(format!(
+        r"\b({keywords})\b[^\w$]+{name}|^func \([^)]*\)\s*{name}|^([A-Za-z_][^(]*[^\w$(])?(?i:{bare})\s*\("
+    ))
+}
+
 impl Syntax {
     /// Returns the name that a line declares.
     pub(super) fn declared<'a>(&self, line: &'a str) -> Option<&'a str> {

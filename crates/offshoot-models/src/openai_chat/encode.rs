@@ -193,9 +193,10 @@ fn assistant(parts: &[AssistantPart]) -> Option<Message<'_>> {
 /// would refuse the whole conversation. Which it was stands in the call's outcome.
 fn name(tool: &str) -> &str {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    match tool.bytes().all(fits) && (1..=64).contains(&tool.len()) {
-        true => tool,
-        false => "invalid_tool",
+    if tool.bytes().all(fits) && (1..=64).contains(&tool.len()) {
+        tool
+    } else {
+        "invalid_tool"
     }
 }
 

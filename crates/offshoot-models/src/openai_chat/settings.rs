@@ -147,9 +147,12 @@ fn address(text: &str, source: &str, key_variable: &str) -> Result<Url, ModelErr
             "read the address in {source}: it does not begin with http:// or https://; {like}"
         ))
     };
-    let url = Url::parse(text.trim()).map_err(|error| match error {
-        url::ParseError::RelativeUrlWithoutBase => without_scheme(),
-        error => config(format!("read the address in {source}: {error}; {like}")),
+    let url = Url::parse(text.trim()).map_err(|error| {
+        if error == url::ParseError::RelativeUrlWithoutBase {
+            without_scheme()
+        } else {
+            config(format!("read the address in {source}: {error}; {like}"))
+        }
     })?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(without_scheme());

@@ -120,9 +120,10 @@ impl Said {
             ..CallPiece::default()
         });
         let calls = self.tool_calls.take().unwrap_or_default();
-        match calls.is_empty() {
-            true => old.into_iter().collect(),
-            false => calls,
+        if calls.is_empty() {
+            old.into_iter().collect()
+        } else {
+            calls
         }
     }
 }

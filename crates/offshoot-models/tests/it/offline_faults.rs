@@ -99,6 +99,31 @@ fn without_task_the_root_tells_what_it_knows_of_areas() {
 }
 
 #[test]
+fn what_could_not_be_read_is_told() {
+    let run = World::of(&[("a.py", "x = 1\n")])
+        .leaving_out("[folders that could not be read: 1]\n")
+        .ask("Survey this repository");
+    says(
+        &run,
+        &[
+            "at least 1 file, ",
+            "The list is not whole: folders that could not be read: 1.",
+            "## Tests\n\n- Not found in what could be listed",
+        ],
+    );
+    let run = World::of(&[])
+        .leaving_out("[2 files left out, which rules keep from this search]\n")
+        .ask("Survey this repository");
+    says(
+        &run,
+        &[
+            "No files were found in what could be listed.",
+            "The list is not whole: 2 files left out, which rules keep from this search.",
+        ],
+    );
+}
+
+#[test]
 fn a_child_that_fails_is_named_and_the_others_are_told() {
     let why = "agent explore (a2) ended failed: the provider is gone";
     let run = small()

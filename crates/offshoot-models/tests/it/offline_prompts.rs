@@ -58,6 +58,31 @@ fn finding_tells_definitions_places_and_files() {
 }
 
 #[test]
+fn a_definition_behind_what_is_shown_is_found_and_counts_say_what_they_are_of() {
+    let mut world = World::of(&[
+        ("zz/store.rs", "fn store() {}\npub trait Store: Send {}\n"),
+        ("zz/store.c", "int store(int x)\n"),
+        ("zz/store.go", "func (s *S) Store() {}\n"),
+    ]);
+    for index in 10..40 {
+        world = world.file(&format!("a/f{index}.md"), &"the store is open\n".repeat(10));
+    }
+    let run = world.ask("find Store");
+    says(
+        &run,
+        &[
+            "304 matching lines in 33 files",
+            "- Looks like a definition: `zz/store.go:1` `func (s *S) Store() {}`\n\
+             - Looks like a definition: `zz/store.rs:2` `pub trait Store: Send {}`\n\
+             - Looks like a definition: `zz/store.c:1` `int store(int x)`\n\
+             - Looks like a definition: `zz/store.rs:1` `fn store() {}`\n\
+             - By file, of the first 200 lines only:\n- `a/f10.md:1` (10 lines)\n",
+            "and 18 more files\n",
+        ],
+    );
+}
+
+#[test]
 fn reading_outlines_a_document_or_a_source() {
     let run = world().ask("read docs/guide.md");
     says(
@@ -102,14 +127,28 @@ fn commands_are_run_only_where_bash_is_offered() {
     let with_bash = world().offering(&["bash", "glob"]);
     let run = with_bash.ask("run `cargo fmt`");
     assert_eq!(run.calls, [[r#"bash {"command":"cargo fmt"}"#]]);
+    says(&run, &["It was run and ended with exit code 0"]);
     says(&run, &["````text\nrunning 3 tests\n```\n[32mok[0m\n````"]);
     let run = with_bash.ask("run the tests");
     assert_eq!(run.calls[1], [r#"bash {"command":"cargo test"}"#]);
     let run = with_bash.denying(&["bash"]).ask("run cargo fmt");
     says(
         &run,
-        &["It did not succeed, or was not allowed:", "bash is denied"],
+        &[
+            "It was not run: a rule or a hook denies it",
+            "bash is denied",
+        ],
     );
+}
+
+#[test]
+fn tests_are_run_by_the_package_manager_that_a_survey_names() {
+    let world = World::of(&[
+        ("package.json", r#"{"scripts": {"test": "vitest"}}"#),
+        ("pnpm-lock.yaml", ""),
+    ]);
+    let run = world.offering(&["bash", "glob"]).ask("test");
+    assert_eq!(run.calls[1], [r#"bash {"command":"pnpm test"}"#]);
 }
 
 #[test]
@@ -238,4 +277,28 @@ fn a_prompt_of_a_child_is_known_by_its_form() {
     says(&run, &["# Area `src`", "Size: 2 files (2 Rust)"]);
     let broken = world().ask(&prompt.replace("[\"src\"]", "[]"));
     says(&broken, &["# Survey of this repository"]);
+}
+
+#[test]
+fn a_folder_is_surveyed_alone() {
+    let run = world().ask("survey src/");
+    says(
+        &run,
+        &[
+            "# Survey of `src`",
+            "Size: 2 files (2 Rust)",
+            "`pub` items): 2 in 1 file",
+        ],
+    );
+    assert!(!run.text.contains("docs/guide.md"), "{}", run.text);
+    let run = world().ask("Survey nowhere");
+    says(
+        &run,
+        &[
+            "# Survey of `nowhere`",
+            "No file was found in it, if there is such a folder.",
+        ],
+    );
+    let run = world().denying(&["glob"]).ask("survey docs");
+    says(&run, &["Its files could not be listed", "glob is denied"]);
 }

@@ -334,7 +334,7 @@ fn documents_alone_are_surveyed() {
     says(
         &run.text,
         &[
-            "Not found: no README with prose and no manifest with a description",
+            "Not found: no README, and no manifest with a description",
             "| Markdown | 4 |",
             "What: \"Arriving\" (`guides/a.md`)",
             "Public surface: no language in it that the rules can search",
@@ -424,8 +424,111 @@ fn a_list_that_cannot_be_read_on_is_said_to_be_cut() {
         &[
             "3001 files, ",
             "Only 1001 files could be listed, so areas and languages may be missing below.",
+            "| Rust | 600 |",
+            "### `alpha/part0` (at least 800 files)",
+            "### `zz` (at least 1 file)",
+            "- Size: 601 files (600 Rust, 1 TOML)",
+            "- Documentation: not found in what could be listed",
             "## What did not work",
             "denied by a rule",
         ],
     );
+}
+
+#[test]
+fn areas_and_root_count_alike() {
+    let mut world = World::of(&[
+        ("app/a.py", ""),
+        ("app/b.py", ""),
+        ("app/c.py", ""),
+        ("app/.gitlab-ci.yml", "a: b\n"),
+        ("tests/screens/one.txt", "a screen"),
+        ("tests/test_a.py", "def test_a(): pass\n"),
+        ("tests/test_b.py", "def test_b(): pass\n"),
+        ("requirements.txt", "attrs\n"),
+        ("guide.md", "# Guide\n"),
+    ]);
+    for index in 0..3 {
+        world = world.file(&format!("vendor/test_{index}.py"), "def test_x(): pass\n");
+    }
+    let run = survey(&world);
+    says(
+        &run.text,
+        &[
+            "### `app` (3 files)",
+            "3 files named like tests, in `tests`; 3 more in folders named like copies",
+            "- 1 document; at the top `guide.md`\n",
+        ],
+    );
+}
+
+#[test]
+fn a_folder_of_one_or_two_files_is_begun_with_them() {
+    let run = survey(&World::of(&[("a.py", "x = 1\n")]));
+    says(&run.text, &["1. `a.py`: is the only file\n"]);
+    let run = survey(&World::of(&[
+        ("a.py", "x = 1\n"),
+        ("guide.md", "# Guide\n"),
+    ]));
+    says(
+        &run.text,
+        &[
+            "1. `guide.md`: is a document, by its ending\n",
+            "2. `a.py`: is a source, by its ending\n",
+        ],
+    );
+    let run = survey(&World::of(&[("README.md", "# Hi\n\nHello.\n")]));
+    says(
+        &run.text,
+        &[
+            "Not found: no prose to quote in `README.md`, and no manifest",
+            "1. `README.md`: is the README, though without prose to quote\n",
+        ],
+    );
+}
+
+#[test]
+fn starts_that_are_not_listed_are_counted() {
+    let mut world = World::of(&[("go.mod", "module example.org/many\n"), ("a.sql", "")]);
+    for index in 10..22 {
+        let main = "package main\n\nfunc main() {}\n";
+        world = world.file(&format!("cmd/c{index}/main.go"), main);
+    }
+    let run = survey(&world);
+    is_well_formed(&run.text);
+    says(
+        &run.text,
+        &[
+            "- `cmd/c17/main.go` (line 3: `func main() {}`)\n- and 4 more\n",
+            "Test functions were not looked for in SQL\n",
+        ],
+    );
+}
+
+#[test]
+fn ten_areas_keep_what_they_use_and_their_notes() {
+    let mut world = World::of(&[("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n")]);
+    for index in 0..10 {
+        let uses = (index + 1) % 10;
+        let manifest =
+            format!("[package]\nname = \"p{index}\"\n\n[dependencies]\np{uses}.workspace = true\n");
+        world = world
+            .file(&format!("crates/p{index}/Cargo.toml"), &manifest)
+            .file(
+                &format!("crates/p{index}/src/lib.rs"),
+                "//! A part.\npub fn f() {}\n",
+            )
+            .file(&format!("crates/p{index}/src/main.rs"), "fn main() {}\n")
+            .file(&format!("crates/p{index}/tests/a.rs"), "// TODO\n");
+    }
+    let run = survey(&world);
+    is_well_formed(&run.text);
+    for fact in [
+        "Uses from this repository: `p",
+        "Notes: 1 line with TODO",
+        "Main files: ",
+        "Public surface (`pub` items): 1 in 1 file",
+    ] {
+        assert_eq!(run.text.matches(fact).count(), 10, "{fact}\n{}", run.text);
+    }
 }

@@ -40,6 +40,8 @@ pub(crate) struct World {
     denied: Vec<&'static str>,
     /// What a child of an area comes to instead of working, by a part of its prompt.
     played: Vec<(&'static str, Played)>,
+    /// What searches say that they left out.
+    gap: &'static str,
 }
 
 /// What a child comes to instead of working.
@@ -70,6 +72,7 @@ impl World {
             tools: ROOT_TOOLS.to_vec(),
             denied: Vec::new(),
             played: Vec::new(),
+            gap: "",
         }
     }
 
@@ -90,6 +93,11 @@ impl World {
 
     pub(crate) fn playing(mut self, prompt: &'static str, played: Played) -> Self {
         self.played.push((prompt, played));
+        self
+    }
+
+    pub(crate) fn leaving_out(mut self, gap: &'static str) -> Self {
+        self.gap = gap;
         self
     }
 
@@ -168,7 +176,7 @@ impl World {
             .map(|(path, _)| path)
             .collect();
         if paths.is_empty() {
-            return "[no files match]\n".to_owned();
+            return format!("{}[no files match]\n", self.gap);
         }
         let mut text = String::new();
         for path in paths.iter().take(MOST) {
@@ -182,6 +190,7 @@ impl World {
             )
             .unwrap();
         }
+        text += self.gap;
         let bytes: usize = paths.iter().map(|path| self.files[*path].len()).sum();
         let noun = if count == 1 { "file" } else { "files" };
         writeln!(text, "[{count} {noun}, {bytes} B]").unwrap();
@@ -202,7 +211,7 @@ impl World {
             }
         }
         if lines.is_empty() {
-            return "[no matches]\n".to_owned();
+            return format!("{}[no matches]\n", self.gap);
         }
         let count = lines.len();
         lines.truncate(MOST);
@@ -214,6 +223,7 @@ impl World {
             )
             .unwrap();
         }
+        text += self.gap;
         writeln!(text, "[{count} matches in {} files]", hit.len()).unwrap();
         text
     }

@@ -43,9 +43,33 @@ async fn record(store: &Handle, lease: &Lease, recorded: &Recorded) -> Result<()
     recorded.await.map_err(|error| error.kind)
 }
 
+/// Returns the changes of a tree, which its trace and the contents that it names have to agree with.
 async fn changes(store: &Handle, scene: &Scene) -> Vec<Recorded> {
     let changes = store.changes(scene.tree()).await;
-    changes.expect("it can be read")
+    let changes = changes.expect("it can be read");
+    let trace = store.trace(scene.tree()).await.expect("it can be read");
+    assert_eq!(trace.len(), changes.len());
+    for (traced, recorded) in trace.iter().zip(&changes) {
+        assert_eq!(traced.writer, recorded.writer);
+        assert_eq!(traced.call, recorded.call);
+        assert_eq!(traced.path, recorded.change.path);
+        let sides = [
+            (traced.before, &recorded.change.before),
+            (traced.after, &recorded.change.after),
+        ];
+        for (id, content) in sides {
+            assert_eq!(id.is_some(), content.is_some());
+            if let (Some(id), Some(content)) = (id, content) {
+                let found = store.find_content(scene.tree(), content.clone()).await;
+                assert_eq!(found, Ok(Some(id)));
+                let read = store.content(scene.tree(), id).await;
+                assert_eq!(read.as_ref(), Ok(&Some(content.clone())));
+            }
+        }
+    }
+    let unknown = store.find_content(scene.tree(), b"no such content".to_vec());
+    assert_eq!(unknown.await, Ok(None));
+    changes
 }
 
 async fn last_writer(store: &Handle, path: &str) -> Option<String> {

@@ -6,12 +6,12 @@
 //! a moment when nobody does, so that the log can begin anew in the same place: a
 //! file that is written over is on disk sooner than one that grows. Nobody is
 //! waited for: a log that could not begin anew has another chance at the next
-//! checkpoint, and is cut when it has grown large all the same. Nothing is copied
-//! into a file that is known to be damaged.
+//! checkpoint, and is cut when it has grown large all the same, or when it holds
+//! what was deleted. Nothing is copied into a file that is known to be damaged.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -30,15 +30,26 @@ const TOO_MANY: i64 = 16 * 1024;
 
 /// How often we try to find a moment when nobody writes, and how long we let go in between.
 const MOMENTS: usize = 32;
+
+/// The same where the log holds what somebody wants gone.
+const MOMENTS_AFTER_A_DELETION: usize = 1024;
+
 const MOMENT: Duration = Duration::from_micros(200);
 
 /// The thread that makes checkpoints.
 pub(super) struct Checkpoints {
     worker: Worker<()>,
+    deleted: Arc<AtomicBool>,
 }
 
 impl Checkpoints {
-    pub(super) fn start(database: PathBuf, damage: Damage) -> Result<Self, StoreError> {
+    /// Starts the thread; `deleted` says that the log holds what was deleted.
+    pub(super) fn start(
+        database: PathBuf,
+        damage: Damage,
+        deleted: Arc<AtomicBool>,
+    ) -> Result<Self, StoreError> {
+        let is_deleted = Arc::clone(&deleted);
         let worker = Worker::start("offshoot-checkpoint", move |mailbox: &Mailbox<()>| {
             let mut connection = None;
             while mailbox.take(usize::MAX).is_some() && damage.met().is_none() {
@@ -46,8 +57,13 @@ impl Checkpoints {
                     // If it cannot be opened, the log grows until it can.
                     connection = checkpointer(&database).ok();
                 }
+                let until = if is_deleted.swap(false, Ordering::Relaxed) {
+                    Until::Cut
+                } else {
+                    Until::BegunAnew
+                };
                 if let Some(connection) = &connection
-                    && let Err(error) = checkpoint(connection)
+                    && let Err(error) = checkpoint(connection, until)
                 {
                     // A full disk, a busy file: tried again when the log has grown further, and costs
                     // nothing but its length. Damage is remembered.
@@ -59,14 +75,18 @@ impl Checkpoints {
                 damage.spare(connection);
             }
         })?;
-        Ok(Self { worker })
+        Ok(Self { worker, deleted })
     }
 
     /// Returns what the writer calls after each commit, given the size of the log.
     pub(super) fn watch(&self, pages: Arc<AtomicU64>) -> impl FnMut() + Send + use<> {
         let mailbox = Arc::clone(self.worker.mailbox());
+        let deleted = Arc::clone(&self.deleted);
         let mut last = 0;
         move || {
+            if deleted.load(Ordering::Relaxed) {
+                mailbox.send(());
+            }
             let now = pages.load(Ordering::Relaxed);
             if now < last {
                 // It was copied as a whole and began anew.
@@ -80,7 +100,16 @@ impl Checkpoints {
     }
 }
 
-fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
+/// What is to become of the log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// It is written over from its beginning.
+    BegunAnew,
+    /// It is empty.
+    Cut,
+}
+
+fn checkpoint(connection: &Connection, until: Until) -> rusqlite::Result<()> {
     let run = |mode| {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         connection.query_row(&sql, [], |row| {
@@ -91,12 +120,12 @@ fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
         })
     };
     let Copied { pages, .. } = run("PASSIVE").and_then(|_| run("PASSIVE"))?;
-    let mode = if pages > TOO_MANY {
-        "TRUNCATE"
-    } else {
-        "RESTART"
+    let (mode, moments) = match until {
+        Until::Cut => ("TRUNCATE", MOMENTS_AFTER_A_DELETION),
+        Until::BegunAnew if pages > TOO_MANY => ("TRUNCATE", MOMENTS),
+        Until::BegunAnew => ("RESTART", MOMENTS),
     };
-    for _ in 0..MOMENTS {
+    for _ in 0..moments {
         if run(mode)?.whole {
             break;
         }

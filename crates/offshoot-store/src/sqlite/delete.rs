@@ -2,7 +2,9 @@
 //!
 //! The row of the tree is emptied first, under the condition that it is ours:
 //! that statement is the fence, as it is for an append. The row itself stays for
-//! its epoch. Everything else goes in the same savepoint.
+//! its epoch. Everything else goes in the same savepoint, and what it said is
+//! overwritten (`open.rs`): whoever reads the file afterwards finds it neither in
+//! rows nor beside them. The room stays in the file, for what is written next.
 
 use offshoot_types::id::{Epoch, TreeId};
 use offshoot_types::store::StoreErrorKind;

@@ -5,7 +5,7 @@
 //! two contents with one hash stay two. Blobs go when their last change does.
 
 use offshoot_types::id::{AgentId, CallId, Epoch, Timestamp, TreeId};
-use offshoot_types::journal::{Change, Recorded, Writer};
+use offshoot_types::journal::{Change, ContentId, Recorded, Traced, Writer};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append;
@@ -59,15 +59,20 @@ fn blob(connection: &Connection, bytes: Option<&[u8]>) -> Result<Option<i64>, Fa
         return Ok(None);
     };
     let hash = fnv1a(bytes);
-    let sql = "SELECT key FROM blobs WHERE hash = ?1 AND bytes = ?2";
-    let mut statement = connection.prepare_cached(sql)?;
-    let found = statement.query_row(params![hash, bytes], |row| row.get(0));
-    if let Some(key) = found.optional()? {
+    if let Some(key) = find_blob(connection, hash, bytes)? {
         return Ok(Some(key));
     }
     let sql = "INSERT INTO blobs (hash, bytes) VALUES (?1, ?2)";
     let mut statement = connection.prepare_cached(sql)?;
     Ok(Some(statement.insert(params![hash, bytes])?))
+}
+
+/// Returns the key of a content that is stored.
+fn find_blob(connection: &Connection, hash: i64, bytes: &[u8]) -> Result<Option<i64>, Failure> {
+    let sql = "SELECT key FROM blobs WHERE hash = ?1 AND bytes = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_row(params![hash, bytes], |row| row.get(0));
+    Ok(found.optional()?)
 }
 
 /// FNV-1a of 64 bits, as SQLite's integers hold it; it is in files, so it never changes.
@@ -121,6 +126,43 @@ pub(super) fn changes(connection: &Connection, tree: &TreeId) -> Result<Vec<Reco
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the changes of a tree without what files contained: a content is its blob.
+pub(super) fn trace(connection: &Connection, tree: &TreeId) -> Result<Vec<Traced>, Failure> {
+    let sql =
+        "SELECT agents.id, file_changes.definition, file_changes.at, call, path, before, after
+        FROM file_changes JOIN agents ON agents.key = file_changes.agent
+        WHERE file_changes.tree = (SELECT key FROM trees WHERE id = ?1)
+        ORDER BY n";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([tree.as_str()], |row| {
+        let content = |column: usize| {
+            row.get::<_, Option<i64>>(column)
+                .map(|id| id.map(ContentId::new))
+        };
+        Ok(Traced {
+            writer: writer(row)?,
+            call: CallId::new(row.get::<_, String>(3)?),
+            path: row.get(4)?,
+            before: content(5)?,
+            after: content(6)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns what a blob holds; `None` if it is gone.
+pub(super) fn content(connection: &Connection, id: ContentId) -> Result<Option<Vec<u8>>, Failure> {
+    let sql = "SELECT bytes FROM blobs WHERE key = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_row([id.get()], |row| row.get(0));
+    Ok(found.optional()?)
+}
+
+/// Finds the blob that holds a content.
+pub(super) fn find(connection: &Connection, bytes: &[u8]) -> Result<Option<ContentId>, Failure> {
+    Ok(find_blob(connection, fnv1a(bytes), bytes)?.map(ContentId::new))
 }
 
 /// Returns who recorded a change of a file last.

@@ -1,11 +1,11 @@
 //! Opening the file.
 //!
-//! What is there is looked at through a connection that cannot write before one
-//! is opened that can, so that a file which is damaged, newer or not ours stays
-//! as it is, byte for byte. A small file is looked through, and so is a larger one
-//! that nobody has closed or that somebody has changed since (`mark.rs`); other
-//! damage in the depths of a large file is met later (`damage.rs`). A new file is readable to its owner only; SQLite gives its two
-//! companions (`-wal`, `-shm`) the same mode.
+//! What is there is first looked at through a connection that cannot write, so that
+//! a file which is damaged, newer or not ours stays as it is, byte for byte. A small
+//! file is looked through, and so is a larger one that nobody has closed or that
+//! somebody has changed since (`mark.rs`); other damage in the depths of a large
+//! file is met later (`damage.rs`). A new file is readable to its owner only;
+//! SQLite gives its two companions (`-wal`, `-shm`) the same mode.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -75,6 +75,9 @@ pub(super) fn writer(path: &Path, company: Company) -> Result<Connection, StoreE
         patiently(|| write_ahead(&connection))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        // What is deleted is overwritten. Not in deletions only: a row that has grown leaves its old
+        // pages behind, which nobody would find again. It costs an append 0.4 % more of the log.
+        connection.pragma_update(None, "secure_delete", true)?;
         // What a savepoint needs to undo is kept in memory rather than in a file of its own.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         prepare(&connection, path)?;

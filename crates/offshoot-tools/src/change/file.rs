@@ -6,16 +6,16 @@
 //! is read once more; it is replaced only if it is still what it was.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use offshoot_types::outcome::ErrorKind;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use crate::confined;
+use super::{belonging, draft};
+use crate::confined::{self, Entered};
 use crate::refusal::Refusal;
 use crate::target::{RootKind, Target};
 
@@ -28,7 +28,8 @@ const TRIES: u32 = 1000;
 /// What stands at a target.
 pub(super) struct Found {
     pub(super) content: Vec<u8>,
-    mode: Mode,
+    file: File,
+    stat: Stat,
 }
 
 /// Reads the file at a target; `None` where there is none.
@@ -48,33 +49,103 @@ pub(super) fn find(target: &Target) -> Result<Option<Found>, Refusal> {
 pub(super) fn replace(target: &Target, before: Option<&[u8]>, after: &[u8]) -> Result<(), Refusal> {
     let explain = |errno| Refusal::from(confined::explain(target, errno));
     let (folders, name) = split(target)?;
-    let mut folder = confined::made_root(target.root())?;
+    let mut way = Way::from(confined::made_root(target.root())?);
     for part in folders.split('/').filter(|part| *part != ".") {
-        folder = confined::enter(&folder, part, Mode::from_raw_mode(0o777)).map_err(explain)?;
+        if let Err(errno) = way.enter(part) {
+            way.undo();
+            return Err(explain(errno));
+        }
     }
+    let replaced = replace_in(&way.folder, name, target, before, after);
+    if replaced.is_err() {
+        way.undo();
+    }
+    replaced
+}
+
+fn replace_in(
+    folder: &OwnedFd,
+    name: &str,
+    target: &Target,
+    before: Option<&[u8]>,
+    after: &[u8],
+) -> Result<(), Refusal> {
+    let explain = |errno| Refusal::from(confined::explain(target, errno));
+    draft::sweep(folder);
     // What may be read by few is read by few in the draft as well.
     let mode = if before.is_some() { 0o600 } else { 0o666 };
-    let (draft, file) = create_draft(&folder, Mode::from_raw_mode(mode)).map_err(explain)?;
-    let replaced = fill(&file, after).and_then(|()| {
-        let _lock = lock(&folder, target)?;
-        let found = find_in(&folder, name, target)?;
+    let (draft, file) = draft::create(folder, Mode::from_raw_mode(mode)).map_err(explain)?;
+    let replaced = draft::fill(&file, after).and_then(|()| {
+        let _lock = lock(folder, target)?;
+        let found = find_in(folder, name, target)?;
         if found.as_ref().map(|found| found.content.as_slice()) != before {
             return Err(changed());
         }
-        if let Some(Found { mode, .. }) = found {
-            rustix::fs::fchmod(&file, mode).map_err(explain)?;
+        if let Some(Found {
+            file: old, stat, ..
+        }) = found
+        {
+            belonging::carry_over(&old, &stat, &file).map_err(explain)?;
         }
-        rename(&folder, &draft, name, before.is_some()).map_err(|errno| match errno {
+        rename(folder, &draft, name, before.is_some()).map_err(|errno| match errno {
             Errno::EXIST => changed(),
             errno => explain(errno),
         })
     });
     replaced.map_err(
-        |refusal| match rustix::fs::unlinkat(&folder, &draft, AtFlags::empty()) {
+        |refusal| match rustix::fs::unlinkat(folder, &draft, AtFlags::empty()) {
             Ok(()) => refusal,
             Err(errno) => refusal.and(&format!("; {draft} stays behind: {errno}")),
         },
     )
+}
+
+/// Removes a file, if it is still `content`.
+pub(super) fn remove(target: &Target, content: &[u8]) -> Result<(), Refusal> {
+    let explain = |errno| Refusal::from(confined::explain(target, errno));
+    let (folder, name) = split(target)?;
+    let root = confined::root(target.root())?.ok_or_else(|| explain(Errno::NOENT))?;
+    let folder = confined::open(&root, folder, confined::FOLDER).map_err(explain)?;
+    draft::sweep(&folder);
+    let _lock = lock(&folder, target)?;
+    let found = find_in(&folder, name, target)?;
+    if found.is_none_or(|found| found.content != content) {
+        return Err(changed());
+    }
+    rustix::fs::unlinkat(&folder, name, AtFlags::empty()).map_err(explain)
+}
+
+/// The folders on the way to a file, and which of them were made for it.
+struct Way {
+    folder: OwnedFd,
+    /// Each with the folder that it is in.
+    made: Vec<(OwnedFd, String)>,
+}
+
+impl Way {
+    fn from(root: OwnedFd) -> Self {
+        let made = Vec::new();
+        Self { folder: root, made }
+    }
+
+    fn enter(&mut self, part: &str) -> Result<(), Errno> {
+        let mode = Mode::from_raw_mode(0o777);
+        let Entered { folder, made } = confined::enter(&self.folder, part, mode)?;
+        let above = std::mem::replace(&mut self.folder, folder);
+        if made {
+            self.made.push((above, part.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Removes what was made, as far as nobody has put something there.
+    fn undo(self) {
+        for (above, name) in self.made.iter().rev() {
+            if rustix::fs::unlinkat(above, name.as_str(), AtFlags::REMOVEDIR).is_err() {
+                return;
+            }
+        }
+    }
 }
 
 /// Refuses a size above the most; `what` leads up to it.
@@ -107,43 +178,24 @@ fn find_in(folder: &OwnedFd, name: &str, target: &Target) -> Result<Option<Found
     let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
     check_size(size, "it has")?;
     let mut content = Vec::with_capacity(size);
+    let file = File::from(file);
     // It may grow while it is read.
-    File::from(file)
+    (&file)
         .take(MOST_BYTES as u64 + 1)
         .read_to_end(&mut content)
         .map_err(|error| error.to_string())?;
     check_size(content.len(), "it has at least")?;
-    let mode = Mode::from_raw_mode(stat.st_mode);
-    Ok(Some(Found { content, mode }))
+    Ok(Some(Found {
+        content,
+        file,
+        stat,
+    }))
 }
 
 fn changed() -> Refusal {
     let why = "the file was changed by somebody else in this moment and is as they left it; \
                read it and try again";
     Refusal::new(ErrorKind::Conflict, why)
-}
-
-/// Creates a new, empty file under a name that nobody else has.
-fn create_draft(folder: &OwnedFd, mode: Mode) -> Result<(String, File), Errno> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let draft = format!(".offshoot-{}-{number}.tmp", std::process::id());
-        match confined::create(folder, draft.as_str(), flags, mode) {
-            // Left behind by a process of the same number; take the next name.
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-            Ok(file) => return Ok((draft, File::from(file))),
-        }
-    }
-}
-
-/// Writes the draft, down to the disk: a crash must not leave the name without the text.
-fn fill(mut file: &File, content: &[u8]) -> Result<(), Refusal> {
-    file.write_all(content)
-        .and_then(|()| file.sync_data())
-        .map_err(|error| error.to_string().into())
 }
 
 /// Locks a folder against other processes of ours, until the descriptor is dropped.

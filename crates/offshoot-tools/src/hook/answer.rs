@@ -17,6 +17,9 @@ const OBJECTS: i32 = 2;
 /// The codes by which a shell says that there is no such program, or that it cannot be run.
 const NOT_RUN: [i32; 2] = [126, 127];
 
+/// From here on a shell's code says that a signal ended its last program.
+const KILLED: i32 = 128;
+
 /// Most characters of a complaint that are passed on with a failure.
 const MOST_OF_COMPLAINT: usize = 500;
 
@@ -45,8 +48,12 @@ pub(super) fn read(point: Point, printed: Printed) -> Result<Say, Trouble> {
         Some(code) if NOT_RUN.contains(&code) => Err(Trouble::BrokeDown(complaint(
             "it could not be run".to_owned(),
         ))),
+        Some(code) if code > KILLED => Err(Trouble::BrokeDown(complaint(format!(
+            "a signal ended its last program (exit code {code})"
+        )))),
         Some(0) if cut => Err(Trouble::BrokeDown("it printed too much".to_owned())),
-        Some(0) => said(point, stdout.trim()),
+        // Some programs put a byte order mark in front of what they print.
+        Some(0) => said(point, stdout.trim_start_matches('\u{feff}').trim()),
         Some(code) => Err(Trouble::Failed(complaint(format!("exit code {code}")))),
     }
 }
@@ -57,6 +64,15 @@ fn said(point: Point, text: &str) -> Result<Say, Trouble> {
             Trouble::BrokeDown(format!("it printed what is no answer: {error}"))
         })?;
         return object.say().map_err(Trouble::BrokeDown);
+    }
+    // Whoever prints that means it, and nobody would hear of it.
+    if point.guards() && text.contains("permissionDecision") {
+        return Ok(Say {
+            note: Some(
+                "it printed a decision that was not read: it has to begin with {".to_owned(),
+            ),
+            ..Say::nothing()
+        });
     }
     // Plain words are for the agent where it is about to be told something, and else for nobody.
     match point {
@@ -113,12 +129,14 @@ impl Object {
         let behaviour = specific.decision.unwrap_or_default();
         let mut strictest = word(self.decision.as_deref(), self.reason)?;
         let decision = specific.permission_decision.as_deref();
-        strictest = strictest.max(word(decision, specific.permission_decision_reason)?);
-        strictest = strictest.max(word(behaviour.behavior.as_deref(), behaviour.message)?);
+        let said = word(decision, specific.permission_decision_reason)?;
+        strictest = stricter(strictest, said);
+        let said = word(behaviour.behavior.as_deref(), behaviour.message)?;
+        strictest = stricter(strictest, said);
         // Other arguments would run without having been judged. Whoever calls can call again.
         if let Some(input) = specific.updated_input.or(behaviour.updated_input) {
             let reason = format!("call it again with these arguments instead: {input}");
-            strictest = strictest.max(Word::Deny { reason });
+            strictest = stricter(strictest, Word::Deny { reason });
         }
         if self.goes_on == Some(false) {
             let reason = self.stop_reason.unwrap_or_default();
@@ -129,6 +147,20 @@ impl Object {
             context: specific.additional_context.or(self.additional_context),
             note: self.system_message,
         })
+    }
+}
+
+/// Returns the stricter of two words; of two alike the first that has a reason.
+fn stricter(one: Word, other: Word) -> Word {
+    let unexplained = match &one {
+        Word::Nothing => false,
+        Word::Ask { reason } | Word::Deny { reason } | Word::Stop { reason } => reason.is_empty(),
+    };
+    let is_alike = !other.is_stricter_than(&one) && !one.is_stricter_than(&other);
+    if other.is_stricter_than(&one) || (is_alike && unexplained) {
+        other
+    } else {
+        one
     }
 }
 
@@ -209,6 +241,16 @@ mod tests {
     }
 
     #[test]
+    fn a_decision_behind_a_byte_order_mark_is_heard_and_one_behind_words_is_told_of() {
+        let decision = r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"no"}}"#;
+        check(&format!("\u{feff}{decision}"), deny("no"));
+        let behind = format!("debug: on\n{decision}");
+        let say = read(Point::PreToolUse, printed(0, &behind, "")).unwrap();
+        assert_eq!(say.word, Word::Nothing);
+        assert!(say.note.unwrap().contains("was not read"));
+    }
+
+    #[test]
     fn other_arguments_are_not_taken_over_but_told() {
         check(
             r#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"path":"b"}}}"#,
@@ -237,6 +279,16 @@ mod tests {
         assert_eq!(failed, Trouble::Failed("exit code 1: no jq".to_owned()));
         let missing = read(Point::Stop, printed(127, "", "")).unwrap_err();
         assert!(matches!(missing, Trouble::BrokeDown(_)));
+    }
+
+    #[test]
+    fn a_guard_whose_last_program_was_killed_has_not_answered() {
+        for code in [129, 137, 143, 255] {
+            let killed = read(Point::PreToolUse, printed(code, "", "")).unwrap_err();
+            assert!(matches!(killed, Trouble::BrokeDown(_)), "{code}");
+        }
+        let failed = read(Point::PreToolUse, printed(128, "", "")).unwrap_err();
+        assert!(matches!(failed, Trouble::Failed(_)));
     }
 
     #[test]

@@ -6,15 +6,18 @@
 use offshoot_types::hook::{Ending, Occasion, Use, What, Who};
 use serde_json::{Map, Value, json};
 
+/// Tools for one file, whose input has its whole path beside what the agent wrote.
+const FILE_TOOLS: [&str; 3] = ["read", "write", "edit"];
+
 /// Returns what a command is told of an occasion.
 pub(super) fn of(occasion: &Occasion) -> String {
     let Occasion { who, what } = occasion;
     let mut told = common(who);
     told.insert("hook_event_name".to_owned(), occasion.point().name().into());
     let own = match what {
-        What::PreToolUse(used) | What::PermissionRequest(used) => tool(used),
+        What::PreToolUse(used) | What::PermissionRequest(used) => tool(who, used),
         What::PostToolUse { used, response } => {
-            let mut own = tool(used);
+            let mut own = tool(who, used);
             own["tool_response"] = value(response);
             own
         }
@@ -23,7 +26,7 @@ pub(super) fn of(occasion: &Occasion) -> String {
             error,
             interrupted,
         } => {
-            let mut own = tool(used);
+            let mut own = tool(who, used);
             own["error"] = error.as_str().into();
             own["is_interrupt"] = (*interrupted).into();
             own
@@ -65,12 +68,30 @@ fn common(who: &Who) -> Map<String, Value> {
     told
 }
 
-fn tool(used: &Use) -> Value {
+fn tool(who: &Who, used: &Use) -> Value {
+    let mut input = value(&used.input);
+    // Guards that were written for Claude Code look there, and would see nothing to object to.
+    if FILE_TOOLS.contains(&used.tool.as_str())
+        && let Some(path) = input["path"].as_str()
+    {
+        input["file_path"] = absolute(&who.workspace, path).into();
+    }
     json!({
         "tool_name": used.tool,
-        "tool_input": value(&used.input),
+        "tool_input": input,
         "tool_use_id": used.call,
     })
+}
+
+/// Returns a path as it is from the root, by its text.
+fn absolute(workspace: &str, path: &str) -> String {
+    let whole = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{workspace}/{path}")
+    };
+    let parts = whole.split('/').filter(|part| !matches!(*part, "" | "."));
+    format!("/{}", parts.collect::<Vec<_>>().join("/"))
 }
 
 fn end(ending: &Ending) -> Value {
@@ -85,4 +106,48 @@ fn end(ending: &Ending) -> Value {
 
 fn value(json: &offshoot_types::json::RawJson) -> Value {
     json.read().unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_types::id::{AgentId, CallId};
+    use offshoot_types::json::RawJson;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(tool: &str, input: Value, expected: Value) {
+        let session = AgentId::new("root");
+        let who = Who {
+            agent: session.clone(),
+            session,
+            definition: "build".to_owned(),
+            parent: None,
+            depth: 0,
+            run: None,
+            workspace: "/w".to_owned(),
+        };
+        let what = What::PreToolUse(Use {
+            call: CallId::new("c"),
+            tool: tool.to_owned(),
+            input: RawJson::of(&input),
+        });
+        let told: Value = serde_json::from_str(&of(&Occasion { who, what })).unwrap();
+        assert_eq!(told["tool_input"]["file_path"], expected, "{tool} {input}");
+        assert_eq!(told["tool_input"]["path"], input["path"]);
+    }
+
+    #[test]
+    fn a_guard_of_claude_codes_finds_the_file_where_it_looks_for_it() {
+        for tool in ["read", "write", "edit"] {
+            check(tool, json!({ "path": ".env" }), json!("/w/.env"));
+            check(tool, json!({ "path": ".//x/./.env" }), json!("/w/x/.env"));
+            check(tool, json!({ "path": "/etc/hosts" }), json!("/etc/hosts"));
+            // An agent does not say what stands there.
+            let both = json!({ "path": ".env", "file_path": "/w/harmless" });
+            check(tool, both, json!("/w/.env"));
+        }
+        check("bash", json!({ "command": "ls" }), Value::Null);
+        check("grep", json!({ "path": "src" }), Value::Null);
+    }
 }

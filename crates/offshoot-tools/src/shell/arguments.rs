@@ -89,10 +89,5 @@ pub(super) fn spec() -> ToolSpec {
         "required": ["command"],
         "additionalProperties": false
     });
-    ToolSpec {
-        id: "bash".to_owned(),
-        description: description.to_owned(),
-        parameters: RawJson::of(&parameters),
-        effect: Effect::Write,
-    }
+    ToolSpec::new("bash", description, &parameters, Effect::Write)
 }

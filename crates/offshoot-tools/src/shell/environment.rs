@@ -5,7 +5,7 @@
 //! assembly and never reach a command. The keeper is given the same environment,
 //! so what was removed is not in its `/proc` entry either.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use tokio::process::Command;
 
@@ -40,6 +40,30 @@ pub enum Base {
 }
 
 impl Environment {
+    /// Returns the name of the locale that decides which bytes are a letter.
+    fn locale(&self) -> OsString {
+        let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+        let value = |name: &&str| -> Option<OsString> {
+            if self.remove.iter().any(|removed| removed == name) {
+                return None;
+            }
+            match &self.base {
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "what is inherited is what is there"
+                )]
+                Base::Inherited => std::env::var_os(name),
+                Base::Given(variables) => {
+                    let mut given = variables.iter().rev();
+                    let found = given.find(|(given, _)| given == name);
+                    found.map(|(_, value)| value.clone())
+                }
+            }
+        };
+        let mut values = names.iter().filter_map(value);
+        values.find(|value| !value.is_empty()).unwrap_or_default()
+    }
+
     pub(super) fn apply(&self, scratch: Option<&str>, command: &mut Command) {
         let Self { base, remove } = self;
         match base {
@@ -55,10 +79,90 @@ impl Environment {
         // With it `cd a` leads elsewhere than it says, and what is redirected there as well.
         command.env_remove("CDPATH");
         command.envs(ALWAYS);
+        if !reads_bytes_alike(&self.locale()) {
+            command.env("LC_ALL", "C.UTF-8");
+        }
         match scratch {
             Some(scratch) => command.env(SCRATCH, scratch),
             // One of an outer offshoot is not ours to hand on.
             None => command.env_remove(SCRATCH),
         };
+    }
+}
+
+/// Tells whether bash in a locale takes no byte of ASCII for a part of another letter. In GBK or Big5 a
+/// `\\` may be one, and commands are judged as if it were not.
+fn reads_bytes_alike(locale: &OsStr) -> bool {
+    let Some(locale) = locale.to_str() else {
+        return false;
+    };
+    let name = locale.split('@').next().unwrap_or_default();
+    let (language, charset) = match name.split_once('.') {
+        Some((language, charset)) => (language, charset.to_ascii_lowercase()),
+        None => (name, String::new()),
+    };
+    let charset = charset.replace('-', "");
+    if !charset.is_empty() {
+        let known = ["utf8", "iso8859", "ascii", "usascii", "koi8", "ansi_x3.4"];
+        return known.iter().any(|known| charset.starts_with(known));
+    }
+    // Without a name, those of three languages have such letters.
+    let language = language.split('_').next().unwrap_or_default();
+    let has_other = ["zh", "ja", "ko"].contains(&language);
+    matches!(language, "" | "C" | "POSIX") || (language.len() == 2 && !has_other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bash_is_started_in_a_locale_in_which_a_backslash_is_one() {
+        let locale = |variables: &[(&str, &str)]| {
+            let given = variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()));
+            let environment = Environment {
+                base: Base::Given(given.collect()),
+                remove: Vec::new(),
+            };
+            let mut command = Command::new("bash");
+            environment.apply(None, &mut command);
+            let set = command
+                .as_std()
+                .get_envs()
+                .find(|(name, _)| *name == "LC_ALL");
+            set.and_then(|(_, value)| value?.to_str().map(str::to_owned))
+        };
+        let other = Some("C.UTF-8".to_owned());
+        for name in [
+            "zh_CN.GBK",
+            "zh_TW.BIG5",
+            "zh_TW",
+            "ja_JP.SJIS",
+            "ja_JP",
+            "japanese",
+            "de_DE.x",
+        ] {
+            assert_eq!(locale(&[("LANG", name)]), other, "{name}");
+            assert_eq!(
+                locale(&[("LC_ALL", ""), ("LC_CTYPE", name), ("LANG", "C")]),
+                other,
+                "{name}"
+            );
+            assert_eq!(locale(&[("LC_ALL", name)]), other, "{name}");
+        }
+        for name in [
+            "C",
+            "POSIX",
+            "",
+            "C.UTF-8",
+            "zh_CN.utf8",
+            "de_DE",
+            "de_DE.ISO-8859-15@euro",
+        ] {
+            assert_eq!(locale(&[("LANG", name)]), None, "{name}");
+        }
+        assert_eq!(locale(&[]), None);
     }
 }

@@ -56,6 +56,8 @@ pub(super) enum Act {
     Write(String),
     /// Runs a program that only runs another, which is an act of its own.
     Wrap(Vec<Word>),
+    /// Runs something that is opaque, by its words.
+    Hide(Vec<Word>),
     /// Does what nobody can tell from its text.
     Opaque(String),
     /// May do anything: nobody has read it, or not as bash does.
@@ -114,9 +116,10 @@ fn parse(text: &str) -> Option<Tree> {
     let mut steps = 0;
     let mut progress = |_: &tree_sitter::ParseState| {
         steps += 1;
-        match steps > MOST_STEPS {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if steps > MOST_STEPS {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
@@ -133,7 +136,9 @@ struct Judge<'a> {
     seen: BTreeSet<Act>,
     folders: Folders,
     quotes: Quotes,
+    /// How deep the node at hand is nested.
     depth: usize,
+    /// How many loops are around it: what stands before it is run again behind it.
     loops: usize,
 }
 
@@ -149,8 +154,8 @@ impl<'a> Judge<'a> {
         self.act(Act::Opaque(text));
     }
 
-    /// Like `opaque`, of what may be something else than its text begins with.
-    fn misread(&mut self, node: Node<'_>) {
+    /// Notes text that is not read as bash would: it may do anything, whatever it begins with.
+    fn unread(&mut self, node: Node<'_>) {
         let text = self.text_of(node).to_owned();
         self.act(Act::Unread(text));
     }
@@ -162,7 +167,7 @@ impl<'a> Judge<'a> {
     /// Goes one level deeper, or finds that too deep.
     fn deeper(&mut self, node: Node<'_>, go: impl FnOnce(&mut Self)) {
         if self.depth == MOST_DEPTH {
-            return self.misread(node);
+            return self.unread(node);
         }
         self.depth += 1;
         go(self);

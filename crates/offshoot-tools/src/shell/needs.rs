@@ -16,9 +16,10 @@ pub fn needs(command: &str, place: &Place) -> Vec<Need> {
     };
     let need = |act| match act {
         Act::Run(words) => Need::new(Need::SHELL_RUN, argv::render(&words)),
-        Act::Read(path) => Need::new("fs.read", path),
-        Act::Write(path) => Need::new("fs.write", path),
+        Act::Read(path) => Need::new(Need::FS_READ, path),
+        Act::Write(path) => Need::new(Need::FS_WRITE, path),
         Act::Wrap(words) => Need::new(Need::SHELL_WRAPPER, argv::render(&words)),
+        Act::Hide(words) => Need::new(Need::SHELL_WORDS, argv::render(&words)),
         Act::Opaque(text) => Need::new(Need::SHELL_OPAQUE, text),
         Act::Unread(text) => Need::new(Need::SHELL_UNREAD, text),
     };

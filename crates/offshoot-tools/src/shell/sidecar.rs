@@ -2,16 +2,22 @@
 //!
 //! Made only when it is needed, in the scratch folder, readable by its user
 //! only, and bounded: what comes after the bound is dropped, so that a flood
-//! fills no disk. Written by the keeper, because processes that were left
-//! running go on writing when the call is over.
+//! fills no disk, and neither do many: all the outputs of an agent have a bound,
+//! too. Written by the keeper, because processes that were left running go on
+//! writing when the call is over.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::sidecar::{FULL, MOST_IN_ALL, kept_in};
+
 /// Most bytes in one file.
 const MOST: u64 = 50 * 1024 * 1024;
+
+/// After so many bytes it is looked how much the others have by now.
+const LOOK_EVERY: u64 = 1024 * 1024;
 
 pub(super) enum Sidecar {
     /// There is no folder for it.
@@ -22,7 +28,9 @@ pub(super) enum Sidecar {
     Open {
         file: File,
         path: PathBuf,
-        room: u64,
+        written: u64,
+        /// How far it may be written before the next look; where that is, it is full.
+        until: u64,
     },
     /// It could not be written.
     Broken(String),
@@ -42,7 +50,8 @@ impl Sidecar {
             Ok((file, path)) => Self::Open {
                 file,
                 path,
-                room: MOST,
+                written: 0,
+                until: 0,
             },
             Err(error) => Self::Broken(error.to_string()),
         };
@@ -50,16 +59,30 @@ impl Sidecar {
     }
 
     /// Adds to the file, if it was begun.
-    pub(super) fn write(&mut self, piece: &[u8]) {
-        let Self::Open { file, room, .. } = self else {
-            return;
-        };
-        let piece = &piece[..piece
-            .len()
-            .min(usize::try_from(*room).unwrap_or(usize::MAX))];
-        *room -= piece.len() as u64;
-        if let Err(error) = file.write_all(piece) {
-            *self = Self::Broken(error.to_string());
+    pub(super) fn write(&mut self, mut piece: &[u8]) {
+        while !piece.is_empty() {
+            let Self::Open {
+                file,
+                path,
+                written,
+                until,
+            } = self
+            else {
+                return;
+            };
+            if *written == *until {
+                *until += room(path, *written);
+            }
+            let room = usize::try_from(*until - *written).unwrap_or(usize::MAX);
+            let (kept, rest) = piece.split_at(piece.len().min(room));
+            if kept.is_empty() {
+                return;
+            }
+            *written += kept.len() as u64;
+            piece = rest;
+            if let Err(error) = file.write_all(kept) {
+                *self = Self::Broken(error.to_string());
+            }
         }
     }
 
@@ -70,18 +93,31 @@ impl Sidecar {
         }
     }
 
-    /// Says where what is not shown can be found.
-    pub(super) fn whereabouts(&self) -> String {
+    /// Says where what is not shown can be found; `total` is how many bytes came out.
+    pub(super) fn whereabouts(&self, total: u64) -> String {
         match self {
-            Self::Open { path, room: 0, .. } => {
-                let megabytes = MOST / 1024 / 1024;
-                format!("the first {megabytes} MB are in {}", path.display())
+            Self::Open { path, written, .. } if *written >= total => {
+                format!("the whole output is in {}", path.display())
             }
-            Self::Open { path, .. } => format!("the whole output is in {}", path.display()),
+            Self::Open { path, written, .. } => {
+                let megabytes = written / 1024 / 1024;
+                let why = match *written {
+                    MOST => String::new(),
+                    _ => format!("; {FULL}"),
+                };
+                format!("the first {megabytes} MB are in {}{why}", path.display())
+            }
             Self::Broken(why) => format!("the whole output could not be kept: {why}"),
             Self::Nowhere | Self::Below(_) => "the rest was not kept".to_owned(),
         }
     }
+}
+
+/// Returns how many more bytes a file may have before the next look.
+fn room(path: &Path, written: u64) -> u64 {
+    let all = path.parent().map_or(0, kept_in);
+    let in_all = MOST_IN_ALL.saturating_sub(all);
+    LOOK_EVERY.min(MOST - written).min(in_all)
 }
 
 fn create(scratch: &Path) -> io::Result<(File, PathBuf)> {
@@ -90,6 +126,9 @@ fn create(scratch: &Path) -> io::Result<(File, PathBuf)> {
         .recursive(true)
         .mode(0o700)
         .create(&folder)?;
+    if kept_in(&folder) >= MOST_IN_ALL {
+        return Err(io::Error::other(FULL));
+    }
     // Numbers only rise while the folder is left alone; if it was not, the next free one is found.
     let mut number = folder.read_dir()?.count() + 1;
     loop {
@@ -126,9 +165,36 @@ mod tests {
         assert!(content.starts_with(b"beforexxx"));
         assert_eq!(content.len() as u64, MOST);
         assert_eq!(
-            sidecar.whereabouts(),
+            sidecar.whereabouts(MOST + 1),
             format!("the first 50 MB are in {path}")
         );
+    }
+
+    #[test]
+    fn all_outputs_of_an_agent_have_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sidecars = [(); 2].map(|()| Sidecar::new(folder.path().to_str()));
+        for sidecar in &mut sidecars {
+            sidecar.begin(|| b"begun".to_vec());
+        }
+        let outputs = folder.path().join("outputs");
+        let others = File::create(outputs.join("other")).unwrap();
+        others.set_len(MOST_IN_ALL - 5 * LOOK_EVERY).unwrap();
+        let piece = vec![b'x'; 4 * 1024 * 1024];
+        for sidecar in &mut sidecars {
+            sidecar.write(&piece);
+        }
+        let kept = kept_in(&outputs);
+        assert!(kept >= MOST_IN_ALL - 2 * LOOK_EVERY, "{kept}");
+        assert!(kept <= MOST_IN_ALL + 2 * LOOK_EVERY, "{kept}");
+        let said = sidecars[1].whereabouts(piece.len() as u64 + 5);
+        assert!(said.ends_with(FULL), "{said}");
+        others.set_len(MOST_IN_ALL).unwrap();
+        let mut third = Sidecar::new(folder.path().to_str());
+        third.begin(Vec::new);
+        assert_eq!(third.path(), None);
+        let said = third.whereabouts(1);
+        assert_eq!(said, format!("the whole output could not be kept: {FULL}"));
     }
 
     #[test]
@@ -150,7 +216,7 @@ mod tests {
         sidecar.begin(Vec::new);
         sidecar.write(b"x");
         assert_eq!(sidecar.path(), None);
-        let whereabouts = sidecar.whereabouts();
+        let whereabouts = sidecar.whereabouts(1);
         assert!(
             whereabouts.starts_with("the whole output could not be kept: "),
             "{whereabouts}"

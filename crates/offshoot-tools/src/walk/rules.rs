@@ -17,8 +17,11 @@ use rustix::fs::{AtFlags, FileType};
 
 use crate::confined;
 
-/// A larger ignore file is not one.
-const MOST_BYTES: u64 = 1024 * 1024;
+/// How much of an ignore file is read. What a pattern becomes takes several hundred times its length.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// Most patterns that are taken from one file.
+const MOST_PATTERNS: usize = 2000;
 
 /// The rules that hold in a folder. Cloning shares them.
 #[derive(Clone, Default)]
@@ -120,7 +123,9 @@ fn read(folder: &OwnedFd, name: &str) -> Gitignore {
     };
     // Paths are given from the folder of the file, so there is nothing to strip from them.
     let mut builder = GitignoreBuilder::new(".");
-    for line in text.trim_start_matches('\u{feff}').lines() {
+    let lines = text.trim_start_matches('\u{feff}').lines();
+    let patterns = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    for line in patterns.take(MOST_PATTERNS) {
         // A line that is no pattern is skipped, as git does.
         drop(builder.add_line(None, line));
     }
@@ -134,5 +139,10 @@ fn read_text(folder: &OwnedFd, name: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut limited = File::from(file).take(MOST_BYTES + 1);
     limited.read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= MOST_BYTES).then(|| String::from_utf8_lossy(&bytes).into_owned())
+    if bytes.len() as u64 > MOST_BYTES {
+        // Half a pattern would be another one.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n')?;
+        bytes.truncate(end);
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

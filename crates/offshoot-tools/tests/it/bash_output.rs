@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::bash_bench::{Heard, Shell, assert_nobody, mark, until};
 
-const LIMIT: usize = 200 * 1024;
+const LIMIT: usize = 190 * 1024;
 
 async fn listen(shell: &Shell, command: &str) -> (Outcome, Heard) {
     let heard = Heard::default();
@@ -202,4 +202,15 @@ async fn what_is_printed_after_the_call_goes_on_in_the_file() {
         fs::read_to_string(&path).unwrap() == "before\nafter\n"
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_long_output_fits_into_a_request_with_its_exit_code() {
+    let shell = Shell::new();
+    for bytes in [LIMIT, LIMIT + 1, 4 * LIMIT] {
+        let command = format!("head -c {bytes} /dev/zero | tr '\\0' x; exit 7");
+        let answer = shell.run(&command).await;
+        assert!(answer.len() <= 200 * 1024, "{}", answer.len());
+        assert!(answer.ends_with("\n[exit code 7]"), "{bytes}");
+    }
 }

@@ -51,10 +51,13 @@ async fn links_to_the_outside_are_refused() {
     symlink("..", bench.path("up")).unwrap();
     symlink("/proc/self/root", bench.path("magic")).unwrap();
     symlink("loop", bench.path("loop")).unwrap();
+    symlink("nothing", bench.path("dangling")).unwrap();
     let outside = "it leads through a link to something outside the workspace";
     check(&bench, "relative", outside).await;
     check(&bench, "absolute", outside).await;
-    check(&bench, "loop", outside).await;
+    let nowhere = "it leads through a link, and that leads nowhere";
+    check(&bench, "loop", nowhere).await;
+    check(&bench, "dangling", nowhere).await;
     check(&bench, "up/secret", outside).await;
     check(&bench, "magic/etc/passwd", outside).await;
 }

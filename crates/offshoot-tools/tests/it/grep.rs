@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::permission::Need;
@@ -117,7 +117,30 @@ async fn binary_files_are_skipped() {
     )
     .await;
     let named = json!({"pattern": "needle", "path": "binary"});
-    check(&bench, named, &["[no matches]"]).await;
+    let refused = "error: grep `binary`: it is a binary file, not text";
+    check(&bench, named, &[refused]).await;
+}
+
+#[tokio::test]
+async fn a_file_that_may_not_be_read_is_not_one_without_matches() {
+    let bench = Bench::new();
+    bench.file("a", "needle\n");
+    bench.file("closed", "needle\n");
+    let nobody = fs::Permissions::from_mode(0o000);
+    fs::set_permissions(bench.path("closed"), nobody).unwrap();
+    let named = json!({"pattern": "needle", "path": "closed"});
+    let all = json!({"pattern": "needle"});
+    // Nothing is closed to root.
+    if rustix::process::geteuid().is_root() {
+        check(&bench, named, &["closed:1:needle", "[1 match in 1 file]"]).await;
+        let both = ["a:1:needle", "closed:1:needle", "[2 matches in 2 files]"];
+        check(&bench, all, &both).await;
+    } else {
+        let refused = "error: grep `closed`: the operating system does not permit it";
+        check(&bench, named, &[refused]).await;
+        let counted = "[files that could not be searched: 1]";
+        check(&bench, all, &["a:1:needle", counted, "[1 match in 1 file]"]).await;
+    }
 }
 
 #[tokio::test]

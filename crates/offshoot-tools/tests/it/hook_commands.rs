@@ -102,13 +102,15 @@ async fn a_command_is_told_who_does_what_in_the_words_of_claude_code() {
         ("parent_agent_id", json!("root")),
         ("run", json!(2)),
         ("tool_name", json!("write")),
-        ("tool_input", json!({ "path": "a" })),
         ("tool_use_id", json!("c1")),
         ("transcript_path", Value::Null),
     ] {
         assert_eq!(told[field], expected, "{field}");
     }
-    assert!(told["cwd"].as_str().unwrap().starts_with('/'));
+    let cwd = told["cwd"].as_str().unwrap();
+    assert!(cwd.starts_with('/'));
+    let input = json!({ "path": "a", "file_path": format!("{cwd}/a") });
+    assert_eq!(told["tool_input"], input);
 }
 
 #[tokio::test]

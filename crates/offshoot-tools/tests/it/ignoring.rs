@@ -159,3 +159,43 @@ async fn a_pipe_in_the_place_of_an_ignore_file_is_not_waited_for() {
     let answer = bench.call("glob", &json!({"pattern": "**"})).await;
     assert_eq!(answer, "f\n[1 file, 1 B]");
 }
+
+#[tokio::test]
+async fn a_folder_that_is_named_is_searched_whichever_way_it_is_ignored() {
+    for rule in [
+        "vendor/",
+        "vendor",
+        "/vendor/",
+        "vendor/**",
+        "vendor/*",
+        "**/vendor/**",
+        "*",
+    ] {
+        for (path, found) in [
+            ("vendor", ["vendor/a", "vendor/b/c"]),
+            ("vendor/b", ["", "vendor/b/c"]),
+        ] {
+            let files = [(".gitignore", rule), ("vendor/a", "x"), ("vendor/b/c", "x")];
+            let found = found.into_iter().filter(|path| !path.is_empty());
+            check(path, &files, &found.collect::<Vec<_>>()).await;
+        }
+    }
+    // What is said of some of its files holds.
+    let files = [
+        (".gitignore", "vendor/\n*.log\n"),
+        ("vendor/a", "x"),
+        ("vendor/a.log", "x"),
+    ];
+    check("vendor", &files, &["vendor/a"]).await;
+}
+
+#[tokio::test]
+async fn of_a_huge_ignore_file_the_beginning_counts() {
+    let rules = "a\n".to_owned() + &"?*?*?*?*?\n".repeat(100_000) + "b\n";
+    check(
+        ".",
+        &[(".gitignore", &rules), ("a", "x"), ("b", "x")],
+        &["b"],
+    )
+    .await;
+}

@@ -10,6 +10,7 @@ mod bash_bench;
 mod bash_ends;
 mod bash_output;
 mod bash_owners;
+mod belonging;
 mod bench;
 mod confinement;
 mod edit;

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 
-const LIMIT: usize = 200 * 1024;
+/// What an answer may show, and the most that it may have with its notes.
+const LIMIT: usize = 194 * 1024;
+const MOST: usize = 200 * 1024;
 
 /// Checks what a model reads of a file `f` with this content.
 async fn check(content: &[u8], arguments: Value, expected: &str) {
@@ -60,14 +62,14 @@ async fn a_long_file_is_cut_after_a_whole_line() {
     bench.file("f", line.repeat(3000));
     let outcome = bench.outcome("read", &json!({"path": "f"})).await;
     let text = outcome.for_model();
-    let note = "[truncated: lines 1 to 2048 are shown; read on with offset 2049]";
-    assert_eq!(text, line.repeat(2048) + note);
+    let note = "[truncated: lines 1 to 1986 are shown; read on with offset 1987]";
+    assert_eq!(text, line.repeat(1986) + note);
     assert_eq!(outcome.metadata.truncated, Some(true));
     assert_eq!(outcome.metadata.output_path, Some(bench.absolute("f")));
 
-    let rest = json!({"path": "f", "offset": 2049});
+    let rest = json!({"path": "f", "offset": 1987});
     let outcome = bench.outcome("read", &rest).await;
-    assert_eq!(outcome.for_model(), line.repeat(3000 - 2048));
+    assert_eq!(outcome.for_model(), line.repeat(3000 - 1986));
     assert_eq!(outcome.metadata.truncated, None);
 }
 
@@ -82,10 +84,70 @@ async fn a_line_of_a_megabyte_is_cut_inside() {
     assert_eq!(shown.len(), LIMIT - 1);
     assert_eq!(
         note,
-        "[truncated: line 2 is too long to show; the next is at offset 3]"
+        format!(
+            "[truncated: line 2 has {} bytes; the first {} are shown; use bash to see the rest; \
+             the next line is at offset 3]",
+            1024 * 1024 + 1,
+            LIMIT - 1
+        )
     );
     let from_three = json!({"path": "f", "offset": 3});
     assert_eq!(bench.call("read", &from_three).await, "last");
+}
+
+#[tokio::test]
+async fn an_offset_that_does_not_exist_is_not_offered() {
+    let note = |bytes: usize| {
+        format!(
+            "\n[truncated: line 1 has {bytes} bytes; the first {LIMIT} are shown; use bash to see \
+             the rest]"
+        )
+    };
+    let long = "x".repeat(300_000);
+    let expected = long[..LIMIT].to_owned() + &note(300_000);
+    check(long.as_bytes(), json!({"path": "f"}), &expected).await;
+    let ended = format!("{long}\n");
+    check(ended.as_bytes(), json!({"path": "f"}), &expected).await;
+    let just = "x".repeat(LIMIT + 1);
+    let expected = just[..LIMIT].to_owned() + &note(LIMIT + 1);
+    check(just.as_bytes(), json!({"path": "f"}), &expected).await;
+}
+
+#[tokio::test]
+async fn an_answer_fits_into_a_request_with_its_notes() {
+    let line = "a line of text\n";
+    let texts = [
+        line.repeat(MOST).into_bytes(),
+        "x".repeat(MOST + 1).into_bytes(),
+        // Every byte of this becomes three.
+        vec![0xff; LIMIT],
+        [0xff, 0xff, b'\n'].repeat(LIMIT),
+    ];
+    for text in texts {
+        let bench = Bench::new();
+        bench.file("f", &text);
+        let outcome = bench.outcome("read", &json!({"path": "f"})).await;
+        let answer = outcome.for_model();
+        assert!(answer.len() <= MOST, "{}", answer.len());
+        assert!(answer.ends_with(']'), "the note is there");
+        assert_eq!(outcome.metadata.truncated, Some(true));
+    }
+    // Reading on loses no line of what is no text, either.
+    let bench = Bench::new();
+    bench.file("f", [0xff, 0xff, b'\n'].repeat(LIMIT / 3));
+    let answer = bench.call("read", &json!({"path": "f"})).await;
+    let shown = answer.lines().count() - 1;
+    let note = format!(
+        "lines 1 to {shown} are shown; read on with offset {}]",
+        shown + 1
+    );
+    assert!(answer.ends_with(&note), "{note}");
+}
+
+#[tokio::test]
+async fn a_whole_number_may_be_written_with_a_point() {
+    let arguments = json!({"path": "f", "offset": 2.0, "limit": 1.0});
+    check(b"1\n2\n3\n", arguments, "2\n").await;
 }
 
 #[tokio::test]

@@ -56,9 +56,21 @@ async fn an_answer_of_long_lines_is_no_longer_than_others() {
     let outcome = bench.outcome("glob", &json!({"pattern": "*"})).await;
     assert_eq!(outcome.metadata.truncated, Some(true));
     let answer = outcome.for_model();
-    assert!(answer.len() < 201 * 1024, "{}", answer.len());
+    assert!(answer.len() <= 200 * 1024, "{}", answer.len());
+    assert!(answer.ends_with("[1001 files, 0 B]"));
     let all = fs::read_to_string(outcome.metadata.output_path.unwrap()).unwrap();
     assert_eq!(all.lines().count(), 1001);
+}
+
+#[tokio::test]
+async fn matches_of_long_lines_fit_into_a_request_with_their_notes() {
+    let bench = Bench::for_many_files();
+    // Four bytes each, and cut after 500.
+    let line = format!("{}\n", "\u{10348}".repeat(600));
+    bench.file("f", line.repeat(300));
+    let answer = bench.call("grep", &json!({"pattern": "."})).await;
+    assert!(answer.len() <= 200 * 1024, "{}", answer.len());
+    assert!(answer.ends_with("[300 matches in 1 file]"));
 }
 
 #[tokio::test]

@@ -52,6 +52,20 @@ async fn nothing_else_is_left_behind() {
 }
 
 #[tokio::test]
+async fn a_write_that_fails_leaves_no_folders() {
+    let bench = Bench::new();
+    let long = format!("new/deep/{}", "x".repeat(300));
+    let arguments = json!({"path": long, "content": ""});
+    let answer = bench.call("write", &arguments).await;
+    assert!(answer.ends_with("the path is too long"), "{answer}");
+    let longer = format!("new/{}/f", "x".repeat(300));
+    bench
+        .call("write", &json!({"path": longer, "content": ""}))
+        .await;
+    assert_eq!(bench.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn a_reader_keeps_the_text_it_opened() {
     let bench = Bench::new();
     bench.file("f", "old");

@@ -71,8 +71,8 @@ impl Say {
     }
 }
 
-/// What a hook has against what is about to happen. Ordered: the strictest is the greatest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// What a hook has against what is about to happen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Word {
     /// Nothing.
     #[default]
@@ -92,6 +92,22 @@ pub enum Word {
         /// Why.
         reason: String,
     },
+}
+
+impl Word {
+    /// Tells whether it is of a stricter kind; reasons do not count.
+    pub fn is_stricter_than(&self, other: &Self) -> bool {
+        self.rank() > other.rank()
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Nothing => 0,
+            Self::Ask { .. } => 1,
+            Self::Deny { .. } => 2,
+            Self::Stop { .. } => 3,
+        }
+    }
 }
 
 /// Why a hook did not say anything.

@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use super::pattern::{Atom, Pattern};
+use super::pattern::{Atom, Kind, Pattern, fixed};
 
 /// One word of a command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,17 +110,25 @@ pub(super) struct Words {
     words: Vec<Pattern>,
     /// Whether it ended in a star, which is also whatever words follow.
     reaches_on: bool,
+    /// The first word in the one spelling of a path, if it is one.
+    path: Option<Pattern>,
+    /// The kind of pattern, and how much text it begins with, however it is written.
+    weight: (Kind, usize),
 }
 
 impl Words {
     pub(super) fn of(pattern: &str) -> Self {
         let mut words = parse(pattern);
+        let weight = weight(&words);
         let ends_in_star = |word: &Vec<Atom>| word.last() == Some(&Atom::Deep);
         let reaches_on = words.last().is_some_and(ends_in_star);
         words.pop_if(|word| reaches_on && word.iter().all(|atom| *atom == Atom::Deep));
+        let path = words.first().and_then(|word| normal(word));
         Self {
             words: words.into_iter().map(Pattern::of_atoms).collect(),
             reaches_on,
+            path: path.map(Pattern::of_atoms),
+            weight,
         }
     }
 
@@ -131,7 +139,15 @@ impl Words {
         is_whole.then(|| Self {
             words: self.words.clone(),
             reaches_on: true,
+            path: self.path.clone(),
+            // As if a star stood behind it, and a blank before that.
+            weight: (Kind::Begins, self.weight.1 + 1),
         })
+    }
+
+    /// Tells how specific it is.
+    pub(super) fn weight(&self) -> (Kind, usize) {
+        self.weight
     }
 
     /// Tells whether it fits whatever there is.
@@ -141,20 +157,48 @@ impl Words {
 
     /// Fits the pattern to a command; `None` if they cannot fit.
     pub(super) fn fit(&self, argv: &Argv<'_>) -> Option<Fit> {
-        self.fit_from(argv, argv.fixed.first().map(|program| &**program))
+        let program = argv.fixed.first().map(|program| &**program);
+        self.fit_from(argv, program, self.words.first())
     }
 
-    /// The same for the program's bare name: who forbids `rm` means `/bin/rm` as well.
-    pub(super) fn fit_by_name(&self, argv: &Argv<'_>) -> Option<Fit> {
+    /// The same for what is forbidden, however its program is written: who forbids `rm` means `/bin/rm`
+    /// as well, and who forbids `./x` means `.//x`.
+    pub(super) fn fit_however(&self, argv: &Argv<'_>) -> Option<Fit> {
+        let fit = self.fit(argv).or_else(|| self.fit_by_name(argv));
+        fit.or_else(|| self.fit_by_path(argv))
+    }
+
+    /// The same for what is allowed: a star stands for no way back, so that a pattern of what lies in
+    /// a folder fits nothing outside of it.
+    pub(super) fn fit_inside(&self, argv: &Argv<'_>) -> Option<Fit> {
+        let goes_back = |word: &str| word.split('/').any(|step| step == "..");
+        let mut pairs = self.words.iter().zip(&argv.fixed);
+        let escapes = pairs.any(|(pattern, word)| pattern.narrows() && goes_back(word));
+        if escapes { None } else { self.fit(argv) }
+    }
+
+    fn fit_by_name(&self, argv: &Argv<'_>) -> Option<Fit> {
         let program = argv.fixed.first()?;
-        self.fit_from(argv, program.rsplit('/').next())
+        self.fit_from(argv, program.rsplit('/').next(), self.words.first())
     }
 
-    fn fit_from(&self, argv: &Argv<'_>, program: Option<&str>) -> Option<Fit> {
+    fn fit_by_path(&self, argv: &Argv<'_>) -> Option<Fit> {
+        let path = self.path.as_ref()?;
+        let program: Vec<Atom> = argv.fixed.first()?.chars().map(Atom::Char).collect();
+        let program: String = normal(&program)?.iter().filter_map(fixed).collect();
+        self.fit_from(argv, Some(&program), Some(path))
+    }
+
+    fn fit_from(
+        &self,
+        argv: &Argv<'_>,
+        program: Option<&str>,
+        first: Option<&Pattern>,
+    ) -> Option<Fit> {
         for (index, pattern) in self.words.iter().enumerate() {
-            let word = match index {
-                0 => program,
-                _ => argv.fixed.get(index).map(|word| &**word),
+            let (pattern, word) = match index {
+                0 => (first.unwrap_or(pattern), program),
+                _ => (pattern, argv.fixed.get(index).map(|word| &**word)),
             };
             let Some(word) = word else {
                 return argv.open.then_some(Fit::Maybe);
@@ -163,13 +207,87 @@ impl Words {
                 return None;
             }
         }
-        match argv.fixed.len() > self.words.len() {
-            _ if self.reaches_on => Some(Fit::Surely),
-            true => None,
-            false if argv.open => Some(Fit::Maybe),
-            false => Some(Fit::Surely),
+        if self.reaches_on {
+            Some(Fit::Surely)
+        } else if argv.fixed.len() > self.words.len() {
+            None
+        } else if argv.open {
+            Some(Fit::Maybe)
+        } else {
+            Some(Fit::Surely)
         }
     }
+}
+
+/// Returns the kind of a pattern, and how many letters it begins with, with one blank between words.
+fn weight(words: &[Vec<Atom>]) -> (Kind, usize) {
+    let blank = [Atom::Char(' ')];
+    let atoms = words.join(blank.as_slice());
+    let is_text = |atom: &&Atom| matches!(atom, Atom::Char(_));
+    let text = atoms.iter().take_while(is_text).count();
+    let kind = match &atoms[text..] {
+        [] => Kind::Exact,
+        rest if rest.iter().all(|atom| *atom == Atom::Deep) => match text {
+            0 => Kind::Any,
+            _ => Kind::Begins,
+        },
+        _ => Kind::Glob,
+    };
+    (kind, text)
+}
+
+/// Returns the one spelling of a command's pattern, to compare it with others.
+pub(super) fn spelling(pattern: &str) -> String {
+    let shown = |word: &Vec<Atom>| -> String { word.iter().map(|atom| show_atom(*atom)).collect() };
+    let words: Vec<String> = parse(pattern).iter().map(shown).collect();
+    words.join(" ")
+}
+
+fn show_atom(atom: Atom) -> String {
+    match atom {
+        Atom::Char(c) => escape(c.encode_utf8(&mut [0; 4])),
+        Atom::One | Atom::AnyOne => "?".to_owned(),
+        Atom::Star | Atom::Deep | Atom::Folders => "*".to_owned(),
+    }
+}
+
+/// Returns the one spelling of a path, `None` if it is a bare name: no `//`, no `.` but at its
+/// beginning, which a relative one has, and `..` only there.
+fn normal(path: &[Atom]) -> Option<Vec<Atom>> {
+    const SLASH: Atom = Atom::Char('/');
+    const DOT: Atom = Atom::Char('.');
+    if !path.contains(&SLASH) {
+        return None;
+    }
+    let is_back = |step: &[Atom]| *step == [DOT, DOT];
+    let is_text = |step: &&[Atom]| step.iter().all(|atom| matches!(atom, Atom::Char(_)));
+    let absolute = path.first() == Some(&SLASH);
+    let mut steps: Vec<&[Atom]> = Vec::new();
+    let mut all = path.split(|atom| *atom == SLASH).peekable();
+    while let Some(step) = all.next() {
+        match step {
+            // What ends in a slash is all in that folder, if a star follows.
+            [] | [DOT] if all.peek().is_some() || steps.is_empty() => {}
+            step if is_back(step) => match steps.last() {
+                Some(last) if is_text(last) && !is_back(last) => drop(steps.pop()),
+                None if absolute => {}
+                _ => steps.push(step),
+            },
+            step => steps.push(step),
+        }
+    }
+    let begins_with_star = steps.first().is_some_and(|step| {
+        let first = step.first();
+        !matches!(first, None | Some(Atom::Char(_)))
+    });
+    let mut normal: Vec<Atom> = match absolute {
+        true => vec![SLASH],
+        // A star is whatever a path begins with.
+        false if begins_with_star || steps.first().is_some_and(|step| is_back(step)) => Vec::new(),
+        false => vec![DOT, SLASH],
+    };
+    normal.extend(steps.join(&SLASH));
+    Some(normal)
 }
 
 /// Takes a pattern apart: words between blanks, single quotes around blanks, `\` before a letter

@@ -3,6 +3,8 @@
 //! Tools may need things under names of their own, which are text to the chain;
 //! what is listed here has targets of a known kind, or is personal.
 
+use super::{Layer, Need};
+
 /// What an agent may need, apart from the tool it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
@@ -43,12 +45,12 @@ impl Capability {
     /// Returns its name, as rules have it.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::FsRead => "fs.read",
-            Self::FsWrite => "fs.write",
-            Self::ShellRun => "shell.run",
-            Self::ShellOpaque => "shell.opaque",
+            Self::FsRead => Need::FS_READ,
+            Self::FsWrite => Need::FS_WRITE,
+            Self::ShellRun => Need::SHELL_RUN,
+            Self::ShellOpaque => Need::SHELL_OPAQUE,
             Self::NetFetch => "net.fetch",
-            Self::AgentSwitch => "agent.switch",
+            Self::AgentSwitch => Layer::SWITCH,
             Self::CredentialUse => "credential.use",
             Self::ProviderEndpoint => "provider.endpoint",
             Self::UserPresence => "user.presence",

@@ -14,12 +14,6 @@ use super::capability::Capability;
 use super::compiled::{Compiled, Wanted, Word};
 use super::{Action, Decision, Layer, Need, Rule, Standing};
 
-/// The layer that is named where all others abstain.
-const DEFAULT: &str = "default";
-
-/// The layer that is named where nothing is needed and nobody has a rule.
-const NOTHING: &str = "needs nothing";
-
 /// The layer that is named where a child needs what is not handed on.
 const PERSONAL: &str = "what is never handed on to children";
 
@@ -182,18 +176,21 @@ impl Permissions {
     /// for the tool itself says that it is never to be used.
     pub fn bars(&self, tool: &str, capabilities: &[&str]) -> Option<&str> {
         if capabilities.is_empty() {
-            let by_name = self.links().filter(|link| link.rules.names(tool)).last();
+            let by_name = self
+                .links()
+                .filter(|link| link.rules.denies_by_name(tool))
+                .last();
             return by_name.map(|link| link.layer.name.as_str());
         }
         let mut first = None;
         for capability in capabilities {
-            let barred = match self.is_personal(tool, capability) {
-                true => Some(PERSONAL),
-                false => self
-                    .links()
+            let barred = if self.is_personal(tool, capability) {
+                Some(PERSONAL)
+            } else {
+                self.links()
                     .filter(|link| link.rules.bars(&link.layer, tool, capability))
                     .map(|link| link.layer.name.as_str())
-                    .last(),
+                    .last()
             };
             first = first.or(Some(barred?));
         }
@@ -237,9 +234,10 @@ impl Permissions {
         }
         let granted = granted.unwrap_or(Verdict {
             action: wanted.default(),
-            by: match wanted.is_call() {
-                true => By::Nothing,
-                false => By::Default,
+            by: if wanted.is_call() {
+                By::Nothing
+            } else {
+                By::Default
             },
         });
         let verdict = match narrowed {
@@ -247,12 +245,13 @@ impl Permissions {
             Some(_) | None => granted,
         };
         let bars = self.handed_on && wanted.is_personal() && verdict.action != Action::Deny;
-        match bars && !self.is_marked(wanted) {
-            true => Verdict {
+        if bars && !self.is_marked(wanted) {
+            Verdict {
                 action: Action::Deny,
                 by: By::Personal,
-            },
-            false => verdict,
+            }
+        } else {
+            verdict
         }
     }
 
@@ -283,8 +282,8 @@ impl Verdict<'_> {
     fn decision(&self) -> Decision {
         let (layer, rule) = match self.by {
             By::Layer(layer, rule) => (layer.name.as_str(), rule),
-            By::Default => (DEFAULT, None),
-            By::Nothing => (NOTHING, None),
+            By::Default => (Decision::DEFAULT, None),
+            By::Nothing => (Decision::NEEDS_NOTHING, None),
             By::Personal => (PERSONAL, None),
         };
         Decision {

@@ -7,6 +7,7 @@
 //! no host fits no pattern for sure.
 
 use super::argv::Fit;
+use super::pattern::Kind;
 
 /// A pattern of hosts, taken apart.
 #[derive(Clone, Debug)]
@@ -56,11 +57,11 @@ impl HostPattern {
     }
 
     /// Tells how specific it is: the kind of match, and how much of the name it fixes.
-    pub(super) fn weight(&self) -> (u8, usize) {
+    pub(super) fn weight(&self) -> (Kind, usize) {
         let kind = match self.reach {
-            Reach::Any => 0,
-            Reach::Below => 2,
-            Reach::Exactly => 3,
+            Reach::Any => Kind::Any,
+            Reach::Below => Kind::Begins,
+            Reach::Exactly => Kind::Exact,
         };
         // A port narrows further, whatever the name.
         (kind, self.name.len() * 2 + usize::from(self.port.is_some()))

@@ -49,6 +49,15 @@ impl Pattern {
         }
     }
 
+    /// Tells whether it is text with stars in it, and not one of the two alone.
+    pub(super) fn narrows(&self) -> bool {
+        match self {
+            Self::Any | Self::Exact(_) => false,
+            Self::Begins(head) => !head.is_empty(),
+            Self::Glob(_) => true,
+        }
+    }
+
     /// Tells whether a path below a folder could fit, as far as its fixed beginning says.
     pub(super) fn may_fit_below(&self, folder: &str) -> bool {
         let head = match self {
@@ -207,7 +216,8 @@ impl Glob {
     }
 }
 
-fn fixed(atom: &Atom) -> Option<char> {
+/// Returns the letter that a piece stands for, if it is one.
+pub(super) fn fixed(atom: &Atom) -> Option<char> {
     match atom {
         Atom::Char(c) => Some(*c),
         Atom::One | Atom::AnyOne | Atom::Star | Atom::Deep | Atom::Folders => None,

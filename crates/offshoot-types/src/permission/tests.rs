@@ -167,24 +167,64 @@ fn scr_02_a_child_has_its_own_scratch_folder_and_nothing_else_of_the_data_folder
 #[test]
 fn r22_a_grant_for_the_session_covers_the_like_and_no_more() {
     let root = AgentId::new("root");
-    let write = Grant::like(root.clone(), &[need("fs.write", "/w/a/x")], "/w/");
-    assert!(write.allows("edit", &need("fs.write", "/w/b")).is_some());
-    assert!(write.allows("edit", &need("fs.write", "/wx/b")).is_none());
-    assert!(write.allows("edit", &need("fs.read", "/w/b")).is_none());
-    let command = Grant::like(root.clone(), &[need("shell.run", "ls *")], "/w");
-    assert!(command.allows("bash", &need("shell.run", "ls *")).is_some());
-    assert!(command.allows("bash", &need("shell.run", "ls x")).is_none());
-    let outside = Grant::like(root, &[need("fs.read", "/etc/hosts")], "/w");
+    let write = Grant::like(root.clone(), &[need("fs.write", "/w/a/x")], "/w/", like);
+    assert!(
+        write
+            .allows("edit", &need("fs.write", "/w/b"), Reach::Like)
+            .is_some()
+    );
+    assert!(
+        write
+            .allows("edit", &need("fs.write", "/wx/b"), Reach::Like)
+            .is_none()
+    );
+    assert!(
+        write
+            .allows("edit", &need("fs.read", "/w/b"), Reach::Like)
+            .is_none()
+    );
+    let command = Grant::like(root.clone(), &[need("shell.run", "ls *")], "/w", like);
+    assert!(
+        command
+            .allows("bash", &need("shell.run", "ls *"), Reach::Like)
+            .is_some()
+    );
+    assert!(
+        command
+            .allows("bash", &need("shell.run", "ls x"), Reach::Like)
+            .is_none()
+    );
+    let outside = Grant::like(root, &[need("fs.read", "/etc/hosts")], "/w", like);
     assert!(
         outside
-            .allows("read", &need("fs.read", "/etc/hosts"))
+            .allows("read", &need("fs.read", "/etc/hosts"), Reach::Like)
             .is_some()
     );
     assert!(
         outside
-            .allows("read", &need("fs.read", "/etc/passwd"))
+            .allows("read", &need("fs.read", "/etc/passwd"), Reach::Like)
             .is_none()
     );
+}
+
+#[test]
+fn r22_a_yes_to_what_no_rule_asks_does_not_answer_what_a_rule_asks() {
+    let root = AgentId::new("root");
+    let [plain, secret] = ["/w/a.txt", "/w/.env"].map(|path| need("fs.write", path));
+    let exact = |_: &Need| Reach::Exact;
+    let wide = Grant::like(root.clone(), std::slice::from_ref(&plain), "/w", like);
+    assert!(wide.allows("write", &secret, Reach::Like).is_some());
+    assert!(wide.allows("write", &secret, Reach::Exact).is_none());
+    // A yes to what a rule asks is one to that very file.
+    let narrow = Grant::like(root, std::slice::from_ref(&secret), "/w", exact);
+    assert!(narrow.allows("edit", &secret, Reach::Exact).is_some());
+    for reach in [Reach::Like, Reach::Exact] {
+        assert!(narrow.allows("edit", &plain, reach).is_none());
+    }
+}
+
+fn like(_: &Need) -> Reach {
+    Reach::Like
 }
 
 #[test]
@@ -192,12 +232,15 @@ fn a_grant_for_a_command_is_for_that_command_also_where_it_begins_with_the_works
     let root = AgentId::new("root");
     for (workspace, command) in [("/w", "/w/run.sh --help"), ("/", "/bin/ls *")] {
         let asked = need("shell.run", command);
-        let grant = Grant::like(root.clone(), std::slice::from_ref(&asked), workspace);
-        assert!(grant.allows("bash", &asked).is_some(), "{command}");
+        let grant = Grant::like(root.clone(), std::slice::from_ref(&asked), workspace, like);
+        assert!(
+            grant.allows("bash", &asked, Reach::Like).is_some(),
+            "{command}"
+        );
         for other in ["/w/run.sh --all", "/w/x; rm -rf /", "/bin/rm", "/bin/ls x"] {
             let other = need("shell.run", other);
             assert!(
-                grant.allows("bash", &other).is_none(),
+                grant.allows("bash", &other, Reach::Like).is_none(),
                 "{command}: {other:?}"
             );
         }

@@ -12,7 +12,7 @@ use std::fmt;
 use super::argv;
 use super::capability::Capability;
 use super::host::HostPattern;
-use super::pattern::{Pattern, glob_escape};
+use super::pattern::{Kind, Pattern, glob_escape, literal};
 use super::{Action, Rule};
 use crate::suggest;
 
@@ -83,11 +83,55 @@ pub fn contradictions(rules: &[Rule]) -> Vec<(usize, usize)> {
     let mut seen = std::collections::BTreeMap::new();
     let mut found = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
-        let about = (rule.permission.as_str(), rule.pattern.as_str());
+        let is_command = Capability::of(&rule.permission) == Some(Capability::ShellRun);
+        let pattern = if is_command {
+            Cow::Owned(argv::spelling(&rule.pattern))
+        } else {
+            Cow::Borrowed(rule.pattern.as_str())
+        };
+        let about = (rule.permission.as_str(), pattern);
         let (first, action) = *seen.entry(about).or_insert((index, rule.action));
         if action != rule.action {
             found.push((first, index));
         }
+    }
+    found
+}
+
+/// A rule that forbids, or asks, and does not hold everywhere it seems to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overshadowed {
+    /// Its place.
+    pub rule: usize,
+    /// The place of the allow that is more specific, because it begins with more text.
+    pub by: usize,
+    /// The pattern that would hold against that.
+    pub instead: Option<String>,
+}
+
+/// Finds rules that begin with a star and forbid, or ask, where an allow of the same begins with text:
+/// that has the word wherever both fit, however narrow the other is behind its star.
+pub fn overshadowed(rules: &[Rule]) -> Vec<Overshadowed> {
+    let begins = |rule: &Rule| literal(rule.pattern.as_bytes());
+    let is_glob = |rule: &Rule| matches!(Kind::of(&rule.pattern), Kind::Glob | Kind::Begins);
+    let is_open = |rule: &Rule| is_glob(rule) && begins(rule) == 0 && rule.action != Action::Allow;
+    let mut found = Vec::new();
+    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| is_open(rule)) {
+        let beats = |allow: &Rule| {
+            let same = allow.permission == rule.permission;
+            same && allow.action == Action::Allow && is_glob(allow) && begins(allow) > 0
+        };
+        let Some(by) = rules.iter().position(beats) else {
+            continue;
+        };
+        let allow = rules[by].pattern.as_str();
+        let folder = allow.find(['*', '?']).map(|end| &allow[..end]);
+        let folder = folder.filter(|folder| folder.ends_with('/') && is_files(&rule.permission));
+        found.push(Overshadowed {
+            rule: index,
+            by,
+            instead: folder.map(|folder| format!("{folder}{}", rule.pattern)),
+        });
     }
     found
 }
@@ -209,9 +253,10 @@ fn check_permission(name: &str, tools: &[&str]) -> Result<(), Fault> {
             capabilities.join(", ")
         ),
     };
-    let kind = match name.contains('.') {
-        true => "capability",
-        false => "capability or tool",
+    let kind = if name.contains('.') {
+        "capability"
+    } else {
+        "capability or tool"
     };
     fault(format!("unknown {kind} `{shown}`"), Some(way))
 }
@@ -248,9 +293,10 @@ fn check_pattern(rule: &Rule) -> Result<(), Fault> {
     }
     for piece in pieces(permission, pattern) {
         if let Piece::Unknown(at, name) = piece {
-            let what = match name.is_empty() {
-                true => "braces stand for a variable, and here for none".to_owned(),
-                false => format!("unknown variable `{{{}}}`", name.escape_debug()),
+            let what = if name.is_empty() {
+                "braces stand for a variable, and here for none".to_owned()
+            } else {
+                format!("unknown variable `{{{}}}`", name.escape_debug())
             };
             let way = match suggest::nearest(name, VARIABLES) {
                 Some(near) => format!("did you mean `{{{near}}}`?"),
@@ -259,10 +305,12 @@ fn check_pattern(rule: &Rule) -> Result<(), Fault> {
             return fault(at, &what, Some(way));
         }
     }
-    let wrong = match is_files(permission) {
-        true => wrong_path(pattern),
-        false if may_be_path(rule) => wrong_steps(pattern),
-        false => None,
+    let wrong = if is_files(permission) {
+        wrong_path(pattern)
+    } else if may_be_path(rule) {
+        wrong_steps(pattern)
+    } else {
+        None
     };
     if let Some((at, what, way)) = wrong {
         return fault(at, what, way);
@@ -351,13 +399,55 @@ fn wrong_command(pattern: &str) -> Option<(usize, &'static str, String)> {
         let way = "close it, or write `\\'`".to_owned();
         return Some((at, "a quote is not closed", way));
     }
-    let operator = |word: &&str| ["|", "||", "&", "&&", ";", ">", ">>", "<"].contains(word);
-    // What stands between quotes is text.
-    let plain = pattern.split('\'').step_by(2);
-    let found = plain.flat_map(str::split_whitespace).find(operator)?;
-    let at = pattern.find(found).unwrap_or_default();
-    let what = "a rule is about one simple command, and this is more";
-    Some((at, what, "write one rule for each".to_owned()))
+    let first = pattern.split_whitespace().next().unwrap_or_default();
+    if first == "~" || first.starts_with("~/") {
+        let what = "no command is called by `~`, which the shell makes a folder of";
+        let way = format!("write `{{home}}{}`", &pattern.trim_start()[1..]);
+        return Some((pattern.find('~').unwrap_or_default(), what, way));
+    }
+    let sets = first.split_once('=').map(|(name, _)| name);
+    let is_name = |name: &str| {
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        !name.is_empty() && name.chars().all(letter)
+    };
+    if sets.is_some_and(is_name) {
+        let what = "what is set before a command is no word of it, so this fits none";
+        let way = "begin with the program".to_owned();
+        return Some((pattern.find(first).unwrap_or_default(), what, way));
+    }
+    wrong_letter(pattern)
+}
+
+/// Finds a letter that the shell would not leave in a word, unless it is quoted.
+fn wrong_letter(pattern: &str) -> Option<(usize, &'static str, String)> {
+    let mut quoted = false;
+    let mut chars = pattern.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\'' => quoted = !quoted,
+            _ if quoted => {}
+            '\\' => drop(chars.next()),
+            '"' => {
+                let what = "a double quote is a letter here, and no word of a command has it";
+                let way = "write single quotes, or none; `\\\"` is that letter".to_owned();
+                return Some((at, what, way));
+            }
+            '|' | '&' | ';' | '<' | '>' => {
+                let what = "a rule is about one simple command, and this is more";
+                let apart = |c: Option<char>| c.is_none_or(char::is_whitespace);
+                let before = pattern[..at].chars().next_back();
+                let behind = pattern[at..].trim_start_matches(['|', '&', ';', '<', '>']);
+                let way = if apart(before) && apart(behind.chars().next()) {
+                    "write one rule for each"
+                } else {
+                    "write one rule for each, or single quotes around what is text"
+                };
+                return Some((at, what, way.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// A piece of a pattern with variables in it.
@@ -393,9 +483,10 @@ fn pieces<'a>(permission: &str, pattern: &'a str) -> Vec<Piece<'a>> {
                 if is_path || is_name(name) {
                     pieces.push(Piece::Text(&pattern[from..at]));
                     from = at + width;
-                    pieces.push(match VARIABLES.contains(&name) {
-                        true => Piece::Variable(name),
-                        false => Piece::Unknown(at, name),
+                    pieces.push(if VARIABLES.contains(&name) {
+                        Piece::Variable(name)
+                    } else {
+                        Piece::Unknown(at, name)
                     });
                     width
                 } else {

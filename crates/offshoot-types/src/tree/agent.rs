@@ -284,6 +284,11 @@ impl Agent {
         self.calls.get(call)?.asks.as_ref()
     }
 
+    /// Returns a call that is open.
+    pub fn open_call(&self, call: &CallId) -> Option<&OpenCall> {
+        self.calls.get(call)
+    }
+
     /// Returns what its parent had become when it was born; `None` if nothing else than it was born
     /// as.
     pub fn born_under(&self) -> Option<&Role> {

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use offshoot_agents::{Catalogue, Definition, Doubt, HELPERS};
+use offshoot_agents::{Catalogue, Definition, HELPERS};
 use serde_json::json;
 
+use super::Listed;
 use crate::exit::Stop;
 use crate::output::Stdout;
 use crate::{render, table, terminal};
@@ -14,11 +15,11 @@ const HEAD: [&str; 4] = ["NAME", "MODE", "FROM", "DESCRIPTION"];
 /// Lists the agents: for people, for agents, those that Offshoot starts itself; then those that
 /// nobody has accepted.
 pub(super) fn list(catalogue: &Catalogue, json: bool) -> Result<(), Stop> {
-    let used = catalogue.all().map(|agent| (agent, None));
-    let listed = catalogue.all_untrusted();
-    let listed = listed.map(|(agent, doubt)| (agent, Some(doubt)));
-    let mut agents: Vec<(&Definition, Option<Doubt>)> = used.chain(listed).collect();
-    agents.sort_by_key(|(agent, doubt)| {
+    let used = catalogue.all().map(Listed::trusted);
+    let untrusted = catalogue.all_untrusted();
+    let untrusted = untrusted.map(|(agent, doubt)| Listed::untrusted(agent, doubt));
+    let mut agents: Vec<Listed<'_>> = used.chain(untrusted).collect();
+    agents.sort_by_key(|Listed { agent, doubt }| {
         let helper = is_helper(agent);
         (
             doubt.is_some(),
@@ -45,7 +46,7 @@ pub(super) fn is_helper(agent: &Definition) -> bool {
     HELPERS.contains(&agent.manifest.name.as_str())
 }
 
-fn row((agent, doubt): (&Definition, Option<Doubt>)) -> [String; 4] {
+fn row(Listed { agent, doubt }: Listed<'_>) -> [String; 4] {
     // Authors may write a paragraph, and a table has lines.
     let description = agent.manifest.description.split_whitespace();
     [
@@ -60,7 +61,7 @@ fn row((agent, doubt): (&Definition, Option<Doubt>)) -> [String; 4] {
     .map(|cell| render::harmless(&cell))
 }
 
-fn line((agent, doubt): (&Definition, Option<Doubt>)) -> serde_json::Value {
+fn line(Listed { agent, doubt }: Listed<'_>) -> serde_json::Value {
     json!({
         "name": agent.manifest.name,
         "mode": agent.manifest.mode,

@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use offshoot_agents::{Catalogue, Definition, Doubt};
+use offshoot_agents::{Catalogue, Definition};
 use offshoot_engine::{HELPER_CAPS, Limits};
 use offshoot_types::caps::Caps;
 use offshoot_types::manifest::{Caller, Manifest, Mode, Toolset};
@@ -13,6 +13,7 @@ use offshoot_types::permission::Rule;
 use offshoot_types::suggest;
 use serde_json::{Map, Value, json};
 
+use super::Listed;
 use super::list::is_helper;
 use crate::definitions;
 use crate::exit::Stop;
@@ -38,11 +39,12 @@ pub(super) fn show(
     json: bool,
 ) -> Result<(), Stop> {
     let untrusted = catalogue.untrusted(name);
-    let (agent, doubt) = match (catalogue.get(name), untrusted) {
-        (Some(agent), _) => (agent, None),
-        (None, Some((agent, doubt))) => (agent, Some(doubt)),
+    let listed = match (catalogue.get(name), untrusted) {
+        (Some(agent), _) => Listed::trusted(agent),
+        (None, Some((agent, doubt))) => Listed::untrusted(agent, doubt),
         (None, None) => return Err(unknown(catalogue, name)),
     };
+    let Listed { agent, doubt } = listed;
     if let Some(path) = agent.origin.path() {
         definitions::warn_of(catalogue, path);
     }
@@ -53,10 +55,10 @@ pub(super) fn show(
     let aliases: Vec<&str> = catalogue.aliases(&agent.manifest.name).collect();
     let mut stdout = Stdout::default();
     if json {
-        stdout.line(&object((agent, doubt), &aliases, &host.limits)?.to_string())?;
+        stdout.line(&object(listed, &aliases, &host.limits)?.to_string())?;
         return Ok(());
     }
-    for (key, value) in lines((agent, doubt), &aliases, host) {
+    for (key, value) in lines(listed, &aliases, host) {
         let mut key = key;
         for line in value.lines() {
             stdout.line(&format!("{key:<KEYS$}{}", render::harmless(line)))?;
@@ -82,7 +84,7 @@ fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
 
 /// Returns every key with what holds.
 fn lines(
-    (agent, doubt): (&Definition, Option<Doubt>),
+    Listed { agent, doubt }: Listed<'_>,
     aliases: &[&str],
     host: &Host<'_>,
 ) -> Vec<(&'static str, String)> {
@@ -300,7 +302,7 @@ fn or<T: Display>(value: Option<T>, otherwise: &str) -> String {
 /// Returns an agent for programs: the keys of its author, `null` where nothing is said, and what
 /// holds.
 fn object(
-    (agent, doubt): (&Definition, Option<Doubt>),
+    Listed { agent, doubt }: Listed<'_>,
     aliases: &[&str],
     host: &Limits,
 ) -> Result<Value, Stop> {

@@ -74,7 +74,7 @@ pub(crate) struct Words {
     #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "")]
     pub(crate) deny: Option<String>,
     /// Answers a question with words, or with the number of a choice; once for each question
-    #[arg(long, value_name = "ANSWER")]
+    #[arg(long, value_name = "ANSWER", allow_hyphen_values = true)]
     pub(crate) say: Vec<String>,
 }
 

@@ -4,6 +4,7 @@
 //! repository that somebody else may have written: they are read and listed, and
 //! kept apart, so that whoever decides about trust finds them with their place.
 
+use std::path::Path;
 use std::time::Duration;
 
 use offshoot_tools::hook::Matcher;
@@ -45,13 +46,28 @@ pub(crate) struct Hook {
 impl Hook {
     /// Returns the folder of a project's hook; the user's own belongs to none.
     pub(crate) fn folder(&self) -> Option<String> {
-        match (self.owner, &self.source) {
-            (Owner::Project, Source::File(path, _)) => {
-                let real = path.parent()?.canonicalize().ok()?;
-                real.into_os_string().into_string().ok()
-            }
-            (Owner::User | Owner::Project, _) => None,
-        }
+        let (folder, _) = self.place()?;
+        let real = folder.canonicalize().ok()?;
+        real.into_os_string().into_string().ok()
+    }
+
+    /// Returns the file of a project's hook, as seen from its folder.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.place()?.1.to_str()
+    }
+
+    /// Returns the folder of a project's hook and where the file is in it: a project has two places.
+    fn place(&self) -> Option<(&Path, &Path)> {
+        let Source::File(path, _) = &self.source else {
+            return None;
+        };
+        let parent = path.parent().filter(|_| self.owner == Owner::Project)?;
+        let folder = if parent.ends_with(".offshoot") {
+            parent.parent()?
+        } else {
+            parent
+        };
+        Some((folder, path.strip_prefix(folder).ok()?))
     }
 
     /// Renders it for people, in one line.

@@ -70,12 +70,11 @@ fn said(arguments: Option<&Value>, told: Option<&str>) -> Vec<Changed> {
         let Some(text) = text.as_str() else {
             continue;
         };
-        match text.trim_end().contains('\n') {
-            true => {
-                said.push(Changed::Said(format!("{key}:")));
-                said.extend(text.lines().map(|line| Changed::Said(line.to_owned())));
-            }
-            false => said.push(Changed::Said(format!("{key}: {}", text.trim_end()))),
+        if text.trim_end().contains('\n') {
+            said.push(Changed::Said(format!("{key}:")));
+            said.extend(text.lines().map(|line| Changed::Said(line.to_owned())));
+        } else {
+            said.push(Changed::Said(format!("{key}: {}", text.trim_end())))
         }
     }
     said

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use offshoot_types::command::Verdict;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId};
-use offshoot_types::permission::Need;
+use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::question::Question;
 use offshoot_types::tree::Tree;
 
@@ -45,7 +45,12 @@ const WORDS_FOR_SEVERAL: &str =
 /// What can be said as well to what is too long for the window.
 const MORE_WORDS: &str = ", v to see all of it";
 
-/// Fewest rows that say something of what is asked: its head, how much is hidden, its end.
+/// What can be said, for a window that has no room for more: each is one row of twenty columns.
+const SHORT_WORDS: &str = "y/a/s/n? v shows all";
+const SHORT_WORDS_FOR_HOOKS: &str = "y/n? v shows all";
+const SHORT_WORDS_FOR_QUESTIONS: &str = "answer, or - to skip";
+
+/// Fewest rows that say something of what is long: its start, how much is hidden, its end.
 const FEWEST: usize = 3;
 
 /// What waits for an answer, first come first.
@@ -54,6 +59,8 @@ pub(crate) struct Open {
     asks: VecDeque<Ask>,
     /// How many were ever asked.
     asked: u64,
+    /// Whether something was said here that may answer more than one of them.
+    covers: bool,
 }
 
 /// Tells one thing that was asked from all others.
@@ -84,13 +91,14 @@ pub(crate) struct Ask {
 }
 
 impl Open {
-    /// Takes an entry; `tree` is as it was before it, `about` says what a call is about.
+    /// Takes an entry; `tree` is as it was before it, `about` says what a call is about. Returns what
+    /// is to be said of something that was asked here and answered elsewhere.
     pub(crate) fn entry<'a>(
         &mut self,
         tree: &Tree,
         entry: &Entry,
         about: impl Fn(&CallId) -> Option<&'a About>,
-    ) {
+    ) -> Option<String> {
         let agent = &entry.agent;
         match &entry.event {
             Event::Asked {
@@ -115,7 +123,14 @@ impl Open {
                     set: None,
                 });
             }
-            Event::Decided { call, .. } | Event::CallFinished { call, .. } => {
+            Event::Decided { call, decision, .. } => {
+                let is_it = |ask: &Ask| ask.agent == *agent && ask.call == *call;
+                // What is answered here is gone already.
+                let at = self.asks.iter().position(is_it)?;
+                let ask = self.asks.remove(at)?;
+                return (!self.covers).then(|| elsewhere(&ask, decision));
+            }
+            Event::CallFinished { call, .. } => {
                 self.asks
                     .retain(|ask| ask.agent != *agent || ask.call != *call);
             }
@@ -136,6 +151,7 @@ impl Open {
             | Event::Replied(_)
             | Event::CallStarted { .. } => {}
         }
+        None
     }
 
     /// Returns what is to be answered now.
@@ -152,6 +168,7 @@ impl Open {
             None => Heard::Nothing,
             Some(None) => Heard::More,
             Some(Some(verdict)) => {
+                self.covers |= matches!(verdict, Verdict::Session | Verdict::Agent);
                 let (agent, call) = (ask.agent.clone(), ask.call.clone());
                 self.asks.pop_front();
                 Heard::Answer(agent, call, verdict)
@@ -171,20 +188,27 @@ impl Open {
         let Some(ask) = self.asks.front_mut() else {
             return Vec::new();
         };
-        let head = ask.head(many, width);
-        let said = ask.words();
-        let whole: Vec<&Line> = head.iter().chain(ask.set(width)).collect();
+        let mut head = ask.head(many, width);
+        let (said, short) = ask.words();
+        let asked = ask.set(width);
         let rows = rows.max(FEWEST);
         let set = |words: &str| Line::of(Tone::Dim, words).wrap(width, "  ");
         let mut words = set(said);
-        if whole.len() + words.len() > rows {
+        if head.len() + asked.len() + words.len() > rows {
             words = set(&format!("{said}{MORE_WORDS}"));
         }
-        // What is asked counts for more than how to answer it.
-        if rows < words.len() + FEWEST {
-            words.clear();
+        // What is asked counts for more than all words to answer it with, and those for more than
+        // who asks.
+        let fewest = asked.len().min(FEWEST);
+        if rows < head.len() + fewest + words.len() {
+            words = set(short);
         }
-        let mut lines = shortened(&whole, rows - words.len());
+        if rows < head.len() + fewest + words.len() {
+            head.clear();
+        }
+        let room = rows.saturating_sub(head.len() + words.len()).max(1);
+        let mut lines = head;
+        lines.extend(shortened(asked, room));
         lines.extend(words);
         lines
     }
@@ -238,22 +262,24 @@ impl Ask {
         self.questions.get(self.said.len())
     }
 
-    /// Returns what can be said to it.
-    fn words(&self) -> &'static str {
-        match self.question() {
-            Some(question) if question.multi_select => return WORDS_FOR_SEVERAL,
-            Some(question) if question.options.is_empty() => return WORDS_FOR_QUESTIONS,
-            Some(_) => return WORDS_FOR_CHOICES,
-            None => {}
+    /// Returns what can be said to it: in full, and in short.
+    fn words(&self) -> (&'static str, &'static str) {
+        if let Some(question) = self.question() {
+            let words = match question {
+                question if question.multi_select => WORDS_FOR_SEVERAL,
+                question if question.options.is_empty() => WORDS_FOR_QUESTIONS,
+                _ => WORDS_FOR_CHOICES,
+            };
+            return (words, SHORT_WORDS_FOR_QUESTIONS);
         }
         if self.needs.iter().any(Need::is_of_hook) {
-            return WORDS_FOR_HOOKS;
+            return (WORDS_FOR_HOOKS, SHORT_WORDS_FOR_HOOKS);
         }
         let is_file = |need: &Need| need.capability.starts_with("fs.");
         if self.needs.iter().all(is_file) {
-            WORDS_FOR_FILES
+            (WORDS_FOR_FILES, SHORT_WORDS)
         } else {
-            WORDS
+            (WORDS, SHORT_WORDS)
         }
     }
 
@@ -302,18 +328,30 @@ impl Ask {
 }
 
 /// Leaves out the middle of lines that are more than so many, and says how much that is.
-fn shortened(lines: &[&Line], rows: usize) -> Vec<Line> {
-    let copies = |lines: &[&Line]| lines.iter().map(|line| (*line).clone()).collect();
+fn shortened(lines: &[Line], rows: usize) -> Vec<Line> {
     if lines.len() <= rows {
-        return copies(lines);
+        return lines.to_vec();
     }
-    let kept = rows.saturating_sub(1);
+    // The start is shown however little room there is.
+    let kept = rows.saturating_sub(1).max(1);
     let (head, tail) = (kept.div_ceil(2), kept / 2);
     let hidden = lines.len() - kept;
-    let mut short: Vec<Line> = copies(&lines[..head]);
-    short.push(Line::of(Tone::Ask, &format!("[{hidden} lines hidden]")));
-    short.append(&mut copies(&lines[lines.len() - tail..]));
+    let mut short = lines[..head].to_vec();
+    if rows > 1 {
+        short.push(Line::of(Tone::Ask, &format!("[{hidden} lines hidden]")));
+    }
+    short.extend_from_slice(&lines[lines.len() - tail..]);
     short
+}
+
+/// Says how something was answered that was asked here.
+fn elsewhere(ask: &Ask, decision: &Decision) -> String {
+    let what = ask.about.brief.lines().next().unwrap_or_default();
+    let how = match decision.action {
+        Action::Allow => "allowed",
+        Action::Ask | Action::Deny => "denied",
+    };
+    format!("answered elsewhere: {how} by {}: {what}", decision.layer)
 }
 
 /// Returns who asks, from the root down.

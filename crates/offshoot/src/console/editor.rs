@@ -4,6 +4,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use super::line::TAB;
+
 /// A key, as far as anybody here cares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
@@ -37,6 +39,7 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
+    #[cfg(test)]
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -45,9 +48,14 @@ impl Editor {
         self.text.is_empty()
     }
 
+    /// Returns the text as one line of a terminal.
+    pub(crate) fn shown(&self) -> String {
+        one_line(&self.text)
+    }
+
     /// Returns the column of the cursor.
     pub(crate) fn column(&self) -> usize {
-        self.text[..self.cursor].width()
+        one_line(&self.text[..self.cursor]).width()
     }
 
     /// Takes a key; returns the line when it is done.
@@ -92,12 +100,13 @@ impl Editor {
     }
 
     fn insert(&mut self, text: &str) {
-        // What was pasted with line breaks is still one message; tabs and the like have no place here.
+        // What was pasted with line breaks and tabs is still one message; other controls have no place
+        // here.
         let clean: String = text
             .replace("\r\n", "\n")
             .chars()
             .map(|character| if character == '\r' { '\n' } else { character })
-            .filter(|character| !character.is_control() || *character == '\n')
+            .filter(|character| !character.is_control() || matches!(character, '\n' | '\t'))
             .collect();
         self.text.insert_str(self.cursor, &clean);
         self.cursor += clean.len();
@@ -148,6 +157,11 @@ impl Editor {
     }
 }
 
+/// Sets a text in one line of a terminal, which has no tabs.
+fn one_line(text: &str) -> String {
+    text.replace('\n', " ").replace('\t', TAB)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,8 +196,18 @@ mod tests {
     #[test]
     fn a_paste_is_one_message() {
         let mut editor = Editor::default();
-        assert_eq!(editor.key(Key::Paste("a\r\nb\x1b\tc\rd".to_owned())), None);
+        assert_eq!(editor.key(Key::Paste("a\r\nb\x1bc\rd".to_owned())), None);
         assert_eq!(editor.key(Key::Enter).as_deref(), Some("a\nbc\nd"));
+    }
+
+    #[test]
+    fn tabs_of_a_paste_are_kept_and_shown_as_spaces() {
+        let mut editor = Editor::default();
+        let makefile = "all:\n\tmake";
+        assert_eq!(editor.key(Key::Paste(makefile.to_owned())), None);
+        assert_eq!(editor.shown(), "all:     make");
+        assert_eq!(editor.column(), 13);
+        assert_eq!(editor.key(Key::Enter).as_deref(), Some(makefile));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crossterm::event::{
 };
 use crossterm::terminal;
 use futures_util::StreamExt;
+use rustix::process::Signal;
 
 use super::editor::Key;
 
@@ -19,8 +20,8 @@ use super::editor::Key;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pressed {
     Key(Key),
-    /// The window has so many columns and rows now.
-    Resize(usize, usize),
+    /// The window has another size now.
+    Resize,
     /// Nobody is there any more.
     Gone,
 }
@@ -42,6 +43,16 @@ impl Keys {
         };
         crossterm::execute!(io::stdout(), EnableBracketedPaste)?;
         Ok(Some(keys))
+    }
+
+    /// Stops the process, as Ctrl-Z does where a terminal is not raw; returns when it goes on.
+    pub(crate) fn suspend(&self) -> io::Result<()> {
+        crossterm::execute!(io::stdout(), DisableBracketedPaste)?;
+        terminal::disable_raw_mode()?;
+        // Whoever else the shell has started with us stops too.
+        rustix::process::kill_current_process_group(Signal::TSTP)?;
+        terminal::enable_raw_mode()?;
+        crossterm::execute!(io::stdout(), EnableBracketedPaste)
     }
 
     /// Waits for the next. Loses none when dropped.
@@ -69,17 +80,16 @@ impl Drop for Keys {
 
 /// Returns the columns and rows of the window.
 pub(crate) fn size() -> (usize, usize) {
-    let (columns, rows) = terminal::size().unwrap_or((80, 24));
-    (usize::from(columns).max(1), usize::from(rows).max(1))
+    crate::terminal::size(&io::stdout())
+        .filter(|(_, rows)| *rows > 0)
+        .unwrap_or((80, 24))
 }
 
 fn pressed(event: Event) -> Option<Pressed> {
     match event {
         Event::Key(key) => key_pressed(key).map(Pressed::Key),
         Event::Paste(text) => Some(Pressed::Key(Key::Paste(text))),
-        Event::Resize(columns, rows) => {
-            Some(Pressed::Resize(usize::from(columns), usize::from(rows)))
-        }
+        Event::Resize(..) => Some(Pressed::Resize),
         Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
     }
 }

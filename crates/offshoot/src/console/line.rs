@@ -7,6 +7,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::render;
 
+/// What a tab is shown as.
+pub(crate) const TAB: &str = "    ";
+
 /// How a terminal is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -63,26 +66,31 @@ impl Line {
 
     /// Adds a piece.
     pub(crate) fn push(&mut self, tone: Tone, text: &str) {
+        // A terminal would move to columns of its own choice.
+        self.put(tone, &render::harmless(&text.replace('\t', TAB)));
+    }
+
+    /// Adds a piece of what is harmless already: a part of it may look as if it were not.
+    fn put(&mut self, tone: Tone, text: &str) {
         if text.is_empty() {
             return;
         }
-        let text = render::harmless(text);
         match self.0.last_mut() {
-            Some((last, so_far)) if *last == tone => so_far.push_str(&text),
-            Some(_) | None => self.0.push((tone, text)),
+            Some((last, so_far)) if *last == tone => so_far.push_str(text),
+            Some(_) | None => self.0.push((tone, text.to_owned())),
         }
     }
 
     /// Adds the pieces of another line.
     pub(crate) fn extend(&mut self, other: Self) {
         for (tone, text) in other.0 {
-            self.push(tone, &text);
+            self.put(tone, &text);
         }
     }
 
-    /// Returns how many columns it takes.
+    /// Returns how many columns it takes, at most: not every terminal joins what is joined.
     pub(crate) fn width(&self) -> usize {
-        self.0.iter().map(|(_, text)| text.width()).sum()
+        self.0.iter().map(|(_, text)| columns(text)).sum()
     }
 
     /// Tells whether there is nothing in it.
@@ -104,13 +112,13 @@ impl Line {
             for character in text.chars() {
                 let wide = character.width().unwrap_or(0);
                 if used + wide > room {
-                    cut.push(tone, &kept);
+                    cut.put(tone, &kept);
                     break 'pieces;
                 }
                 used += wide;
                 kept.push(character);
             }
-            cut.push(tone, &kept);
+            cut.put(tone, &kept);
         }
         if width > 0 {
             cut.push(Tone::Dim, sign);
@@ -152,31 +160,36 @@ impl Line {
         let mut lines = Vec::new();
         let mut line = Self::default();
         let mut used = 0;
-        for (tone, text) in &self.0 {
-            for word in text.split_inclusive(' ') {
-                let mut wide = word.trim_end_matches(' ').width();
-                if used > 0 && used + wide > width {
-                    lines.push(std::mem::take(&mut line).trimmed());
-                    line.push(Tone::Plain, indent);
-                    used = indent.width();
-                }
-                let mut word = word;
-                // A word that is wider than the window is broken anywhere.
-                while used + wide > width && width > indent.width() {
-                    let at = fitting(word, width - used);
-                    if at == 0 {
-                        break;
-                    }
-                    line.push(*tone, &word[..at]);
-                    lines.push(std::mem::take(&mut line));
-                    line.push(Tone::Plain, indent);
-                    used = indent.width();
-                    word = &word[at..];
-                    wide = word.trim_end_matches(' ').width();
-                }
-                line.push(*tone, word);
-                used += word.width();
+        let pieces = self.0.iter();
+        let words: Vec<(Tone, &str)> = pieces
+            .flat_map(|(tone, text)| text.split_inclusive(' ').map(move |word| (*tone, word)))
+            .collect();
+        for (at, (tone, word)) in words.iter().enumerate() {
+            let mut wide = columns(word.trim_end_matches(' '));
+            // A bracket before a piece of code is not parted from it, if both fit into one line.
+            let whole =
+                Some(unbroken(&words[at..])).filter(|whole| indent.width() + whole <= width);
+            if used > 0 && used + whole.unwrap_or(wide) > width {
+                lines.push(std::mem::take(&mut line).trimmed());
+                line.push(Tone::Plain, indent);
+                used = indent.width();
             }
+            let mut word = *word;
+            // A word that is wider than the window is broken anywhere.
+            while used + wide > width && width > indent.width() {
+                let at = fitting(word, width - used);
+                if at == 0 {
+                    break;
+                }
+                line.put(*tone, &word[..at]);
+                lines.push(std::mem::take(&mut line));
+                line.push(Tone::Plain, indent);
+                used = indent.width();
+                word = &word[at..];
+                wide = columns(word.trim_end_matches(' '));
+            }
+            line.put(*tone, word);
+            used += columns(word);
         }
         if !line.is_empty() || lines.is_empty() {
             lines.push(line.trimmed());
@@ -185,7 +198,8 @@ impl Line {
     }
 
     /// Takes spaces off its end: they would take columns that nobody sees.
-    fn trimmed(mut self) -> Self {
+    #[must_use]
+    pub(crate) fn trimmed(mut self) -> Self {
         while let Some((_, text)) = self.0.last_mut() {
             text.truncate(text.trim_end_matches(' ').len());
             if !text.is_empty() {
@@ -195,6 +209,16 @@ impl Line {
         }
         self
     }
+}
+
+/// Returns how many columns words take up to the next space.
+fn unbroken(words: &[(Tone, &str)]) -> usize {
+    let end = words.iter().position(|(_, word)| word.ends_with(' '));
+    let words = &words[..end.map_or(words.len(), |end| end + 1)];
+    let wide = words
+        .iter()
+        .map(|(_, word)| columns(word.trim_end_matches(' ')));
+    wide.sum()
 }
 
 /// Returns how many bytes of a text fit into so many columns.
@@ -207,6 +231,12 @@ fn fitting(text: &str, columns: usize) -> usize {
         }
     }
     text.len()
+}
+
+/// Returns how many columns a text takes at most.
+fn columns(text: &str) -> usize {
+    let apart = text.chars().map(|character| character.width().unwrap_or(0));
+    text.width().max(apart.sum())
 }
 
 #[cfg(test)]
@@ -257,6 +287,32 @@ mod tests {
         );
         assert!(wrapped.iter().all(|line| line.width() <= 10));
         assert_eq!(shown(&Line::default().wrap(10, "")), [""]);
+    }
+
+    #[test]
+    fn a_bracket_stays_with_its_code() {
+        let line = Line::of(Tone::Plain, "one two (")
+            .and(Tone::Code, "three")
+            .and(Tone::Plain, ") four");
+        assert_eq!(shown(&line.wrap(10, "")), ["one two", "(three)", "four"]);
+        assert_eq!(
+            shown(&line.wrap(5, "")),
+            ["one", "two (", "three", ")", "four"]
+        );
+    }
+
+    #[test]
+    fn tabs_are_spaces_and_what_is_joined_stays_so() {
+        let line = Line::of(Tone::Plain, "a\tb");
+        assert_eq!(line.render(PLAIN), "a    b");
+        let family = "👩\u{200d}👧\u{200d}👦";
+        let line = Line::of(Tone::Plain, family);
+        assert_eq!(line.render(PLAIN), family);
+        for width in 4..8 {
+            let parts = [vec![line.clone().cut(width, PLAIN)], line.wrap(width, "")].concat();
+            assert!(parts.iter().all(|part| part.width() <= width));
+            assert!(!shown(&parts).concat().contains('\\'), "{width}");
+        }
     }
 
     #[test]

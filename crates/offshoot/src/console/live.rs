@@ -167,7 +167,11 @@ impl Live {
         let row = |id: &&AgentId| self.row(tree, id, now, width, style);
         let mut lines: Vec<Line> = shown.iter().map(row).collect();
         if done + running > 0 {
-            let text = format!("  and {running} more that run, {done} that are done");
+            let text = match (running, done) {
+                (running, 0) => format!("  and {running} more that run"),
+                (0, done) => format!("  and {done} more that are done"),
+                (running, done) => format!("  and {running} more that run, {done} that are done"),
+            };
             lines.push(Line::of(Tone::Dim, &text).cut(width, style));
         }
         lines
@@ -265,17 +269,9 @@ impl Live {
                 let text = "sums up its conversation, which is long".to_owned();
                 (works, Tone::Name, text)
             }
-            Some(Activity::Children(children)) => {
-                let many = if children.len() == 1 {
-                    "agent"
-                } else {
-                    "agents"
-                };
-                (
-                    waits,
-                    Tone::Dim,
-                    format!("waits for {} {many}", children.len()),
-                )
+            Some(Activity::Children { all, .. }) => {
+                let many = if *all == 1 { "agent" } else { "agents" };
+                (waits, Tone::Dim, format!("waits for {all} {many}"))
             }
         }
     }

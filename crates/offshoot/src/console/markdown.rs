@@ -3,8 +3,11 @@
 //! Pure: text in, lines out. What it does not know is shown as text. Nothing in
 //! the text can move the cursor or break a later line.
 
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+mod table;
 
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use self::table::Table;
 use super::line::{Line, Style, Tone};
 
 /// Most columns that text is set in: longer lines are hard to read.
@@ -39,18 +42,14 @@ struct Page {
     tones: Vec<Tone>,
     /// What stands before the first line of the paragraph, and before the others.
     bullet: Option<String>,
+    /// How wide the last bullet was: what follows it stands below its words.
+    hanging: usize,
     /// Open lists: the number of the next item, where they are numbered.
     lists: Vec<Option<u64>>,
     quotes: usize,
     code: Option<String>,
     link: Option<String>,
     table: Option<Table>,
-}
-
-#[derive(Default)]
-struct Table {
-    align: Vec<Alignment>,
-    rows: Vec<Vec<String>>,
 }
 
 impl Page {
@@ -62,6 +61,7 @@ impl Page {
             open: Line::default(),
             tones: Vec::new(),
             bullet: None,
+            hanging: 2,
             lists: Vec::new(),
             quotes: 0,
             code: None,
@@ -77,8 +77,8 @@ impl Page {
             Event::Text(text) => self.text(&text),
             Event::Code(text) => self.piece(Tone::Code, &text),
             Event::InlineHtml(text) | Event::Html(text) => self.text(&text),
-            Event::SoftBreak => self.text(" "),
-            Event::HardBreak => self.flush(),
+            // Two lines that were written as such may be no sentence.
+            Event::SoftBreak | Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.gap();
                 let rule = if self.style.unicode { "─" } else { "-" };
@@ -153,21 +153,14 @@ impl Page {
             Tag::Table(align) => {
                 self.flush();
                 self.gap();
-                self.table = Some(Table {
-                    align,
-                    rows: Vec::new(),
-                });
+                self.table = Some(Table::new(align));
             }
-            Tag::TableHead | Tag::TableRow => {
-                if let Some(table) = &mut self.table {
-                    table.rows.push(Vec::new());
-                }
+            Tag::TableHead => {
+                self.tones.push(Tone::Bold);
+                self.table.iter_mut().for_each(Table::row);
             }
-            Tag::TableCell => {
-                if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
-                    row.push(String::new());
-                }
-            }
+            Tag::TableRow => self.table.iter_mut().for_each(Table::row),
+            Tag::TableCell => self.table.iter_mut().for_each(Table::cell),
             Tag::HtmlBlock
             | Tag::FootnoteDefinition(_)
             | Tag::DefinitionList
@@ -195,7 +188,9 @@ impl Page {
                 self.flush();
                 self.lists.pop();
             }
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.tones.pop()),
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::TableHead => {
+                self.tones.pop();
+            }
             TagEnd::Link | TagEnd::Image => {
                 if let Some(target) = self.link.take()
                     && !target.starts_with('#')
@@ -204,8 +199,7 @@ impl Page {
                 }
             }
             TagEnd::Table => self.end_table(),
-            TagEnd::TableHead
-            | TagEnd::TableRow
+            TagEnd::TableRow
             | TagEnd::TableCell
             | TagEnd::FootnoteDefinition
             | TagEnd::DefinitionList
@@ -227,14 +221,11 @@ impl Page {
     }
 
     fn piece(&mut self, tone: Tone, text: &str) {
-        match self
-            .table
-            .as_mut()
-            .and_then(|table| table.rows.last_mut()?.last_mut())
-        {
-            Some(cell) => cell.push_str(text),
-            None => self.open.push(tone, text.trim_end_matches('\n')),
-        }
+        let open = match &mut self.table {
+            Some(table) => table.open().unwrap_or(&mut self.open),
+            None => &mut self.open,
+        };
+        open.push(tone, text.trim_end_matches('\n'));
     }
 
     /// Leaves a blank line, unless there is one.
@@ -260,11 +251,11 @@ impl Page {
         let margin = self.margin();
         let (first, rest) = match self.bullet.take() {
             Some(bullet) => {
-                let rest = " ".repeat(bullet.chars().count());
-                (bullet, rest)
+                self.hanging = bullet.chars().count();
+                (bullet, " ".repeat(self.hanging))
             }
             None if self.lists.is_empty() => (String::new(), String::new()),
-            None => ("  ".to_owned(), "  ".to_owned()),
+            None => (" ".repeat(self.hanging), " ".repeat(self.hanging)),
         };
         let mut line = Line::of(Tone::Dim, &margin).and(Tone::Name, &first);
         line.extend(open);
@@ -275,7 +266,6 @@ impl Page {
     fn end_code(&mut self) {
         let margin = self.margin();
         for line in self.code.take().unwrap_or_default().lines() {
-            let line = line.replace('\t', "    ");
             let line = Line::of(Tone::Dim, &margin).and(Tone::Code, &format!("    {line}"));
             // Code is cut by the window, not broken: broken code reads as other code.
             self.lines.push(line);
@@ -283,38 +273,15 @@ impl Page {
     }
 
     fn end_table(&mut self) {
-        let Some(Table { align, rows }) = self.table.take() else {
+        let Some(table) = self.table.take() else {
             return;
         };
-        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let wide = |text: &str| unicode_width::UnicodeWidthStr::width(text);
-        let widest = |column: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| wide(cell)).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(widest).collect();
-        for (index, row) in rows.iter().enumerate() {
-            let tone = if index == 0 { Tone::Bold } else { Tone::Plain };
-            let mut line = Line::default();
-            for (column, width) in widths.iter().enumerate() {
-                let cell = row.get(column).map_or("", String::as_str);
-                let gap = " ".repeat(width.saturating_sub(wide(cell)));
-                let right = matches!(align.get(column), Some(Alignment::Right));
-                let (before, after) = if right {
-                    (gap.as_str(), "")
-                } else {
-                    ("", gap.as_str())
-                };
-                line.push(tone, &format!("{before}{cell}{after}"));
-                line.push(Tone::Plain, "  ");
-            }
-            self.lines.push(line.cut(self.width, self.style));
-            if index == 0 {
-                let rule = if self.style.unicode { "─" } else { "-" };
-                let total = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
-                let rule = rule.repeat(total.min(self.width));
-                self.lines.push(Line::of(Tone::Dim, &rule));
-            }
+        let margin = Line::of(Tone::Dim, &self.margin());
+        let room = self.width.saturating_sub(margin.width());
+        for row in table.lines(room, self.style) {
+            let mut line = margin.clone();
+            line.extend(row);
+            self.lines.push(line);
         }
     }
 }
@@ -323,16 +290,17 @@ impl Page {
 mod tests {
     use super::*;
 
+    const PLAIN: Style = Style {
+        colour: false,
+        unicode: true,
+    };
+
     #[track_caller]
     fn check(width: usize, text: &str, expected: &[&str]) {
-        let style = Style {
-            colour: false,
-            unicode: true,
-        };
-        let lines = lines(text, width, style);
+        let lines = lines(text, width, PLAIN);
         let shown: Vec<String> = lines
             .iter()
-            .map(|line| line.render(style).trim_end().to_owned())
+            .map(|line| line.render(PLAIN).trim_end().to_owned())
             .collect();
         assert_eq!(shown, expected, "{text}");
     }
@@ -371,6 +339,64 @@ mod tests {
             "C         3",
         ];
         check(60, text, &expected);
+    }
+
+    #[test]
+    fn lines_that_were_written_as_such_stay_apart() {
+        let text = "built: yes\ntested: no\n\n1. one\n   more\n\n> said\n> so";
+        let expected = [
+            "built: yes",
+            "tested: no",
+            "",
+            "1. one",
+            "   more",
+            "",
+            "│ said",
+            "│ so",
+        ];
+        check(60, text, &expected);
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_broken_within_its_cells() {
+        let text = "| file | what it does |\n|---|---|\n\
+                    | lib.rs | says what `there` is to be used |\n| main.rs | starts |\n";
+        let expected = [
+            "file     what it does",
+            "──────────────────────────",
+            "lib.rs   says what there",
+            "         is to be used",
+            "",
+            "main.rs  starts",
+        ];
+        check(26, text, &expected);
+    }
+
+    #[test]
+    fn a_table_that_no_column_is_left_for_is_read_as_a_list() {
+        let text = "| one | two | three |\n|---|---|---|\n\
+                    | the first cell | the second cell | the third one |\n| a | b |  |\n";
+        let expected = [
+            "one: the first cell",
+            "two: the second cell",
+            "three: the third one",
+            "",
+            "one: a",
+            "two: b",
+            "three:",
+        ];
+        check(22, text, &expected);
+        let words = ["first", "second", "third"];
+        for width in 4..80 {
+            let lines = lines(text, width, PLAIN);
+            assert!(lines.iter().all(|line| line.width() <= width), "{width}");
+            let shown: Vec<String> = lines.iter().map(|line| line.render(PLAIN)).collect();
+            let all = shown.concat().replace(' ', "");
+            assert!(
+                words.iter().all(|word| all.contains(word)),
+                "{width}: {all}"
+            );
+        }
     }
 
     #[test]

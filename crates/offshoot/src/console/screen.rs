@@ -9,6 +9,10 @@ use std::io::{self, Write};
 
 use super::line::{Line, Style};
 
+/// Erases from a line to the end of the window. Not at one go: tmux keeps all of a window that is
+/// erased from its first place, and would have a copy for every picture of a tall block.
+const ERASE: &str = "\x1b7\x1b[K\x1b[B\x1b[J\x1b8";
+
 /// A terminal with a block at its end.
 pub(crate) struct Screen<W> {
     out: W,
@@ -18,8 +22,8 @@ pub(crate) struct Screen<W> {
     rows: usize,
     /// The widths of the lines of the block.
     block: Vec<usize>,
-    /// The line of the block that the cursor is in.
-    cursor: usize,
+    /// The line of the block that the cursor is in, and its column there.
+    cursor: At,
 }
 
 /// Where the cursor is in a block: line and column.
@@ -34,7 +38,7 @@ impl<W: Write> Screen<W> {
             width: width.max(1),
             rows: rows.max(1),
             block: Vec::new(),
-            cursor: 0,
+            cursor: (0, 0),
         }
     }
 
@@ -83,19 +87,21 @@ impl<W: Write> Screen<W> {
             .iter()
             .map(|line| line.width().min(self.width))
             .collect();
-        self.cursor = block.len().saturating_sub(1);
+        let last = block.len().saturating_sub(1);
+        // At the start of a line it is in the same row of it, however narrow the window becomes.
+        text.push('\r');
+        self.cursor = (last, 0);
         if let Some((line, column)) = cursor.filter(|(line, _)| *line < block.len()) {
-            let up = self.cursor - line;
+            let up = last - line;
             if up > 0 {
                 text.push_str(&format!("\x1b[{up}A"));
             }
-            text.push('\r');
             let column = column.min(self.width - 1);
             if column > 0 {
                 text.push_str(&format!("\x1b[{column}C"));
             }
             text.push_str("\x1b[?25h");
-            self.cursor = line;
+            self.cursor = (line, column);
         }
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
@@ -120,12 +126,13 @@ impl<W: Write> Screen<W> {
                 .map(|width| width.div_ceil(self.width).max(1))
                 .sum()
         };
-        let above = rows(&self.block[..self.cursor.min(self.block.len())]);
+        let (line, column) = self.cursor;
+        let above = rows(&self.block[..line.min(self.block.len())]) + column / self.width;
         self.block.clear();
-        self.cursor = 0;
+        self.cursor = (0, 0);
         match above {
-            0 => "\r\x1b[J".to_owned(),
-            above => format!("\x1b[{above}A\r\x1b[J"),
+            0 => format!("\r{ERASE}"),
+            above => format!("\x1b[{above}A\r{ERASE}"),
         }
     }
 }
@@ -148,13 +155,18 @@ mod tests {
         String::from_utf8(std::mem::take(&mut screen.out)).unwrap()
     }
 
+    /// What clears a block that begins so many rows above the cursor.
+    fn erased(above: usize) -> String {
+        format!("\x1b[{above}A\r{ERASE}\x1b[?25h")
+    }
+
     #[test]
     fn the_block_is_erased_before_something_is_printed() {
         let mut screen = Screen::new(Vec::new(), PLAIN, (20, 24));
         screen.paint(&[line("one"), line("two")], None).unwrap();
-        assert_eq!(written(&mut screen), "\x1b[?25lone\r\ntwo");
+        assert_eq!(written(&mut screen), "\x1b[?25lone\r\ntwo\r");
         screen.print(&[line("said")]).unwrap();
-        assert_eq!(written(&mut screen), "\x1b[1A\r\x1b[Jsaid\r\n");
+        assert_eq!(written(&mut screen), format!("\x1b[1A\r{ERASE}said\r\n"));
         screen.print(&[line("more")]).unwrap();
         assert_eq!(written(&mut screen), "more\r\n");
     }
@@ -163,7 +175,7 @@ mod tests {
     fn a_line_never_takes_more_than_its_row() {
         let mut screen = Screen::new(Vec::new(), PLAIN, (5, 24));
         screen.paint(&[line("123456789")], None).unwrap();
-        assert_eq!(written(&mut screen), "\x1b[?25l1234…");
+        assert_eq!(written(&mut screen), "\x1b[?25l1234…\r");
     }
 
     #[test]
@@ -175,7 +187,22 @@ mod tests {
         written(&mut screen);
         screen.resize((8, 24));
         screen.clear().unwrap();
-        assert_eq!(written(&mut screen), "\x1b[3A\r\x1b[J\x1b[?25h");
+        assert_eq!(written(&mut screen), erased(3));
+    }
+
+    #[test]
+    fn a_narrower_window_has_broken_the_line_of_the_cursor_too() {
+        let mut screen = Screen::new(Vec::new(), PLAIN, (20, 24));
+        let full = line("12345678901234567890");
+        let block = [full.clone(), full];
+        for (cursor, above) in [(None, 3), (Some((1, 7)), 3), (Some((1, 17)), 5)] {
+            screen.resize((20, 24));
+            screen.paint(&block, cursor).unwrap();
+            written(&mut screen);
+            screen.resize((8, 24));
+            screen.clear().unwrap();
+            assert_eq!(written(&mut screen), erased(above), "{cursor:?}");
+        }
     }
 
     #[test]
@@ -183,9 +210,9 @@ mod tests {
         let mut screen = Screen::new(Vec::new(), PLAIN, (20, 24));
         let block = [line("tree"), line("> hello"), line("hint")];
         screen.paint(&block, Some((1, 4))).unwrap();
-        assert!(written(&mut screen).ends_with("hint\x1b[1A\r\x1b[4C\x1b[?25h"));
+        assert!(written(&mut screen).ends_with("hint\r\x1b[1A\x1b[4C\x1b[?25h"));
         screen.clear().unwrap();
-        assert_eq!(written(&mut screen), "\x1b[1A\r\x1b[J\x1b[?25h");
+        assert_eq!(written(&mut screen), erased(1));
     }
 
     #[test]
@@ -199,6 +226,6 @@ mod tests {
             assert!(!text.contains("one"), "{text:?}");
         }
         screen.clear().unwrap();
-        assert_eq!(written(&mut screen), "\x1b[1A\r\x1b[J\x1b[?25h");
+        assert_eq!(written(&mut screen), erased(1));
     }
 }

@@ -298,9 +298,10 @@ fn registry(agents: Vec<Manifest>, builtin: bool) -> Result<Registry, Error> {
     if let Some(why) = agents.iter().find_map(no_helper) {
         return Err(Error::Invalid(why));
     }
-    let mut registry = match builtin {
-        true => Catalogue::builtin().registry(),
-        false => Registry::default(),
+    let mut registry = if builtin {
+        Catalogue::builtin().registry()
+    } else {
+        Registry::default()
     };
     registry.extend(agents);
     registry.add(host::manifest());

@@ -93,9 +93,10 @@ impl Reply {
     pub(crate) fn into_chunks(self) -> impl Iterator<Item = Chunk> {
         let is_call = |chunk: &Chunk| matches!(chunk, Chunk::Call { .. });
         let end = Chunk::End {
-            stop: match self.chunks.iter().any(is_call) {
-                true => StopReason::Calls,
-                false => StopReason::End,
+            stop: if self.chunks.iter().any(is_call) {
+                StopReason::Calls
+            } else {
+                StopReason::End
             },
             usage: self.usage,
         };

@@ -56,12 +56,7 @@ impl<A: DeserializeOwned + Send + 'static> FnTool<A> {
             Box::pin(outcome) as BoxFuture<'static, Outcome>
         };
         Self {
-            spec: ToolSpec {
-                id: id.into(),
-                description: description.into(),
-                parameters: RawJson::of(parameters),
-                effect: Effect::Write,
-            },
+            spec: ToolSpec::new(id, description, parameters, Effect::Write),
             needs: Vec::new(),
             run: Arc::new(run),
         }

@@ -241,9 +241,10 @@ impl Rest {
 
     /// Returns what to do about its tree where that is nobody's.
     pub(super) fn orphan(&self) -> Orphan {
-        match self.is_busy() {
-            true => Orphan::TakeUp,
-            false => Orphan::Leave,
+        if self.is_busy() {
+            Orphan::TakeUp
+        } else {
+            Orphan::Leave
         }
     }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use offshoot_engine::{Answer, Ending, Query, Runtime as Engine, Subscription};
+use offshoot_engine::{Ending, Runtime as Engine, Subscription};
 use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
@@ -170,14 +170,14 @@ impl Shared {
     /// Tells whether anybody does something about a tree.
     pub(super) async fn attended(&self, tree: &TreeId) -> Result<Attended, Error> {
         let Ok(engine) = self.engine() else {
-            return Ok(match self.closed.load(Ordering::Acquire) {
-                true => Attended::Closed,
+            return Ok(if self.closed.load(Ordering::Acquire) {
+                Attended::Closed
+            } else {
                 // It is leaving, and may be waiting for just that tree.
-                false => Attended::Yes,
+                Attended::Yes
             });
         };
-        let ours = Query::Status(tree.clone(), tree.root().clone());
-        if let Answer::Status(Some(_)) = engine.query(ours).await? {
+        if engine.is_run_here(tree) {
             return Ok(Attended::Yes);
         }
         let sessions = self.store.sessions().await?;

@@ -26,6 +26,9 @@ impl Follower<'_> {
                 if self.chores > 0 {
                     let text = "this waits until the summary is written; /cancel stops that";
                     self.view.remark(text)?;
+                } else if !self.is_idle() {
+                    self.view
+                        .remark("queued: it is taken when this turn is over")?;
                 }
                 let message = MessageId::new(System.new_id());
                 let prompt = Prompt {
@@ -59,6 +62,7 @@ impl Follower<'_> {
                     return Ok(Some(ended));
                 }
             }
+            Input::Suspend => self.view.suspend()?,
             Input::Cancel => self.cancel()?,
             Input::Quit => return Ok(Some(self.leave())),
         }

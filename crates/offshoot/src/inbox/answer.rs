@@ -4,18 +4,15 @@ use offshoot_types::command::{Answer, Order, Receipt, Verdict};
 use offshoot_types::store::{OpenAsk, Store};
 use serde_json::json;
 
-use super::{list, words};
+use super::words;
 use crate::cli::Words;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
-use crate::kept;
+use crate::inside_agent;
 use crate::lookup::{self, Among};
 use crate::output::{self, Stdout};
 use crate::render;
 use crate::sessions::send;
-
-/// The least of an agent's id that stands for it.
-const LEAST: usize = 8;
 
 /// Answers what an agent asks.
 pub(super) async fn answer(
@@ -24,7 +21,7 @@ pub(super) async fn answer(
     words: Words,
     json: bool,
 ) -> Result<Code, Stop> {
-    kept::refuse("`inbox answer`")?;
+    inside_agent::refuse("`inbox answer`")?;
     let store = super::store(settings)?;
     let asks = super::open(store.as_ref()).await?;
     let (ask, meant) = match find(&asks, name) {
@@ -35,7 +32,8 @@ pub(super) async fn answer(
     let denies = matches!(verdict, Verdict::Deny { .. });
     // By the time of a yes the agent may ask for something that nobody has seen.
     if !denies && meant == Meant::Agent {
-        return Err(Stop::usage(format!("say which call: {}", list::name(ask))));
+        let name = super::name(&ask.agent, &ask.call);
+        return Err(Stop::usage(format!("say which call: {name}")));
     }
     let order = Order::Answer(Answer::new(ask.call.clone(), verdict));
     let found = lookup::find(store.as_ref(), ask.agent.as_str()).await?;
@@ -93,14 +91,15 @@ async fn too_late(store: &dyn Store, name: &str, json: bool, stop: Stop) -> Resu
 
 /// Says who will hear of an answer that nobody has heard yet.
 fn kept(ask: &OpenAsk) -> String {
-    match ask.owned {
-        true => "the process that runs the session has not heard of it yet; if that leaves \
+    if ask.owned {
+        "the process that runs the session has not heard of it yet; if that leaves \
                  before, the answer may be too late"
-            .to_owned(),
-        false => format!(
+            .to_owned()
+    } else {
+        format!(
             "nobody runs the session; \"offshoot run --session {} --wait-for-answers\" goes on with it",
             render::short(ask.tree.root())
-        ),
+        )
     }
 }
 
@@ -117,8 +116,7 @@ enum Meant {
 fn find<'a>(asks: &'a [OpenAsk], name: &str) -> Result<(&'a OpenAsk, Meant), Stop> {
     let is_whole = |ask: &OpenAsk, agent: &str| ask.agent.as_str() == agent;
     let is_part = |ask: &OpenAsk, part: &str| {
-        let id = ask.agent.as_str();
-        part.len() >= LEAST && (id.starts_with(part) || id.ends_with(part))
+        !lookup::is_too_short(part) && lookup::is_part(part, &ask.agent)
     };
     // Ids may have colons of their own, and what is written out goes before what is cut.
     let mut found: Vec<(&OpenAsk, Meant)> = Vec::new();
@@ -159,11 +157,12 @@ fn verdict(ask: &OpenAsk, given: Words) -> Result<Verdict, Stop> {
         Words { session: true, .. } => Verdict::Session,
         Words { say, .. } => return said(ask, &say),
     };
-    match questions.is_empty() {
-        true => Ok(verdict),
-        false => Err(Stop::usage(
+    if questions.is_empty() {
+        Ok(verdict)
+    } else {
+        Err(Stop::usage(
             "it is a question; answer it with --say, or --deny",
-        )),
+        ))
     }
 }
 

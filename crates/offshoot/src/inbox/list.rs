@@ -7,7 +7,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
-use offshoot_types::permission::{Decision, Need};
+use offshoot_types::permission::{Decision, Need, Reach};
 use offshoot_types::store::{OpenAsk, Store};
 use offshoot_types::tree::Ask;
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::console::about::{About, Changed};
 use crate::env::System;
 use crate::exit::Stop;
 use crate::output::{self, Stdout};
-use crate::{clock, render};
+use crate::{assemble, clock, render};
 
 /// Most lines of what a call would do.
 const MOST_LINES: usize = 20;
@@ -33,11 +33,15 @@ struct Asked {
 
 /// Lists what waits for an answer.
 pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
+    if let Some(nothing) = assemble::nothing_in(&settings.data_dir.value) {
+        output::note(&nothing);
+        return Ok(());
+    }
     let store = super::store(settings)?;
     let asks = super::open(store.as_ref()).await?;
     let mut stdout = Stdout::default();
     for ask in &asks {
-        let name = name(ask);
+        let name = super::name(&ask.agent, &ask.call);
         let asked = asked(store.as_ref(), ask.clone()).await?;
         if json {
             stdout.line(&object(&asked).to_string())?;
@@ -72,11 +76,6 @@ async fn asked(store: &dyn Store, ask: OpenAsk) -> Result<Asked, Stop> {
     })
 }
 
-/// Returns what an ask is called: its agent and its call, for the agent may ask something else soon.
-pub(super) fn name(ask: &OpenAsk) -> String {
-    format!("{}:{}", render::short(&ask.agent), ask.call)
-}
-
 fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     let Asked {
         ask,
@@ -88,7 +87,10 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     let mut head = format!("{name}  {} asks, {age} ago", path.join(" > "));
     if let Some(deadline) = ask.ask.deadline {
         let left = deadline.get().saturating_sub(now.get());
-        head.push_str(&format!("; too late in {}", clock::span(left)));
+        head.push_str(&match left {
+            0 => "; it is too late by now".to_owned(),
+            left => format!("; too late in {}", clock::span(left)),
+        });
     }
     if *answered {
         head.push_str("; it is answered");
@@ -111,16 +113,18 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     for need in needs {
         let mut target = need.target.lines();
         let first = target.next().unwrap_or_default();
-        // What needs nothing else is asked about itself.
-        lines.push(match need.capability == *tool {
-            true => format!("  {tool} {first}").trim_end().to_owned(),
-            false => format!("  {tool} needs {}: {first}", need.capability),
+        // An engine call's only need is the call itself.
+        lines.push(if need.capability == *tool {
+            format!("  {tool} {first}").trim_end().to_owned()
+        } else {
+            format!("  {tool} needs {}: {first}", need.capability)
         });
         lines.extend(target.map(|line| format!("  | {line}")));
     }
     for question in &ask.ask.questions {
+        // Marked, as commands are: an agent's words could imitate the lines around them.
         let question = words::lines(question).into_iter();
-        lines.extend(question.map(|line| format!("  {line}")));
+        lines.extend(question.map(|line| format!("  | {line}")));
     }
     if ask.ask.questions.is_empty() {
         lines.extend(call.as_ref().map(change).unwrap_or_default());
@@ -132,19 +136,39 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
         lines.extend(reasons.iter().map(|why| format!("  because {why}")));
     }
     if !answered {
+        lines.extend(width(ask));
         let command = super::command(name, &ask.ask);
         lines.push(format!("  answer: {command}{}", otherwise(&ask.ask)));
     }
     lines
 }
 
+/// Says how much is allowed by an answer that is for more than this call.
+fn width(ask: &OpenAsk) -> Option<String> {
+    let needs = &ask.ask.needs;
+    if !ask.ask.questions.is_empty() || needs.iter().any(Need::is_of_hook) {
+        return None;
+    }
+    let is_file = |need: &Need| need.capability.starts_with("fs.");
+    let by_default = ask.decision.reach() == Reach::Like;
+    let what = if !needs.is_empty() && needs.iter().all(is_file) && by_default {
+        "every file of the workspace that no rule asks about"
+    } else {
+        "just this again"
+    };
+    Some(format!(
+        "  --session allows {what}, to all agents of the session; --agent to this one and those below it"
+    ))
+}
+
 /// Says what else may be answered.
 fn otherwise(ask: &Ask) -> &'static str {
     // No answer to what a hook asks is one to the next call.
     let is_of_hook = ask.needs.iter().any(Need::is_of_hook);
-    match ask.questions.is_empty() && !is_of_hook {
-        true => "  (or --agent, --session, --deny REASON)",
-        false => "  (or --deny REASON)",
+    if ask.questions.is_empty() && !is_of_hook {
+        "  (or --agent, --session, --deny REASON)"
+    } else {
+        "  (or --deny REASON)"
     }
 }
 
@@ -174,7 +198,7 @@ fn why(decision: &Decision) -> String {
             "{} says ask of {} {}",
             decision.layer, rule.permission, rule.pattern
         ),
-        None if decision.layer == "default" => "no rule allows it".to_owned(),
+        None if decision.layer == Decision::DEFAULT => "no rule allows it".to_owned(),
         None => format!("of {}", decision.layer),
     }
 }
@@ -188,9 +212,10 @@ fn object(asked: &Asked) -> serde_json::Value {
     let step =
         |(agent, definition): &(AgentId, String)| json!({ "agentId": agent, "agent": definition });
     let path: Vec<serde_json::Value> = ask.path.iter().map(step).collect();
-    let kind = match ask.ask.questions.is_empty() {
-        true => "permission",
-        false => "question",
+    let kind = if ask.ask.questions.is_empty() {
+        "permission"
+    } else {
+        "question"
     };
     json!({
         "sessionId": ask.tree.root(),

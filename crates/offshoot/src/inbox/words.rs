@@ -7,18 +7,43 @@ use offshoot_types::question::Question;
 
 /// Reads an answer, or says why it is none.
 pub(crate) fn read(question: &Question, text: &str) -> Result<Vec<String>, String> {
-    let parts: Vec<&str> = match question.multi_select {
-        true => text.split(',').collect(),
-        false => vec![text],
+    let parts = if question.multi_select {
+        divided(question, text)
+    } else {
+        vec![text]
     };
     let parts = parts.into_iter().map(str::trim);
     let said = parts.filter(|part| !part.is_empty());
     let said: Vec<String> = said
         .map(|part| meant(question, part))
         .collect::<Result<_, _>>()?;
-    match said.is_empty() {
-        true => Err("an answer needs words".to_owned()),
-        false => Ok(said),
+    if said.is_empty() {
+        Err("an answer needs words".to_owned())
+    } else {
+        Ok(said)
+    }
+}
+
+/// Divides several answers at their commas, but for those of a label that is written out.
+fn divided<'a>(question: &Question, text: &'a str) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        let ends = rest.match_indices(',').map(|(at, _)| at);
+        let mut ends: Vec<usize> = ends.chain([rest.len()]).collect();
+        let first = ends[0];
+        ends.reverse();
+        let is_label = |end: &usize| {
+            let part = rest[..*end].trim();
+            let mut labels = question.options.iter().map(|choice| &choice.label);
+            labels.any(|label| label.eq_ignore_ascii_case(part))
+        };
+        let end = ends.into_iter().find(is_label).unwrap_or(first);
+        parts.push(&rest[..end]);
+        match rest.get(end + 1..) {
+            Some(behind) => rest = behind,
+            None => return parts,
+        }
     }
 }
 
@@ -92,6 +117,8 @@ mod tests {
         check(false, "green, I think", &["green, I think"]);
         check(false, "blue, dark", &["blue, dark"]);
         check(true, "1, green,,2", &["red", "green", "7"]);
+        check(true, "red, Blue, dark,7", &["red", "blue, dark", "7"]);
+        check(true, "blue, light", &["blue", "light"]);
         check(true, " , ", &[]);
         check(false, "  ", &[]);
     }

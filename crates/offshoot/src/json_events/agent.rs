@@ -190,9 +190,10 @@ impl Agent {
     pub(super) fn rewound(&mut self, hides: &[MessageId]) -> Vec<Body> {
         let before = self.queued.len();
         self.queued.retain(|id, _| !hides.contains(id));
-        match self.queued.len() == before {
-            true => Vec::new(),
-            false => self.queue_changed(),
+        if self.queued.len() == before {
+            Vec::new()
+        } else {
+            self.queue_changed()
         }
     }
 

@@ -197,6 +197,8 @@ impl Agent {
             interaction_id: self.interaction(),
             turn_id: open.turn_id,
             duration_ms: outcome.metadata.duration_ms,
+            truncated: outcome.metadata.truncated,
+            output_path: outcome.metadata.output_path.clone(),
             parent_tool_call_id: self.parent_call(),
         }));
         if self.open.is_empty() && !self.turn.stopping {

@@ -27,9 +27,9 @@ impl<'a> Kind<'a> {
             let need = needs.iter().find(|need| need.capability == capability);
             need.map(|need| need.target.as_str())
         };
-        let shell = target("shell.run").map(Self::Shell);
-        let write = || target("fs.write").map(Self::Write);
-        let read = || target("fs.read").map(Self::Read);
+        let shell = target(Need::SHELL_RUN).map(Self::Shell);
+        let write = || target(Need::FS_WRITE).map(Self::Write);
+        let read = || target(Need::FS_READ).map(Self::Read);
         shell.or_else(write).or_else(read).unwrap_or(Self::Other)
     }
 }

@@ -7,7 +7,9 @@ use std::path::{Component, Path};
 
 use offshoot_engine::{is_about_an_agent, own_calls};
 use offshoot_tools::shell;
-use offshoot_types::permission::{Action, Capability, Decision, Explanation, Need, Said, Standing};
+use offshoot_types::permission::{
+    Action, Capability, Decision, Explanation, Need, Reach, Said, Standing,
+};
 use offshoot_types::suggest;
 use offshoot_types::tool::Place;
 use serde_json::{Value, json};
@@ -49,11 +51,17 @@ pub(super) fn explain(
     }
     let Some(known) = Capability::of(capability) else {
         let names = Capability::ALL.map(Capability::name);
+        let shown = capability.escape_debug();
+        if let Some(needed) = needed_by(capability) {
+            return Err(Stop::usage(format!(
+                "{shown} is a tool, and what is explained is what it needs: write {needed}, with \
+                 --tool {shown}"
+            )));
+        }
         let way = match suggest::nearest(capability, names.into_iter().chain(own_calls())) {
             Some(near) => format!("did you mean {near}?"),
             None => format!("there are: {}", names.join(", ")),
         };
-        let shown = capability.escape_debug();
         return Err(Stop::usage(format!(
             "there is no capability {shown}; {way}"
         )));
@@ -67,9 +75,10 @@ pub(super) fn explain(
         let explanation = subject.chain.explain(tool, &need);
         let decision = explanation.decision.clone();
         // Of a command only the whole is granted, never a part.
-        let decision = match known == Capability::ShellRun && need.capability == known.name() {
-            true => decision,
-            false => decision.or_granted(|| granted(subject, tool, &need)),
+        let decision = if known == Capability::ShellRun && need.capability == known.name() {
+            decision
+        } else {
+            decision.or_granted(|reach| granted(subject, tool, &need, reach))
         };
         let refused = match decision.action {
             Action::Deny => None,
@@ -97,9 +106,10 @@ pub(super) fn explain(
         return Err(Stop::usage("that needs nothing"));
     };
     let whole = Need::new(known.name(), target);
-    let verdict = match known == Capability::ShellRun {
-        true => verdict.or_granted(|| granted(subject, tool, &whole)),
-        false => verdict,
+    let verdict = if known == Capability::ShellRun {
+        verdict.or_granted(|reach| granted(subject, tool, &whole, reach))
+    } else {
+        verdict
     };
     let barred = subject.chain.bars(tool, &[&whole.capability]);
     show(subject, (tool, &whole), &parts, &verdict, barred, json)
@@ -110,15 +120,16 @@ fn explain_call(subject: &Subject, call: &str, target: &str, json: bool) -> Resu
     let agents = subject.agents.registry();
     // A run goes by the agent that is meant, whichever of its names was said.
     let meant = agents.get(target).map(|agent| agent.name.as_str());
-    let about = match is_about_an_agent(call) {
-        true => meant.unwrap_or(target),
-        false => "",
+    let about = if is_about_an_agent(call) {
+        meant.unwrap_or(target)
+    } else {
+        ""
     };
     let need = Need::new(call, about);
     let names = agents.names_of(about);
     let explanation = subject.chain.explain_call(call, &names);
     let verdict = explanation.decision.clone();
-    let verdict = verdict.or_granted(|| granted(subject, call, &need));
+    let verdict = verdict.or_granted(|reach| granted(subject, call, &need, reach));
     let part = Part {
         need: need.clone(),
         explanation,
@@ -167,6 +178,17 @@ fn known_tool(tool: &str) -> Result<&str, Stop> {
     };
     let shown = tool.escape_debug();
     Err(Stop::usage(format!("there is no tool {shown}; {way}")))
+}
+
+/// Returns what a tool needs as a rule, if it is one of the known.
+fn needed_by(tool: &str) -> Option<&'static str> {
+    let capability = match tool {
+        "bash" => Capability::ShellRun,
+        "read" | "glob" | "grep" => Capability::FsRead,
+        "write" | "edit" => Capability::FsWrite,
+        _ => return None,
+    };
+    Some(capability.name())
 }
 
 /// Says why the tools for files refuse a path, whatever the rules say; `None` if they do not.
@@ -238,9 +260,9 @@ fn absolute(path: &Path) -> String {
 }
 
 /// Returns what an answer decides that was given in the session.
-fn granted(subject: &Subject, tool: &str, need: &Need) -> Option<Decision> {
+fn granted(subject: &Subject, tool: &str, need: &Need, reach: Reach) -> Option<Decision> {
     let (tree, agent) = subject.session.as_ref()?;
-    tree.granted(agent, tool, need)
+    tree.granted(agent, tool, need, reach)
 }
 
 fn lines(
@@ -271,6 +293,15 @@ fn lines(
             Some(why) => format!("  deny: {why}; {FILE_TOOLS} refuse it, and no rule can allow it"),
             None => format!("  {}", outcome(&part.decision)),
         });
+        let is_opaque = [Need::SHELL_OPAQUE, Need::SHELL_UNREAD].contains(&capability.as_str());
+        if is_opaque && part.decision.action == Action::Ask {
+            let all = capability == Need::SHELL_UNREAD;
+            let pattern = if all { "*" } else { "its text" };
+            lines.push(format!(
+                "  it cannot be seen through: only a rule for {} with {pattern} as its pattern allows it",
+                Need::SHELL_OPAQUE
+            ));
+        }
     }
     if parts.len() > 1 || parts.iter().any(|part| part.decision != *verdict) {
         lines.push(String::new());
@@ -307,9 +338,10 @@ fn words(subject: &Subject, said: &Said) -> String {
             let place = subject.place(&said.layer, rule);
             let place = place.map_or_else(String::new, |place| format!("   {place}"));
             // Where the layer's word is not the rule's, both are told.
-            let rule = match rule.action == action {
-                true => format!("{} {}", rule.permission, rule.pattern),
-                false => shown(rule),
+            let rule = if rule.action == action {
+                format!("{} {}", rule.permission, rule.pattern)
+            } else {
+                shown(rule)
             };
             format!("{rule}{place}")
         }
@@ -326,10 +358,10 @@ fn words(subject: &Subject, said: &Said) -> String {
 fn outcome(decision: &Decision) -> String {
     let Decision { action, layer, .. } = decision;
     match (action, layer.as_str()) {
-        (Action::Ask, "default") => "ask: nobody has a rule for it".to_owned(),
-        (Action::Allow, "needs nothing") => "allow: it needs nothing".to_owned(),
+        (Action::Ask, Decision::DEFAULT) => "ask: nobody has a rule for it".to_owned(),
+        (Action::Allow, Decision::NEEDS_NOTHING) => "allow: it needs nothing".to_owned(),
         // Only what runs another and is seen through is allowed by nobody's word.
-        (Action::Allow, "default") => {
+        (Action::Allow, Decision::DEFAULT) => {
             "allow: no rule is about it, and what it runs needs one".to_owned()
         }
         (action, layer) => format!("{}, by {layer}", word(*action)),

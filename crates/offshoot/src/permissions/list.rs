@@ -3,7 +3,7 @@
 use offshoot_types::permission::{Grant, Layer, Rule, Standing};
 use serde_json::json;
 
-use super::{ANSWERED, Subject};
+use super::Subject;
 use crate::exit::Stop;
 use crate::output::Stdout;
 use crate::render;
@@ -13,12 +13,11 @@ use crate::rules::{shown, word};
 pub(super) fn list(subject: &Subject, json: bool) -> Result<(), Stop> {
     let mut stdout = Stdout::default();
     // The host's layer is the first there is, although a chain has it behind those that can allow.
-    let host = Layer::off_limits("", "").name;
     let (host, others): (Vec<&Layer>, Vec<&Layer>) = subject
         .chain
         .layers()
         .into_iter()
-        .partition(|layer| layer.name == host);
+        .partition(|layer| layer.name == Layer::OFF_LIMITS);
     for layer in host.into_iter().chain(others) {
         let places = subject.rules.placed(&layer.name, &subject.workspace);
         let place = |rule| {
@@ -69,7 +68,10 @@ fn answers(stdout: &mut Stdout, subject: &Subject, json: bool) -> Result<(), Sto
         return Ok(());
     }
     if !json {
-        stdout.line(&format!("{ANSWERED} (can allow where the others say ask)"))?;
+        stdout.line(&format!(
+            "{} (can allow where the others say ask)",
+            Grant::SESSION
+        ))?;
         for grant in grants {
             for rule in &grant.rules {
                 let line = format!("  {}   for {} and below", shown(rule), grant.agent);
@@ -92,7 +94,7 @@ fn answers(stdout: &mut Stdout, subject: &Subject, json: bool) -> Result<(), Sto
     };
     let rules: Vec<_> = grants.iter().flat_map(of_grant).collect();
     let line = json!({
-        "layer": ANSWERED,
+        "layer": Grant::SESSION,
         "standing": "answers",
         "closed": false,
         "rules": rules,

@@ -249,6 +249,27 @@ fn no_character_makes_a_text_look_like_another() {
 }
 
 #[test]
+fn joiners_stay_where_they_join_and_nowhere_else() {
+    for joined in [
+        "می\u{200c}خواهم",
+        "क्\u{200d}ष",
+        "👩🏽\u{200d}💻",
+        "❤\u{fe0f}\u{200d}🔥",
+    ] {
+        assert_eq!(harmless(joined), joined);
+    }
+    for hidden in [
+        "r\u{200d}m",
+        "👩\u{200d}",
+        "\u{200c}م",
+        "я\u{200d}я",
+        "م\u{200d}\u{200d}م",
+    ] {
+        assert!(harmless(hidden).contains("\\u{200"), "{hidden}");
+    }
+}
+
+#[test]
 fn calls_are_decided_started_and_finished() {
     let decided = Event::Decided {
         call: CallId::new("c1"),

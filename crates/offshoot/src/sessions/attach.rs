@@ -15,15 +15,15 @@ use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
 
-use super::is_owned;
+use super::{is_owned, next};
 use crate::assemble::{self, Host, Models};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Found, Session};
-use crate::output;
 use crate::signals::Signals;
 use crate::view::View;
+use crate::{output, terminal, tree_view};
 
 /// How long nothing may happen before we look whether anybody still runs the session.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -58,11 +58,20 @@ pub(super) async fn attach(
     json: bool,
 ) -> Result<Code, Stop> {
     let mut signals = Signals::listen()?;
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = assemble::kept_store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     // Who only looks needs no agents.
     let (models, agents) = (Models::default(), Registry::default());
     let runtime = assemble::runtime(store.clone(), models, agents, Host::of(settings));
+    if !json && from == From::Now {
+        let owned = is_owned(store.as_ref(), &session.id).await?;
+        let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));
+        let width = terminal::width(&std::io::stderr());
+        // Whoever comes while nothing is said would see nothing, perhaps for long.
+        for line in tree_view::running(&lines, width) {
+            output::note(&line);
+        }
+    }
     let Session { id, log, tree } = session;
     let upto = tree.pos();
     // Looks only: there is nothing to type.

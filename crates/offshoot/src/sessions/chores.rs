@@ -108,7 +108,7 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
             let text = format!("compacted: the summary has {summary_tokens} tokens");
             (text, Code::Completed)
         }
-        // What was wanted is the case.
+        // Nothing to shorten is not a failure.
         Receipt::NoEffect { why } if !news || why == NOTHING_TO_SHORTEN => {
             (format!("not compacted: {why}"), Code::Completed)
         }
@@ -138,9 +138,10 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
 /// Says what became of an order that has no words of its own.
 fn told(receipt: &Receipt, json: bool) -> Result<Code, Stop> {
     let mut stdout = Stdout::default();
-    let queued = match json {
-        true => json!({ "status": "queued", "receipt": receipt }).to_string(),
-        false => "queued".to_owned(),
+    let queued = if json {
+        json!({ "status": "queued", "receipt": receipt }).to_string()
+    } else {
+        "queued".to_owned()
     };
     match receipt {
         Receipt::Renamed => stdout.line("renamed")?,

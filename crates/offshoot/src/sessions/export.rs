@@ -12,7 +12,7 @@ use crate::output::Stdout;
 
 /// Prints a session.
 pub(super) async fn export(settings: &Settings, id: &str, format: Format) -> Result<(), Stop> {
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = assemble::kept_store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
     let Some(chat) = store.chat(&agent).await? else {
         return Err(Stop::usage(format!(

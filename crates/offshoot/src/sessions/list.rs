@@ -27,6 +27,10 @@ const LEAST_TITLE: usize = 16;
 
 /// Lists the sessions, the one that changed last first.
 pub(super) async fn list(settings: &Settings, children: bool, json: bool) -> Result<(), Stop> {
+    if let Some(nothing) = assemble::nothing_in(&settings.data_dir.value) {
+        output::note(&nothing);
+        return Ok(());
+    }
     let store = assemble::store(&settings.data_dir.value)?;
     let mut sessions = store.sessions().await?;
     if children {
@@ -101,9 +105,10 @@ fn agent(session: &SessionSummary) -> String {
     let SessionSummary {
         definition, now, ..
     } = session;
-    match definition == now {
-        true => definition.clone(),
-        false => format!("{definition}, now {now}"),
+    if definition == now {
+        definition.clone()
+    } else {
+        format!("{definition}, now {now}")
     }
 }
 

@@ -14,7 +14,7 @@ use crate::assemble;
 use crate::cli::Consent;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
-use crate::kept;
+use crate::inside_agent;
 use crate::lookup::{self, Found, Session};
 use crate::output::{self, Stdout};
 use crate::render;
@@ -106,7 +106,7 @@ fn named(session: &Session) -> String {
 
 /// Asks whether that is meant.
 fn agreed(sessions: &[Session]) -> Result<bool, Stop> {
-    kept::refuse("`sessions rm`")?;
+    inside_agent::refuse("`sessions rm`")?;
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let text = "removing cannot be undone; give --yes where nobody can be asked";
         return Err(Stop::usage(text));

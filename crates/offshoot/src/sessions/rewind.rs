@@ -111,7 +111,9 @@ pub(super) async fn fork(
     let models = session.model().map(Models::load);
     let mut models = models.and_then(Result::ok).unwrap_or_default();
     let agents = definitions::load(settings, session.workspace(), &mut models);
-    let runtime = assemble::runtime(store, models, agents.registry(), Host::of(settings));
+    let workspace = session.workspace().unwrap_or_default();
+    let host = Host::of(settings).working_in(settings, workspace);
+    let runtime = assemble::runtime(store, models, agents.registry(), host);
     let copy = AgentId::new(System.new_id());
     let command = Command {
         id: CommandId::new(System.new_id()),

@@ -125,7 +125,7 @@ async fn stand(store: &dyn Store, found: &mut Found) -> Result<Stand, StoreError
     let calls = agent.open_calls().into_iter();
     let mut asking = calls.filter(|call| call.asks.is_some() && agent.parent().is_none());
     let asks = asking.next().and_then(|call| {
-        let name = format!("{}:{}", render::short(id), call.call);
+        let name = inbox::name(id, &call.call);
         Some(inbox::command(&name, call.asks.as_ref()?))
     });
     Ok(match (works, owned, agent.settlement()) {

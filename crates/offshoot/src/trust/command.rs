@@ -10,14 +10,14 @@ use crate::cli::{self, Wish};
 use crate::config::{self, Settings};
 use crate::definitions::{self, Brought};
 use crate::exit::{Code, Stop};
-use crate::kept;
+use crate::inside_agent;
 use crate::output::{self, Stdout};
 use crate::render;
 
 /// Carries out `offshoot trust`.
 pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop> {
     if args.wish() != Wish::List {
-        kept::refuse("`trust`")?;
+        inside_agent::refuse("`trust`")?;
     }
     let workspace = config::workspace(args.cwd.as_deref())?;
     if let Some(problem) = Trust::of(settings, &workspace).problem() {
@@ -50,9 +50,10 @@ pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop>
         }
         Wish::Ask if ask::can_ask() => {
             let chosen = ask::which(&doubted)?;
-            match chosen.is_empty() {
-                true => output::note("nothing was accepted"),
-                false => take(&chosen, &mut stdout)?,
+            if chosen.is_empty() {
+                output::note("nothing was accepted")
+            } else {
+                take(&chosen, &mut stdout)?
             }
         }
         Wish::Ask => {
@@ -79,12 +80,11 @@ fn say_accepted(chosen: &[&Thing], stdout: &mut Stdout, json: bool) -> Result<()
             standing: Standing::Accepted(By::Record),
             ..(*thing).clone()
         };
-        stdout.line(&match json {
-            true => object(&thing),
-            false => {
-                let (kind, name) = (thing.kind.word(), &thing.name);
-                render::harmless(&format!("accepted {kind} {name}, as {} is now", thing.path))
-            }
+        stdout.line(&if json {
+            object(&thing)
+        } else {
+            let (kind, name) = (thing.kind.word(), &thing.name);
+            render::harmless(&format!("accepted {kind} {name}, as {} is now", thing.path))
         })?;
     }
     Ok(())

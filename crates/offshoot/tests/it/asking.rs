@@ -198,3 +198,20 @@ fn what_is_typed_for_one_ask_does_not_answer_the_next() {
     assert_eq!(terminal.ended(), Some(0));
     assert!(!stage.path().join("ran").exists());
 }
+
+#[test]
+fn who_cannot_be_asked_is_told_once_what_to_do_about_it() {
+    let stage = Stage::new(
+        "replies:
+          - {after_tools: false, call: [{tool: bash, count: 2, arguments: {command: ls}}]}
+          - {say: done}",
+    );
+    let done = stage.run("go").succeeded();
+    assert_eq!(done.stderr.matches("nobody is here to give it").count(), 2);
+    assert_eq!(done.stderr.matches("--yes").count(), 1, "{done:#?}");
+    assert_eq!(
+        done.stderr.matches("--wait-for-answers").count(),
+        1,
+        "{done:#?}"
+    );
+}

@@ -188,6 +188,42 @@ command = "touch accepted"
 }
 
 #[test]
+fn hooks_of_a_projects_other_file_are_listed_and_run_as_well() {
+    let config = r#"
+[[hooks]]
+event = "SessionStart"
+command = "touch accepted"
+"#;
+    let stage = stage(".offshoot/offshoot.toml", config);
+    let done = stage.offshoot(asked("go")).succeeded();
+    assert!(done.stderr.contains("will not run until"), "{done:?}");
+    let listed = stage.offshoot(["trust", "--list", "--json"]).succeeded();
+    let path = ".offshoot/offshoot.toml#hooks.0";
+    assert_eq!(listed.events()[0]["path"], path, "{listed:?}");
+    stage.offshoot(["trust", "--all"]).succeeded();
+    stage.offshoot(asked("go")).succeeded();
+    assert!(stage.path().join("accepted").exists());
+}
+
+#[test]
+fn who_works_below_the_folder_of_a_projects_hooks_is_told_that_they_do_not_run() {
+    let config = r#"
+[[hooks]]
+event = "SessionStart"
+command = "touch accepted"
+"#;
+    let stage = stage("offshoot.toml", config);
+    stage.write(".git/HEAD", "");
+    stage.write("below/file", "");
+    stage.offshoot(["trust", "--all"]).succeeded();
+    let below = [&asked("go")[..], &["--cwd", "below"]].concat();
+    let done = stage.offshoot(below).succeeded();
+    assert!(done.stderr.contains("do not run here"), "{done:?}");
+    let here = stage.offshoot([&RUN[..4], &["go"]].concat()).succeeded();
+    assert!(!here.stderr.contains("do not run here"), "{here:?}");
+}
+
+#[test]
 fn a_matcher_that_fits_nothing_is_told_at_the_beginning_and_by_doctor() {
     let config = r#"
 hooks = [

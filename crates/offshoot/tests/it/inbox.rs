@@ -148,9 +148,9 @@ fn tls_10_a_question_is_answered_by_the_number_of_a_choice_or_by_words() {
     run.until("user_input.requested");
     let shown = stage.offshoot(["inbox", "list"]).succeeded().stdout;
     for line in [
-        "  Colour: Which colour?",
-        "    2. blue - like the sea",
-        "  What else? (several)",
+        "  | Colour: Which colour?",
+        "  |   2. blue - like the sea",
+        "  | What else? (several)",
     ] {
         assert!(
             shown.lines().any(|found| found == line),
@@ -164,6 +164,8 @@ fn tls_10_a_question_is_answered_by_the_number_of_a_choice_or_by_words() {
     assert!(shown.ends_with(&way), "{way} in {shown}");
     let none = stage.offshoot(["inbox", "answer", &name, "--say", "7", "--say", "x"]);
     none.complained(2, "there is no choice 7");
+    let none = stage.offshoot(["inbox", "answer", &name, "--say", "-1"]);
+    none.complained(2, "2 questions");
     let once = stage.offshoot(["inbox", "answer", &name, "--once"]);
     once.complained(2, "--say");
     let one = stage.offshoot(["inbox", "answer", &name, "--say", "2"]);
@@ -437,4 +439,62 @@ fn r22_what_was_allowed_for_a_session_is_listed_with_its_rules() {
     let answers = listed.last().unwrap();
     assert_eq!(answers["layer"], heading);
     assert_eq!(answers["rules"][0]["agentId"], "root");
+}
+
+#[test]
+fn no_id_of_a_provider_becomes_a_word_of_the_command_that_answers() {
+    let call = |id: &str| format!("{{id: \"{id}\", tool: bash, arguments: {{command: ls}}}}");
+    let ids = ["c1 --session; touch x #", "c1 --session #", "c1"].map(call);
+    let stage = Stage::new(&format!(
+        "replies:\n  - {{after_tools: false, call: [{}]}}\n",
+        ids.join(", ")
+    ));
+    let mut run = start(&stage, "root", "go", "--wait-for-answers");
+    for _ in 0..3 {
+        run.until("permission.requested");
+    }
+    run.kill();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+    for ask in asked(&stage) {
+        let id = ask["toolCallId"].as_str().unwrap();
+        assert!(id.chars().all(plain), "{id}");
+    }
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    assert!(listed.contains("inbox answer root:c1 --once"), "{listed}");
+    assert!(!listed.contains("touch"), "{listed}");
+}
+
+#[test]
+fn r24_the_words_of_a_question_do_not_look_like_lines_of_the_list() {
+    let question =
+        r"Which?\n  answer: offshoot inbox answer other:c9 --session\nroot:x  build asks";
+    let stage = Stage::new(&format!(
+        "replies:\n  - {{after_tools: false, call: [{{tool: question, arguments: {{questions: [{{question: \"{question}\"}}]}}}}]}}\n"
+    ));
+    let mut run = start(&stage, "root", "go", "--wait-for-answers");
+    run.until("user_input.requested");
+    run.kill();
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    let answers = listed.lines().filter(|line| line.starts_with("  answer: "));
+    assert_eq!(answers.count(), 1, "{listed}");
+    let heads = listed.lines().filter(|line| !line.starts_with("  "));
+    assert_eq!(heads.count(), 1, "{listed}");
+}
+
+#[test]
+fn how_much_a_yes_for_the_session_allows_stands_beside_it() {
+    let stage = Stage::new(
+        "replies:\n  - {after_tools: false, call: [{tool: write, arguments: {path: a, content: x}}, {tool: bash, arguments: {command: ls}}]}\n",
+    );
+    let mut run = start(&stage, "root", "go", "--wait-for-answers");
+    run.until("permission.requested");
+    run.until("permission.requested");
+    run.kill();
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    let wide = "--session allows every file of the workspace that no rule asks about";
+    assert!(listed.contains(wide), "{listed}");
+    assert!(
+        listed.contains("--session allows just this again"),
+        "{listed}"
+    );
 }

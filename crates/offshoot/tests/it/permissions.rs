@@ -225,6 +225,40 @@ fn explain_knows_the_agents_of_a_session() {
 }
 
 #[test]
+fn x12_what_an_agents_file_says_now_narrows_sessions_that_go_on() {
+    let file = ".config/offshoot/agents/wr.md";
+    let manifest =
+        |more: &str| format!("---\ndescription: writes\nmode: primary\n{more}---\nYou write.\n");
+    let narrowed = [
+        "permissions: [{permission: fs.read, action: allow}]\n",
+        "read_only: true\n",
+        "own_permissions: [{permission: fs.write, action: deny}]\n",
+    ];
+    for more in narrowed {
+        let stage = stage(&[(USER, ALLOWS), (file, &manifest(""))]);
+        let run = [
+            &["run", "--model", "scripted/script.yaml"],
+            ["--agent", "wr", "--session", "s", "write"].as_slice(),
+        ];
+        let written = stage.path().join("docs/a.txt");
+        stage.offshoot(run.concat()).succeeded();
+        assert!(written.exists(), "{more}");
+        fs::remove_file(&written).unwrap();
+        stage.write(file, &manifest(more));
+        let done = stage.offshoot(run.concat());
+        assert!(!written.exists(), "{more}: {}", done.stdout);
+        explain(&stage, &["--session", "s", "fs.write", "docs/a.txt"]).exited(1);
+        // What it was born with stays.
+        stage.write(
+            file,
+            &manifest("permissions: [{permission: fs.write, action: allow}]\n"),
+        );
+        stage.offshoot(run.concat()).succeeded();
+        explain(&stage, &["--session", "s", "fs.read", "x"]).exited(1);
+    }
+}
+
+#[test]
 fn explain_says_what_holds_for_a_call_of_the_engine() {
     let stage = stage(&[(
         USER,
@@ -368,6 +402,24 @@ fn explain_says_that_no_rule_allows_what_the_tools_for_files_refuse() {
 }
 
 #[test]
+fn explain_says_what_to_write_for_a_tool_and_for_what_is_opaque() {
+    let allow = "permissions = [{permission = 'shell.run', pattern = 'python -m pytest *', action = 'allow'}]";
+    let stage = stage(&[(USER, allow)]);
+    let done = explain(&stage, &["shell.run", "python -m pytest x"]).exited(3);
+    let told = "only a rule for shell.opaque with its text as its pattern allows it";
+    assert!(done.stdout.contains(told), "{done:?}");
+    for (tool, needed) in [
+        ("bash", "shell.run"),
+        ("write", "fs.write"),
+        ("grep", "fs.read"),
+    ] {
+        let done = explain(&stage, &[tool, "x"]).exited(2);
+        let told = format!("write {needed}, with --tool {tool}");
+        assert!(done.stderr.contains(&told), "{done:?}");
+    }
+}
+
+#[test]
 fn explain_knows_which_tools_there_are() {
     let stage = stage(&[]);
     let ask = |tool: &str| explain(&stage, &["fs.read", "x", "--tool", tool]);
@@ -465,4 +517,48 @@ replies:
     // Who says yes to what is asked means the files as well.
     assert!(above(&["--yes", "above"]).contains("docs/c:1:key"));
     assert!(above(&["--yes", "within"]).contains("docs/c:1:key"));
+}
+
+#[test]
+fn no_agent_writes_itself_free_although_it_may_write() {
+    let allows = "permissions = [{permission = 'fs.write', action = 'allow'}]";
+    let stage = stage(&[(USER, allows), (PROJECT, DENIES)]);
+    let asked = |file: &str, code: i32| {
+        stage
+            .offshoot(["permissions", "explain", "fs.write", file])
+            .exited(code)
+    };
+    for file in [
+        "offshoot.toml",
+        ".offshoot/offshoot.toml",
+        ".offshoot/agents/a.md",
+    ] {
+        let done = asked(file, 3);
+        let why = "ask, by what people keep by hand";
+        assert!(done.stdout.contains(why), "{}", done.stdout);
+    }
+    asked("docs/offshoot.toml", 0);
+    let own = stage.path().join(USER);
+    asked(own.to_str().unwrap(), 3);
+    // By a redirection as well.
+    let done = stage.offshoot([
+        "permissions",
+        "explain",
+        "shell.run",
+        "true > offshoot.toml",
+    ]);
+    assert!(
+        done.stdout.contains("by what people keep by hand"),
+        "{done:?}"
+    );
+    // Who names the file means it.
+    let named = "permissions = [
+  {permission = 'fs.write', action = 'allow'},
+  {permission = 'fs.write', pattern = 'offshoot.toml', action = 'allow'},
+  {permission = 'fs.write', pattern = '.offshoot/agents/a.md', action = 'allow'},
+]";
+    stage.write(USER, named);
+    asked("offshoot.toml", 0);
+    asked(".offshoot/agents/a.md", 0);
+    asked(".offshoot/agents/b.md", 3);
 }

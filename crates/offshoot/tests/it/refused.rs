@@ -102,16 +102,16 @@ fn a_prompt_that_is_too_long_or_no_text() {
 #[test]
 fn a_session_that_is_not_there() {
     let about = r#"there is no session or agent nobody at all; see "offshoot sessions list""#;
+    // Where there is no session at all, that is said.
+    let stage = Stage::new(PLAIN);
+    stage.run("x").succeeded();
+    let refused = |args: &[&str], about| stage.offshoot(args).complained(2, about);
     for command in ["show", "tree", "cancel"] {
-        check(PLAIN, &["sessions", command, "nobody at all"], about);
+        refused(&["sessions", command, "nobody at all"], about);
     }
-    check(PLAIN, &["sessions", "message", "nobody at all", "x"], about);
-    check(
-        PLAIN,
-        &["sessions", "show", "nobody"],
-        "at least 8 characters",
-    );
-    check(PLAIN, &["sessions", "show", ""], "the id is empty");
+    refused(&["sessions", "message", "nobody at all", "x"], about);
+    refused(&["sessions", "show", "nobody"], "at least 8 characters");
+    refused(&["sessions", "show", ""], "the id is empty");
     check(PLAIN, &["run", "--session", "", "x"], "--session is empty");
     check(
         PLAIN,

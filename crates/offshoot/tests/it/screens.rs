@@ -158,6 +158,17 @@ fn twenty_columns_are_enough_for_an_ask() {
 }
 
 #[test]
+fn a_window_of_eight_rows_says_what_is_asked_and_how_to_answer() {
+    let stage = Stage::new(FAMILY);
+    let mut terminal = Terminal::start(&stage, (20, 8), &CHAT);
+    terminal.until(&["> "]);
+    terminal.enter("go");
+    terminal.until(&["bash echo from below", "y/a/s/n?", "allow?"]);
+    terminal.enter("perhaps");
+    terminal.until(&["bash echo from below", "y, a, s or n", "allow?"]);
+}
+
+#[test]
 fn a_tree_of_agents_is_drawn() {
     let stage = Stage::new(&FAMILY.replace(", fault: hang", ""));
     let args = [
@@ -174,4 +185,55 @@ fn a_tree_of_agents_is_drawn() {
         .succeeded();
     let done = stage.offshoot(["sessions", "tree", "s"]).succeeded();
     check("tree", &done.stdout);
+}
+
+#[test]
+fn a_narrow_tree_says_how_each_agent_ended() {
+    let stage = Stage::new("replies: [{say: done}]");
+    let id = "01a1e7a3-de11-7000-8000-0123456789ab";
+    let model = ["run", "--model", "scripted/script.yaml", "--session"];
+    stage
+        .offshoot([&model[..], &[id, "go"]].concat())
+        .succeeded();
+    for (columns, is_whole) in [(80, true), (40, false)] {
+        let shown = stage.on_terminal(columns, &["sessions", "tree", id]);
+        assert!(shown.contains("456789ab  completed"), "{columns}: {shown}");
+        assert_eq!(shown.contains(id), is_whole, "{columns}: {shown}");
+    }
+}
+
+#[test]
+fn a_crowd_that_is_waited_for_is_counted_in_full() {
+    let stage = Stage::new(
+        r##"
+replies:
+  - {prompt: hang, fault: hang}
+  - call: [{tool: task, count: 40, arguments: {subagent_type: general, prompt: hang}}]
+"##,
+    );
+    let args = ["run", "--model", "scripted/script.yaml", "--yes", "go"];
+    let terminal = Terminal::start(&stage, (80, 24), &args);
+    terminal.until(&["waits for 40 agents"]);
+}
+
+#[test]
+fn a_tree_that_was_painted_leaves_a_line() {
+    let stage = Stage::new(
+        r##"
+replies:
+  - {depth: 1, say: part}
+  - depth: 0
+    after_tools: false
+    call: [{tool: task, count: 3, arguments: {subagent_type: general, prompt: a part}}]
+  - {say: done}
+"##,
+    );
+    let args = ["run", "--model", "scripted/script.yaml", "--yes", "go"];
+    let mut terminal = Terminal::start(&stage, (80, 24), &args);
+    terminal.until(&[
+        "done",
+        "3 general agents, ",
+        "; see offshoot sessions tree ",
+    ]);
+    assert_eq!(terminal.ended(), Some(0));
 }

@@ -277,3 +277,24 @@ fn who_is_asked_whether_to_remove_sees_what() {
     assert_eq!(terminal.ended(), Some(0));
     assert_eq!(stage.status("family-session"), "completed");
 }
+
+#[test]
+fn who_only_looks_makes_no_data_folder() {
+    let stage = Stage::new("replies: []");
+    for args in [&["sessions", "list"][..], &["inbox", "list"]] {
+        let done = stage.offshoot(args).succeeded();
+        assert!(done.stderr.contains("there is no data folder"), "{done:#?}");
+    }
+    for command in ["show", "tree", "diff", "attach", "export"] {
+        let done = stage.offshoot(["sessions", command, "01a1e7a3"]);
+        done.complained(2, "there is no data folder");
+    }
+    assert!(!stage.data().exists());
+    std::fs::create_dir(stage.data()).unwrap();
+    let done = stage.offshoot(["sessions", "list"]).succeeded();
+    assert!(
+        done.stderr.contains("there are no sessions in"),
+        "{done:#?}"
+    );
+    assert_eq!(std::fs::read_dir(stage.data()).unwrap().count(), 0);
+}

@@ -41,10 +41,24 @@ fn ctrl_c_cancels_the_run_and_leaves_the_session_usable() {
 
 #[test]
 fn sigterm_leaves_in_good_order() {
+    check_terminated("TERM");
+}
+
+#[test]
+fn closing_the_terminal_leaves_in_good_order() {
+    check_terminated("HUP");
+}
+
+#[track_caller]
+fn check_terminated(signal: &str) {
     let stage = Stage::new(HANGS);
     let mut run = stage.start("hangs", "go");
     run.until("assistant.message_delta");
-    run.signal("TERM");
+    run.signal(signal);
+    if signal == "HUP" {
+        // The kernel says it, and then the shell.
+        run.signal(signal);
+    }
     let done = run.wait().0.exited(130);
     let expected = "offshoot: terminated; cancelling what runs, then leaving\n";
     assert!(done.stderr.ends_with(expected), "{done:#?}");

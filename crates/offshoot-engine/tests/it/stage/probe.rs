@@ -19,7 +19,7 @@ use super::{Gate, Stage};
 /// A tool that notes what is done with it.
 pub(crate) struct Probe {
     spec: ToolSpec,
-    capability: Option<&'static str>,
+    capabilities: Vec<&'static str>,
     gate: Option<Gate>,
     changes: bool,
     notes: Notes,
@@ -53,16 +53,16 @@ impl Probe {
         };
         Self {
             spec,
-            capability: None,
+            capabilities: Vec::new(),
             gate: None,
             changes: false,
             notes: Notes(Arc::new(noted)),
         }
     }
 
-    /// Needs a capability, on the path it is called with.
+    /// Needs a capability more, on the path it is called with.
     pub(crate) fn needing(mut self, capability: &'static str) -> Self {
-        self.capability = Some(capability);
+        self.capabilities.push(capability);
         self
     }
 
@@ -125,11 +125,11 @@ impl Tool for Probe {
         let text = arguments.as_str().to_owned();
         noted.judged.lock().unwrap().push(text);
         let target = target(arguments, place);
-        let need = |capability: &str| Need {
-            capability: capability.to_owned(),
+        let need = |capability: &&str| Need {
+            capability: (*capability).to_owned(),
             target: target.clone(),
         };
-        Ok(self.capability.map(need).into_iter().collect())
+        Ok(self.capabilities.iter().map(need).collect())
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
@@ -160,9 +160,10 @@ impl Tool for Probe {
                 None => false,
             };
             noted.now.send_modify(|(now, _)| *now -= 1);
-            match stopped {
-                true => Outcome::error(ErrorKind::Cancelled, "asked to stop"),
-                false => Outcome::output(work.arguments),
+            if stopped {
+                Outcome::error(ErrorKind::Cancelled, "asked to stop")
+            } else {
+                Outcome::output(work.arguments)
             }
         })
     }

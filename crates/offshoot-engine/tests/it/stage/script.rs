@@ -4,6 +4,7 @@
 //! What the models were sent is kept too.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -185,9 +186,16 @@ pub(crate) struct Script {
     window: Option<u64>,
     /// What stands for an id that is not known beforehand.
     names: Arc<Mutex<BTreeMap<String, Option<AgentId>>>>,
+    /// Whether no model is to be found.
+    gone: Arc<AtomicBool>,
 }
 
 impl Script {
+    /// Lets the model be found, or not.
+    pub(crate) fn has_model(&self, has: bool) {
+        self.gone.store(!has, Ordering::SeqCst);
+    }
+
     /// Lets a word in arguments stand for an agent.
     pub(crate) fn name(&self, word: &str, agent: &AgentId) {
         let mut names = self.names.lock().unwrap();
@@ -274,7 +282,11 @@ impl Script {
 }
 
 impl Models for Script {
-    fn find(&self, _name: &str) -> Result<Arc<dyn Model>, ModelError> {
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        if self.gone.load(Ordering::SeqCst) {
+            let text = format!("there is no model {name}");
+            return Err(ModelError::new(ModelErrorKind::Config, text));
+        }
         Ok(Arc::new(self.clone()))
     }
 }

@@ -152,9 +152,10 @@ impl<'a> Notes<'a> {
                 }
                 Note::Outcome { tool, text } if *tool == TASK => {
                     // Outcomes stand in the order of their calls.
-                    let agent = match asked.is_empty() {
-                        true => "agent".to_owned(),
-                        false => asked.remove(0),
+                    let agent = if asked.is_empty() {
+                        "agent".to_owned()
+                    } else {
+                        asked.remove(0)
                     };
                     let handle: Option<Value> = serde_json::from_str(text).ok();
                     let handle = handle

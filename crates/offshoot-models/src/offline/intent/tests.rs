@@ -24,6 +24,30 @@ fn surveys() {
 }
 
 #[test]
+fn surveys_of_a_folder() {
+    let folder = |path: &str| Intent::Folder(path.to_owned());
+    check(
+        "survey crates/offshoot-store",
+        folder("crates/offshoot-store"),
+    );
+    check("Survey docs", folder("docs"));
+    check("survey the `docs` folder, please", folder("docs"));
+    check("give me an overview of ./src/", folder("src"));
+    check("explain crates/a-b", folder("crates/a-b"));
+    check("survey .", Intent::Survey);
+    check("survey everything", Intent::Survey);
+    check("Survey this repository and/or explain it", Intent::Survey);
+    check("Survey this repository quickly", Intent::Survey);
+    check("survey how tests work", Intent::Survey);
+    check("survey ../other", Intent::Survey);
+    check(
+        "explain the client/server architecture of this project to a beginner",
+        Intent::Survey,
+    );
+    check("explain closures", Intent::Unknown);
+}
+
+#[test]
 fn searches() {
     let find = |term: &str| Intent::Find(term.to_owned());
     check("find Scheduler", find("Scheduler"));

@@ -51,6 +51,18 @@ pub(super) struct AreaFiles<'a> {
     pub(super) count: Count,
     /// As the tool wrote it; known for an area that is a whole folder.
     pub(super) size: Option<&'a str>,
+    /// How many more there are whose names no tool takes.
+    pub(super) odd: usize,
+}
+
+impl AreaFiles<'_> {
+    /// Returns a number of files that were counted in the list: a lower bound where that was cut.
+    pub(super) fn counted(&self, number: usize) -> Count {
+        Count {
+            number,
+            exact: self.count == Count::exactly(self.paths.len()),
+        }
+    }
 }
 
 /// Files of an area that say what it is.
@@ -85,15 +97,23 @@ pub(super) fn files<'a>(talk: &Conversation<'a>, brief: &Brief) -> AreaFiles<'a>
         .collect();
     paths.sort_unstable();
     paths.dedup();
-    let (count, size) = match listings.as_slice() {
-        [only] if is_whole(brief) => (only.count(), only.size),
+    let number = paths.len();
+    let (count, size, odd) = match listings.as_slice() {
+        [only] if is_whole(brief) && only.complete => {
+            (Count::exactly(number), only.size, only.total - number)
+        }
+        [only] if is_whole(brief) => (only.count(), only.size, 0),
         several => {
             let exact = several.iter().all(|listing| listing.complete);
-            let number = paths.len();
-            (Count { number, exact }, None)
+            (Count { number, exact }, None, 0)
         }
     };
-    AreaFiles { paths, count, size }
+    AreaFiles {
+        paths,
+        count,
+        size,
+        odd,
+    }
 }
 
 /// The closer look: what is read and searched.

@@ -1,6 +1,7 @@
 //! What a child answers: one fact a line, the most telling first.
 //!
-//! The root shows as many of the lines as fit, from the top.
+//! The root shows as many of the lines as fit, from the top, and puts short ones
+//! together before it leaves out others.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,13 @@ const MOST_NAMES: usize = 8;
 const MOST_LANGUAGES: usize = 4;
 
 /// Writes the answer about an area.
-pub(super) fn write(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> String {
-    let mut page = Page::titled(&format!("Area {}", code(&brief.area)));
+pub(super) fn write(
+    talk: &Conversation<'_>,
+    brief: &Brief,
+    files: &AreaFiles<'_>,
+    title: &str,
+) -> String {
+    let mut page = Page::titled(title);
     page.gap();
     if files.paths.is_empty() {
         page.item(nothing(talk, brief));
@@ -34,12 +40,12 @@ pub(super) fn write(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_
         page.item(what(talk, &telling, manifest.as_ref()));
         let tests = tests(talk, brief, files);
         page.item(format!("{}; {tests}", size(files)));
-        page.item(main_files(talk, &telling));
-        page.item(surface(talk, brief, files));
         if let Some(uses) = uses(talk, brief, &telling, manifest.as_ref()) {
             page.item(uses);
         }
         page.item(notes(talk, brief, files));
+        page.item(main_files(talk, &telling));
+        page.item(surface(talk, brief, files));
     }
     failures(&mut page, talk);
     page.render()
@@ -50,7 +56,7 @@ fn nothing(talk: &Conversation<'_>, brief: &Brief) -> String {
         .iter()
         .any(|call| matches!(talk.outcome(call), Outcome::Said(_)));
     if listed {
-        "No file was found in it.".to_owned()
+        "No file was found in it, if there is such a folder.".to_owned()
     } else {
         "Its files could not be listed, so nothing is known of it.".to_owned()
     }
@@ -114,7 +120,11 @@ fn size(files: &AreaFiles<'_>) -> String {
     } else {
         languages
     };
-    format!("Size: {} ({languages}){bytes}", files.count.of("file"))
+    let odd = match files.odd {
+        0 => String::new(),
+        odd => format!(" with {odd} more whose names are not plain text"),
+    };
+    format!("Size: {} ({languages}){bytes}{odd}", files.count.of("file"))
 }
 
 fn main_files(talk: &Conversation<'_>, telling: &Telling<'_>) -> String {
@@ -184,7 +194,7 @@ fn surface(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> Str
 
 fn tests(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> String {
     let by_name = files.paths.iter().filter(|path| is_test(path)).count();
-    let named = markdown::counted(by_name, "file");
+    let named = files.counted(by_name).of("file");
     let functions = area::main_language(files).and_then(|main| {
         let calls = area::search(brief, main.syntax.test?, Some(main.share));
         area::found(talk, brief, &calls)
@@ -199,7 +209,8 @@ fn tests(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> Strin
             };
             format!("{tests} in {files}{also}")
         }
-        (_, 0) => "no tests found".to_owned(),
+        (_, 0) if files.counted(0).exact => "no tests found".to_owned(),
+        (_, 0) => "no tests found in what could be listed".to_owned(),
         (Some(_) | None, _) => format!("{named} named like tests"),
     }
 }
@@ -270,7 +281,7 @@ fn notes(talk: &Conversation<'_>, brief: &Brief, files: &AreaFiles<'_>) -> Strin
     }
     let foreign = files.paths.iter().filter(|path| is_foreign(path)).count();
     if foreign > 0 {
-        let files = markdown::counted(foreign, "file");
+        let files = files.counted(foreign).of("file");
         notes.push(format!(
             "{files} in folders named like copies of others' code"
         ));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::super::markdown::{code, codes, counted};
 use super::brief::is_below;
-use super::files::{Files, is_foreign, is_readable};
+use super::files::{Files, is_foreign, is_hidden, is_readable};
 
 /// Most areas, the one of small folders included.
 pub(super) const MOST: usize = 10;
@@ -58,12 +58,12 @@ struct Unit<'a> {
 
 /// Returns the areas, by path; what was put together comes last.
 pub(super) fn of(files: &Files<'_>, packages: &[&str]) -> Vec<Area> {
-    // Folders that begin with a dot are about tools; the root tells of them.
+    // What begins with a dot is about tools; the root tells of it, and children do not list it.
     let inner: Vec<&str> = files
         .paths
         .iter()
         .copied()
-        .filter(|path| path.contains('/') && !path.starts_with('.') && is_readable(path))
+        .filter(|path| path.contains('/') && !is_hidden(path) && is_readable(path))
         .collect();
     if inner.is_empty() || files.paths.len() < WORTH {
         return Vec::new();

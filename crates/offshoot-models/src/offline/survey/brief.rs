@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::markdown::{code, codes, counted};
+use super::super::markdown::{code, codes};
+use super::super::outcomes::Count;
 
 const MARK: &str = "Brief: ";
 
@@ -31,7 +32,7 @@ pub(in super::super) struct Brief {
 
 impl Brief {
     /// Writes the prompt.
-    pub(super) fn prompt(&self, files: usize) -> String {
+    pub(super) fn prompt(&self, files: Count) -> String {
         let mut brief = self.clone();
         brief.packages.truncate(MOST_PACKAGES);
         // Texts and lists of texts always have a JSON form.
@@ -51,7 +52,7 @@ impl Brief {
              what the files show. Answer as a short Markdown list, one fact a line.\n\n\
              {MARK}{json}",
             code(&self.area),
-            counted(files, "file")
+            files.of("file")
         )
     }
 

@@ -45,24 +45,36 @@ pub(super) fn lines(sources: &Sources<'_>) -> Vec<String> {
     lines
 }
 
-/// Returns the command that tests by convention, from manifests at the top.
-pub(in super::super) fn test_command(paths: &[&str]) -> Option<&'static str> {
-    let mut top: Vec<&&str> = paths.iter().filter(|path| !path.contains('/')).collect();
+/// Files at the top that tell which of several programs builds it.
+pub(in super::super) const TELLING: &str = "{gradlew,pnpm-lock.yaml,yarn.lock}";
+
+/// Returns the command that tests by convention, from files at the top.
+pub(in super::super) fn test_command(paths: &[&str]) -> Option<String> {
+    let mut top: Vec<&str> = paths.to_vec();
+    top.retain(|path| !path.contains('/'));
     top.sort_by_key(|path| manifests::rank(path));
-    top.into_iter().find_map(|path| manifests::kind(path)?.test)
+    let test = |path: &&str| {
+        let kind = manifests::kind(path)?;
+        Some(here(kind.test?, kind, &top))
+    };
+    top.iter().find_map(test)
+}
+
+/// Returns a command of a convention for the program that is used here.
+fn here(command: &str, kind: &manifests::Kind, top: &[&str]) -> String {
+    match kind.system {
+        "Gradle" if top.contains(&"gradlew") => {
+            format!("./{}", command.replacen("gradle", "gradlew", 1))
+        }
+        "npm" => command.replacen("npm", package_manager(top), 1),
+        _ => command.to_owned(),
+    }
 }
 
 fn convention(manifest: &Manifest, top: &[&str]) -> Option<String> {
     let kind = manifests::kind(&manifest.path)?;
     let (build, test) = (kind.build?, kind.test?);
-    let wrapper = top.contains(&"gradlew") && kind.system == "Gradle";
-    let told = |command: &str| {
-        code(&if wrapper {
-            format!("./{}", command.replacen("gradle", "gradlew", 1))
-        } else {
-            command.replacen("npm", package_manager(top), 1)
-        })
-    };
+    let told = |command: &str| code(&here(command, kind, top));
     let path = code(&manifest.path);
     // A script that is not there would not run.
     if kind.system == "npm" && !manifest.targets.iter().any(|name| name == "test") {

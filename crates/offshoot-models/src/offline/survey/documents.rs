@@ -1,24 +1,34 @@
 //! The part of the report about documents and rights.
 
-use super::super::markdown::{code, codes, counted, prose};
+use super::super::markdown::{code, codes, prose};
 use super::super::page::Page;
 use super::facts::Facts;
+use super::files::{is_foreign, is_test, name_of};
 use super::languages::{self, Kind};
+use super::report::absent;
 
 /// Writes the part.
 pub(super) fn write(page: &mut Page, facts: &Facts<'_>) {
     page.heading("Documentation and licence");
     let files = &facts.files;
     let is_text = |path: &&str| languages::of(path).is_some_and(|l| l.kind == Kind::Text);
-    let texts = files.paths.iter().copied().filter(is_text).count();
-    let top: Vec<&str> = files.top().filter(is_text).take(10).collect();
+    // What tests compare with and what others wrote are no documents of the project.
+    let is_own = |path: &&str| !is_test(path) && !is_foreign(path) && !is_list(path);
+    let own = files.paths.iter().copied().filter(is_own);
+    let texts = own.filter(is_text).count();
+    let top: Vec<&str> = files
+        .top()
+        .filter(is_own)
+        .filter(is_text)
+        .take(10)
+        .collect();
     let docs = files
         .paths
         .iter()
         .filter(|p| p.starts_with("docs/") || p.starts_with("doc/"));
     let docs = docs.count();
     if texts == 0 {
-        page.item("Documentation: not found");
+        page.item(absent(facts, "Documentation: not found"));
     } else {
         let top = if top.is_empty() {
             String::new()
@@ -26,11 +36,17 @@ pub(super) fn write(page: &mut Page, facts: &Facts<'_>) {
             format!("; at the top {}", codes(top))
         };
         let folder = if docs > 0 {
-            format!("; {} in the documentation folder", counted(docs, "file"))
+            format!(
+                "; {} in the documentation folder",
+                files.counted(docs).of("file")
+            )
         } else {
             String::new()
         };
-        page.item(format!("{}{top}{folder}", counted(texts, "document")));
+        page.item(format!(
+            "{}{top}{folder}",
+            files.counted(texts).of("document")
+        ));
     }
     let mut told: Vec<String> = facts
         .licences
@@ -42,10 +58,16 @@ pub(super) fn write(page: &mut Page, facts: &Facts<'_>) {
         told.extend(licence.map(|l| format!("\"{}\" in {}", prose(l, 60), code(&manifest.path))));
     }
     if told.is_empty() {
-        page.item("Licence: not found");
+        page.item(absent(facts, "Licence: not found"));
     } else {
         page.item(format!("Licence: {}", told.join(", ")));
     }
+}
+
+/// Tells a list of what Python is to install from a document.
+fn is_list(path: &str) -> bool {
+    let name = name_of(path);
+    name.starts_with("requirements") && name.ends_with(".txt")
 }
 
 /// Returns what a text of rights is called: by known words, else by its first line.

@@ -5,8 +5,6 @@ use super::super::outcomes::Matches;
 use super::files::{Files, folder_of, is_foreign, is_sample, is_test, name_of};
 use super::manifests::Manifest;
 
-const MOST: usize = 8;
-
 /// Names of files that programs start at by convention.
 const NAMES: &[&str] = &[
     "__main__.py",
@@ -46,7 +44,7 @@ pub(super) struct Start {
 pub(super) fn of(files: &Files<'_>, manifests: &[Manifest], mains: &[Matches<'_>]) -> Vec<Start> {
     let mut starts: Vec<Start> = Vec::new();
     let mut push = |path: &str, why: String| {
-        if starts.len() < MOST && !starts.iter().any(|start| start.path == path) {
+        if !starts.iter().any(|start| start.path == path) {
             starts.push(Start {
                 path: path.to_owned(),
                 why,

@@ -27,6 +27,8 @@ pub(super) struct Facts<'a> {
     pub(super) languages: Vec<Measured<'a>>,
     pub(super) tests: Vec<Tested>,
     pub(super) starts: Vec<Start>,
+    /// Whether searches showed all starts that they found.
+    pub(super) all_starts: bool,
 }
 
 /// A language with how much there is of it.
@@ -69,6 +71,7 @@ impl<'a> Facts<'a> {
             languages: languages(talk, &files),
             tests: tests(talk, &files),
             starts: entries::of(&files, &manifests, &mains),
+            all_starts: mains.iter().all(|mains| mains.complete),
             manifests,
             files,
         }
@@ -100,7 +103,7 @@ fn manifest_paths<'a>(files: &Files<'a>) -> Vec<&'a str> {
 }
 
 /// Returns names and folders of packages, from the first name in each manifest.
-fn packages(talk: &Conversation<'_>) -> Vec<(String, String)> {
+pub(super) fn packages(talk: &Conversation<'_>) -> Vec<(String, String)> {
     let found = talk
         .said(&plan::names())
         .map(Matches::read)
@@ -136,19 +139,18 @@ fn languages<'a>(talk: &Conversation<'a>, files: &Files<'_>) -> Vec<Measured<'a>
     let measure = |share: Share| {
         let listing = talk
             .said(&wanted::glob(&share.language.glob()))
-            .map(Listing::read);
+            .map(Listing::read)
+            // Some are known by their names and not by their endings.
+            .filter(|listing| listing.total >= share.files);
+        let count = listing.as_ref().map(Listing::count);
         Measured {
             share,
-            files: listing
-                .as_ref()
-                .map(Listing::count)
-                // Some are known by their names and not by their endings.
-                .filter(|count| count.number >= share.files)
-                .unwrap_or(Count::exactly(share.files)),
+            files: count.unwrap_or(files.counted(share.files)),
             size: listing.and_then(|listing| listing.size),
         }
     };
-    let mut measured: Vec<Measured<'a>> = plan::shares(files).into_iter().map(measure).collect();
+    let mut measured: Vec<Measured<'a>> = plan::possible(files).into_iter().map(measure).collect();
+    measured.retain(|measured| measured.files.number > 0);
     measured.sort_by_key(|measured| std::cmp::Reverse(measured.files.number));
     measured
 }

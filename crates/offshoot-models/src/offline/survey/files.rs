@@ -13,6 +13,8 @@ pub(super) struct Files<'a> {
     /// As the tool wrote it.
     pub(super) size: Option<&'a str>,
     pub(super) listed: Listed<'a>,
+    /// What the list leaves out, in the tool's words.
+    pub(super) gaps: Vec<&'a str>,
 }
 
 /// Whether the files could be listed.
@@ -33,6 +35,7 @@ impl<'a> Files<'a> {
             total: Count::exactly(0),
             size: None,
             listed,
+            gaps: Vec::new(),
         };
         let text = match talk.outcome(&plan::all_files()) {
             Outcome::Said(text) => text,
@@ -47,7 +50,8 @@ impl<'a> Files<'a> {
         }
         paths.sort_unstable();
         paths.dedup();
-        let whole = listing.complete || listing.total > 0 && paths.len() >= listing.total;
+        let all_shown = listing.total > 0 && paths.len() >= listing.total;
+        let whole = listing.complete || all_shown && listing.gaps.is_empty();
         // These may know what the long list was too short, or too shy of dots, to show.
         for call in [plan::manifest_files(), plan::ci_files()] {
             let listing = talk.said(&call).map(Listing::read).unwrap_or_default();
@@ -59,7 +63,16 @@ impl<'a> Files<'a> {
             total: listing.count(),
             size: listing.size,
             listed: if whole { Listed::Whole } else { Listed::Partly },
+            gaps: listing.gaps,
             paths,
+        }
+    }
+
+    /// Returns a number of files that were counted in the list: a lower bound where that was cut.
+    pub(super) fn counted(&self, number: usize) -> Count {
+        Count {
+            number,
+            exact: self.listed == Listed::Whole,
         }
     }
 
@@ -138,6 +151,11 @@ pub(super) fn is_sample(path: &str) -> bool {
     folders(path).any(|folder| SAMPLES.contains(&folder))
 }
 
+/// Tells whether a part of a path begins with a dot.
+pub(super) fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.'))
+}
+
 fn folders(path: &str) -> impl Iterator<Item = &str> {
     let folder = folder_of(path);
     folder.split('/').filter(|name| !name.is_empty())
@@ -154,7 +172,7 @@ pub(super) fn name_of(path: &str) -> &str {
 }
 
 /// Tells whether a file is one of tests, by its name and folders.
-pub(super) fn is_test(path: &str) -> bool {
+pub(in super::super) fn is_test(path: &str) -> bool {
     let name = name_of(path);
     let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
     folders(path).any(|folder| matches!(folder, "tests" | "test" | "__tests__" | "spec" | "specs"))

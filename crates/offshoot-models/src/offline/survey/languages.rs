@@ -181,7 +181,8 @@ impl Language {
     }
 }
 
-fn named(name: &str) -> Option<&'static Language> {
+/// Finds a language by its name.
+pub(super) fn named(name: &str) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.name == name)
 }
 

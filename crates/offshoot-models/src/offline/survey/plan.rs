@@ -10,7 +10,7 @@ use super::super::wanted::{self, GLOB, Progress, TASK, TODO, Wanted};
 use super::areas::Area;
 use super::brief::Brief;
 use super::facts::Facts;
-use super::files::{Files, folder_of, is_foreign, is_readable};
+use super::files::{Files, Listed, folder_of, is_foreign, is_readable};
 use super::languages::{self, Kind, Share};
 use super::manifests;
 
@@ -24,7 +24,24 @@ const MOST_CHUNKS: usize = 10;
 /// Languages whose size is asked for.
 pub(super) const MOST_LANGUAGES: usize = 8;
 /// Languages whose tests and starts are searched for.
-const MOST_SEARCHED: usize = 3;
+const MOST_SEARCHED: usize = 5;
+
+/// Languages that are looked for where not all files are known.
+const COMMON: &[&str] = &[
+    "C",
+    "C++",
+    "Go",
+    "HTML",
+    "Java",
+    "JavaScript",
+    "JSON",
+    "Markdown",
+    "Python",
+    "Rust",
+    "Shell",
+    "TypeScript",
+    "YAML",
+];
 
 const CI: &str = "**/{.github/workflows/*,.gitlab-ci.yml,.travis.yml,.circleci/config.yml,azure-pipelines.yml,Jenkinsfile,.ci/*}";
 
@@ -97,7 +114,7 @@ pub(super) fn details(files: &Files<'_>) -> Vec<Wanted> {
     if nested {
         calls.push(names());
     }
-    for share in shares(files).iter().take(MOST_LANGUAGES) {
+    for share in measured(files) {
         calls.push(wanted::glob(&share.language.glob()));
     }
     for share in searched(files) {
@@ -177,6 +194,32 @@ pub(super) fn shares(files: &Files<'_>) -> Vec<Share> {
     languages::shares(own)
 }
 
+/// Returns the languages whose size is asked for: those that most files are in, and where the list
+/// was cut, those too that many repositories have.
+fn measured(files: &Files<'_>) -> Vec<Share> {
+    let mut measured = possible(files);
+    let first = measured.iter().take(MOST_LANGUAGES).count();
+    let mut rest = measured.split_off(first);
+    rest.retain(|share| share.files == 0);
+    measured.extend(rest);
+    measured
+}
+
+/// Returns the languages of the listed files, and behind them common ones that may lie in what was
+/// not listed.
+pub(super) fn possible(files: &Files<'_>) -> Vec<Share> {
+    let mut shares = shares(files);
+    if files.listed == Listed::Partly {
+        let common = COMMON.iter().filter_map(|name| languages::named(name));
+        for language in common {
+            if !shares.iter().any(|share| share.language == language) {
+                shares.push(Share { language, files: 0 });
+            }
+        }
+    }
+    shares
+}
+
 /// Returns the languages whose files are searched.
 pub(super) fn searched(files: &Files<'_>) -> Vec<Share> {
     let mut code = shares(files);
@@ -203,7 +246,10 @@ pub(super) fn child(talk: &Conversation<'_>, facts: &Facts<'_>, area: &Area) -> 
         skip: area.skip.clone(),
         packages: facts.packages.clone(),
     };
-    wanted::task(&explorer(talk), &brief.prompt(area.files))
+    wanted::task(
+        &explorer(talk),
+        &brief.prompt(facts.files.counted(area.files)),
+    )
 }
 
 /// Returns the agent to ask: `explore`, or the first that `task` names where there is none.

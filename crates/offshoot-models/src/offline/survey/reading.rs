@@ -1,12 +1,13 @@
 //! Where to start reading: a ranked list, each with its reason.
 
-use super::super::markdown::{capped, counted, prose};
+use super::super::markdown::{capped, prose};
 use super::super::outcomes::Count;
 use super::area::{self, AreaFiles};
 use super::areas::Area;
 use super::entries;
 use super::facts::Facts;
-use super::files::{folder_of, is_test};
+use super::files::{Listed, folder_of, is_foreign, is_readable, is_test};
+use super::languages::{self, Kind};
 
 const MOST: usize = 7;
 
@@ -32,8 +33,12 @@ pub(super) fn list(facts: &Facts<'_>, areas: &[Area]) -> Vec<(String, String)> {
             list.push((path.to_owned(), why));
         }
     };
-    if let Some((path, _)) = &facts.readme {
-        push(path, "says what the project is for".to_owned());
+    if let Some((path, readme)) = &facts.readme {
+        let why = match &readme.about {
+            Some(_) => "says what the project is for",
+            None => "is the README, though without prose to quote",
+        };
+        push(path, why.to_owned());
     }
     for path in maps(facts).take(2) {
         push(path, "is named like a map of the whole".to_owned());
@@ -60,7 +65,7 @@ pub(super) fn list(facts: &Facts<'_>, areas: &[Area]) -> Vec<(String, String)> {
     largest.sort_by_key(|area| std::cmp::Reverse(area.files));
     for area in largest.into_iter().take(3) {
         if let Some(path) = head_of(facts, area).filter(|path| !is_test(path)) {
-            let files = counted(area.files, "file");
+            let files = facts.files.counted(area.files).of("file");
             push(path, format!("heads the area {} ({files})", area.shown()));
         }
     }
@@ -68,7 +73,33 @@ pub(super) fn list(facts: &Facts<'_>, areas: &[Area]) -> Vec<(String, String)> {
     if let Some(path) = contributing {
         push(path, "says how changes are made".to_owned());
     }
+    if list.is_empty() {
+        list = by_ending(facts);
+    }
     list
+}
+
+/// Returns what is left to go by where nothing is named for it: endings, the highest files first.
+fn by_ending(facts: &Facts<'_>) -> Vec<(String, String)> {
+    const MOST_OF_THESE: usize = 3;
+    if let ([only], Listed::Whole) = (facts.files.paths.as_slice(), facts.files.listed) {
+        return vec![((*only).to_owned(), "is the only file".to_owned())];
+    }
+    let reason = |path: &str| match languages::of(path)?.kind {
+        Kind::Text => Some((0, "is a document, by its ending")),
+        Kind::Code => Some((1, "is a source, by its ending")),
+        Kind::Data => None,
+    };
+    let own = facts.files.paths.iter().copied();
+    let mut found: Vec<(usize, (usize, &str), &str)> = own
+        .filter(|path| is_readable(path) && !is_foreign(path) && !is_test(path))
+        .filter_map(|path| Some((path.matches('/').count(), reason(path)?, path)))
+        .collect();
+    found.sort_unstable();
+    let first = found.into_iter().take(MOST_OF_THESE);
+    first
+        .map(|(_, (_, why), path)| (path.to_owned(), why.to_owned()))
+        .collect()
 }
 
 fn maps<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a str> {
@@ -101,6 +132,7 @@ fn head_of<'a>(facts: &Facts<'a>, area: &Area) -> Option<&'a str> {
         count: Count::exactly(paths.len()),
         paths,
         size: None,
+        odd: 0,
     };
     area::telling(&files).sources.first().copied()
 }

@@ -57,16 +57,84 @@ pub(in super::super) struct Readme {
 
 impl Readme {
     pub(in super::super) fn read(text: &str) -> Self {
+        let text = plain(text);
         Self {
-            title: headings(text).into_iter().next().map(|(_, title)| title),
+            title: title(text),
             about: first_paragraph(text),
             commands: commands(text),
         }
     }
 }
 
+/// A heading of a document.
+struct Heading {
+    line: usize,
+    /// 1 for a title.
+    level: usize,
+    text: String,
+}
+
 /// Returns the headings of a document with their lines.
 pub(in super::super) fn headings(text: &str) -> Vec<(usize, String)> {
+    let found = levelled(plain(text)).into_iter();
+    found.map(|heading| (heading.line, heading.text)).collect()
+}
+
+/// Returns the text without the mark of its encoding.
+fn plain(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Returns the first heading of the highest level, whichever way it is written.
+fn title(text: &str) -> Option<String> {
+    let written = levelled(text).into_iter().find(|found| found.level == 1);
+    let tagged = tagged_title(text);
+    match (written, tagged) {
+        (Some(written), Some((line, _))) if written.line < line => Some(written.text),
+        (_, Some((_, tagged))) => Some(tagged),
+        (written, None) => written.map(|found| found.text),
+    }
+}
+
+/// Returns what stands between `<h1>` and `</h1>`, with its line.
+fn tagged_title(text: &str) -> Option<(usize, String)> {
+    const OPEN: &str = "<h1";
+    // Far down it is no title, and not worth looking for.
+    const FURTHEST: usize = 200;
+    let mut inside: Option<(usize, String)> = None;
+    for (number, line, is_code) in lines(body(text)).take(FURTHEST) {
+        // In ASCII, so that places in both are the same.
+        let small = line.to_ascii_lowercase();
+        let from = match (&inside, small.find(OPEN)) {
+            (None, Some(at)) if !is_code => {
+                inside = Some((number, String::new()));
+                at
+            }
+            (None, _) => continue,
+            (Some(_), _) => 0,
+        };
+        let Some((_, words)) = &mut inside else {
+            continue;
+        };
+        let end = small.find("</h1").filter(|end| *end >= from);
+        words.push_str(
+            line.get(from..end.unwrap_or(line.len()))
+                .unwrap_or_default(),
+        );
+        words.push(' ');
+        if end.is_some() {
+            let words = markdown::prose(words, 8 * LONGEST_TITLE);
+            let title = markdown::prose(&words, LONGEST_TITLE);
+            if !title.is_empty() {
+                return inside.map(|(number, _)| (number, title));
+            }
+            inside = None;
+        }
+    }
+    None
+}
+
+fn levelled(text: &str) -> Vec<Heading> {
     let mut found = Vec::new();
     let mut before = "";
     let body = body(text);
@@ -77,18 +145,27 @@ pub(in super::super) fn headings(text: &str) -> Vec<(usize, String)> {
         .matches('\n')
         .count();
     for (number, line, is_code) in lines(body) {
-        let underlined = !before.trim().is_empty()
-            && line.len() >= 3
-            && (line.chars().all(|c| c == '=') || line.chars().all(|c| c == '-'));
-        let title = match line.strip_prefix('#') {
-            Some(rest) if !is_code => Some((number, rest.trim_matches(['#', ' ']))),
-            None if underlined && !is_code => Some((number - 1, before)),
-            Some(_) | None => None,
+        let underline = line.trim_end();
+        let marked = |mark| underline.len() >= 3 && underline.chars().all(|c| c == mark);
+        let underlined = match (before.trim().is_empty(), marked('='), marked('-')) {
+            (false, true, _) => Some(1),
+            (false, _, true) => Some(2),
+            (_, _, _) => None,
         };
-        if let Some((number, title)) = title {
-            let title = markdown::prose(title, LONGEST_TITLE);
-            if !title.is_empty() {
-                found.push((above + number, title));
+        let hashes = line.len() - line.trim_start_matches('#').len();
+        let heading = match (hashes, line.strip_prefix("= "), underlined) {
+            (_, _, _) if is_code => None,
+            (1.., _, _) => Some((number, hashes, line.trim_matches(['#', ' ']))),
+            // AsciiDoc's.
+            (0, Some(title), _) => Some((number, 1, title)),
+            (0, None, Some(level)) => Some((number - 1, level, before)),
+            (0, None, None) => None,
+        };
+        if let Some((number, level, title)) = heading {
+            let text = markdown::prose(title, LONGEST_TITLE);
+            if !text.is_empty() {
+                let line = above + number;
+                found.push(Heading { line, level, text });
             }
         }
         before = if is_code { "" } else { line };
@@ -100,13 +177,20 @@ pub(in super::super) fn headings(text: &str) -> Vec<(usize, String)> {
 fn first_paragraph(text: &str) -> Option<String> {
     let mut paragraph = String::new();
     let mut kept = Vec::new();
-    for (_, line, is_code) in lines(body(text)) {
+    let mut in_heading = false;
+    for (_, line, is_code) in lines(without_head(body(text))) {
         let line = line.trim();
         let underline = line.len() >= 3 && line.chars().all(|c| c == '=' || c == '-');
+        let small = line.to_ascii_lowercase();
+        let opens = small
+            .strip_prefix("<h")
+            .is_some_and(|rest| rest.starts_with(|c: char| ('1'..='6').contains(&c)));
+        let is_heading = in_heading || opens;
+        in_heading = is_heading && !small.contains("</h");
         if underline {
             // What came before was a title.
             paragraph.clear();
-        } else if is_code || line.is_empty() || !is_prose(line) {
+        } else if is_code || is_heading || line.is_empty() || !is_prose(line) {
             kept.extend(said(&paragraph));
             paragraph.clear();
         } else if paragraph.len() < 8 * LONGEST_PARAGRAPH {
@@ -120,6 +204,13 @@ fn first_paragraph(text: &str) -> Option<String> {
     kept.into_iter().next().or_else(|| said(&paragraph))
 }
 
+/// Returns the text behind the title, authors and settings that an AsciiDoc begins with.
+fn without_head(text: &str) -> &str {
+    let is_headed = text.starts_with("= ");
+    let behind = text.split_once("\n\n").filter(|_| is_headed);
+    behind.map_or(text, |(_, behind)| behind)
+}
+
 fn said(paragraph: &str) -> Option<String> {
     let text = markdown::prose(paragraph, LONGEST_PARAGRAPH);
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -128,7 +219,7 @@ fn said(paragraph: &str) -> Option<String> {
 
 fn is_prose(line: &str) -> bool {
     let structure = [
-        "#", "|", "- ", "* ", "+ ", "> ", "---", "===", "***", ".. ", ":",
+        "#", "|", "- ", "* ", "+ ", "> ", "---", "= ", "== ", "===", "***", ".. ", ":",
     ];
     !structure.iter().any(|start| line.starts_with(start)) && !line.starts_with("[!")
 }

@@ -23,6 +23,9 @@ const MOST_LINES: usize = 120;
 const FEWEST_FACTS: usize = 2;
 const MOST_FACTS: usize = 7;
 const LONGEST_FACT: usize = 320;
+/// Longest line of several facts.
+const LONGEST_LINE: usize = 560;
+const MOST_STARTS: usize = 8;
 const MOST_FAILURES: usize = 6;
 /// Why nothing more was looked at.
 const LIMIT: &str = "no more calls are allowed, which is so when a limit is reached";
@@ -62,9 +65,9 @@ fn what(page: &mut Page, facts: &Facts<'_>) {
             page.quote(about);
             known = true;
         }
-        let title = readme.title.as_ref().map(|title| format!("\"{title}\""));
-        let title = title.unwrap_or("no title".to_owned());
-        page.item(format!("{} is titled {title}", code(path)));
+        if let Some(title) = &readme.title {
+            page.item(format!("{} is titled \"{title}\"", code(path)));
+        }
     }
     for manifest in &facts.manifests {
         let name = manifest
@@ -87,13 +90,17 @@ fn what(page: &mut Page, facts: &Facts<'_>) {
         }
     }
     if !known {
-        let found = "Not found: no README with prose and no manifest with a description";
-        page.item(absent(facts, found));
+        let readme = match &facts.readme {
+            Some((path, _)) => format!("no prose to quote in {}", code(path)),
+            None => "no README".to_owned(),
+        };
+        let found = format!("Not found: {readme}, and no manifest with a description");
+        page.item(absent(facts, &found));
     }
 }
 
 /// Says that something was not found, or that it could not be looked for everywhere, and why.
-fn absent(facts: &Facts<'_>, found: &str) -> String {
+pub(super) fn absent(facts: &Facts<'_>, found: &str) -> String {
     match (&facts.files.listed, facts.is_cut_short) {
         (Listed::Not, true) => format!("Not looked at: {LIMIT}"),
         (Listed::Whole | Listed::Partly | Listed::Failed(_), true) => {
@@ -102,7 +109,8 @@ fn absent(facts: &Facts<'_>, found: &str) -> String {
         (Listed::Not | Listed::Failed(_), false) => {
             format!("{found}, as far as it could be looked for: the files could not be listed")
         }
-        (Listed::Whole | Listed::Partly, false) => found.to_owned(),
+        (Listed::Partly, false) => format!("{found} in what could be listed"),
+        (Listed::Whole, false) => found.to_owned(),
     }
 }
 
@@ -125,8 +133,13 @@ fn size(page: &mut Page, facts: &Facts<'_>) {
             page.paragraph("The files could not be listed: `glob` cannot be called here.");
             return;
         }
-        Listed::Whole | Listed::Partly if files.paths.is_empty() => {
+        Listed::Whole if files.paths.is_empty() => {
             page.paragraph("The folder is empty, or all of it is ignored: no files were found.");
+            return;
+        }
+        Listed::Partly if files.paths.is_empty() => {
+            page.paragraph("No files were found in what could be listed.");
+            gaps(page, facts);
             return;
         }
         Listed::Whole | Listed::Partly => {}
@@ -139,6 +152,7 @@ fn size(page: &mut Page, facts: &Facts<'_>) {
         page.paragraph(&format!(
             "Only {known} could be listed, so areas and languages may be missing below."
         ));
+        gaps(page, facts);
     }
     if facts.languages.is_empty() {
         page.paragraph("No file has an ending of a language that the rules know.");
@@ -157,10 +171,19 @@ fn size(page: &mut Page, facts: &Facts<'_>) {
         ]);
     }
     let more = facts.languages.iter().skip(plan::MOST_LANGUAGES);
-    let rest: usize = more.clone().map(|measured| measured.share.files).sum();
+    let rest: usize = more.clone().map(|measured| measured.files.number).sum();
     if rest > 0 {
         let names = counted(more.count(), "other language");
-        page.row(&[names, rest.to_string(), "not measured".to_owned()]);
+        let rest = files.counted(rest).to_string();
+        page.row(&[names, rest, "not measured".to_owned()]);
+    }
+}
+
+/// Tells what the list of files leaves out.
+fn gaps(page: &mut Page, facts: &Facts<'_>) {
+    let gaps: Vec<String> = facts.files.gaps.iter().map(|gap| prose(gap, 120)).collect();
+    if !gaps.is_empty() {
+        page.paragraph(&format!("The list is not whole: {}.", gaps.join("; ")));
     }
 }
 
@@ -207,11 +230,8 @@ fn told_areas(
         page.gap();
     }
     for area in areas {
-        page.subheading(&format!(
-            "{} ({})",
-            area.shown(),
-            counted(area.files, "file")
-        ));
+        let count = facts.files.counted(area.files);
+        page.subheading(&format!("{} ({})", area.shown(), count.of("file")));
         match talk.child(&plan::child(talk, facts, area)) {
             Child::Answered(answer) => {
                 for fact in facts_of(&answer, each) {
@@ -237,16 +257,41 @@ fn facts_of(answer: &str, most: usize) -> Vec<String> {
     let items = answer
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- "));
-    let mut facts: Vec<String> = items.take(most).map(clean).collect();
+    let mut facts: Vec<String> = items.take(MOST_FACTS).map(clean).collect();
     if facts.is_empty() {
         // Another model's answer need not be a list.
         let lines = answer.lines().map(clean).filter(|line| !line.is_empty());
-        facts = lines.take(most).collect();
+        facts = lines.take(MOST_FACTS).collect();
     }
+    fit(&mut facts, most);
     if facts.is_empty() {
         facts.push("The agent gave no answer".to_owned());
     }
     facts
+}
+
+/// Puts short lines together until no more are left than fit; the first stays as it is.
+fn fit(facts: &mut Vec<String>, most: usize) {
+    while facts.len() > most {
+        let length = |at: usize| -> usize {
+            let pair = facts.iter().skip(at).take(2);
+            pair.map(|fact| fact.chars().count()).sum()
+        };
+        let shortest = (1..facts.len() - 1).min_by_key(|at| length(*at));
+        let Some(at) = shortest.filter(|at| length(*at) <= LONGEST_LINE) else {
+            facts.truncate(most);
+            return;
+        };
+        let next = facts.remove(at + 1);
+        if let Some(fact) = facts.get_mut(at) {
+            let end = if fact.ends_with(['.', '!', '?', '…']) {
+                ""
+            } else {
+                "."
+            };
+            *fact = format!("{fact}{end} {next}");
+        }
+    }
 }
 
 /// Tells what the root itself knows of an area.
@@ -264,10 +309,14 @@ fn languages_of(facts: &Facts<'_>, area: &Area) -> String {
         .take(4)
         .map(|share| format!("{} {}", share.files, share.language.name))
         .collect();
+    let list = match facts.files.listed {
+        Listed::Partly => "From the part of the list that could be read",
+        Listed::Whole | Listed::Failed(_) | Listed::Not => "From the list of files",
+    };
     if shown.is_empty() {
-        return "From the list of files: no known language".to_owned();
+        return format!("{list}: no known language");
     }
-    format!("From the list of files: {}", shown.join(", "))
+    format!("{list}: {}", shown.join(", "))
 }
 
 fn starts(page: &mut Page, facts: &Facts<'_>) {
@@ -275,8 +324,16 @@ fn starts(page: &mut Page, facts: &Facts<'_>) {
     if facts.starts.is_empty() {
         page.item(absent(facts, "Not found"));
     }
-    for start in &facts.starts {
+    for start in facts.starts.iter().take(MOST_STARTS) {
         page.item(start.shown());
+    }
+    let more = facts.starts.len().saturating_sub(MOST_STARTS);
+    if more > 0 || !facts.starts.is_empty() && !facts.all_starts {
+        let more = Count {
+            number: more,
+            exact: facts.all_starts,
+        };
+        page.item(format!("and {more} more"));
     }
 }
 
@@ -289,15 +346,14 @@ fn tests(page: &mut Page, facts: &Facts<'_>) {
         .copied()
         .filter(|path| is_test(path) && !is_foreign(path))
         .collect();
-    let none = facts
-        .tests
-        .iter()
-        .all(|tested| tested.tests == Count::exactly(0));
+    let none = facts.tests.iter().all(|tested| tested.tests.number == 0);
     if named.is_empty() && none {
         page.item(absent(facts, "Not found"));
+        not_searched(page, facts);
         return;
     }
     let mut folders: Vec<&str> = named.iter().map(|path| test_folder(path)).collect();
+    folders.sort_unstable();
     folders.dedup();
     folders.retain(|folder| !folder.is_empty());
     let shown = codes(folders.iter().take(5).copied());
@@ -308,14 +364,48 @@ fn tests(page: &mut Page, facts: &Facts<'_>) {
         (false, more) => format!(", in {shown} and {}", counted(more, "more folder")),
     };
     if !named.is_empty() {
-        let files = counted(named.len(), "file");
-        page.item(format!("{files} named like tests{place}"));
+        let files = facts.files.counted(named.len()).of("file");
+        let paths = facts.files.paths.iter();
+        let copied = paths.filter(|path| is_test(path) && is_foreign(path));
+        let copied = match copied.count() {
+            0 => String::new(),
+            more => format!(
+                "; {} more in folders named like copies of others' code",
+                facts.files.counted(more)
+            ),
+        };
+        page.item(format!("{files} named like tests{place}{copied}"));
     }
     for tested in facts.tests.iter().filter(|tested| tested.tests.number > 0) {
         let (tests, files) = (tested.tests.of("test function"), tested.files.of("file"));
         let language = tested.language;
         page.item(format!("{language}: {tests} in {files}, by their look"));
     }
+    not_searched(page, facts);
+}
+
+/// Tells in which languages no tests were looked for.
+fn not_searched(page: &mut Page, facts: &Facts<'_>) {
+    const MOST_NAMED: usize = 6;
+    let searched = |name: &str| facts.tests.iter().any(|tested| tested.language == name);
+    let code = facts.languages.iter().map(|measured| measured.share);
+    let names: Vec<&str> = code
+        .filter(|share| share.language.kind == languages::Kind::Code)
+        .map(|share| share.language.name)
+        .filter(|name| !searched(name))
+        .collect();
+    if names.is_empty() {
+        return;
+    }
+    let more = match names.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names: Vec<&str> = names.into_iter().take(MOST_NAMED).collect();
+    let names = names.join(", ");
+    page.item(format!(
+        "Test functions were not looked for in {names}{more}"
+    ));
 }
 
 /// Returns the folder of tests that a file is in.
@@ -333,7 +423,7 @@ fn reading_list(page: &mut Page, facts: &Facts<'_>, areas: &[Area]) {
     page.heading("Where to start reading");
     let list = reading::list(facts, areas);
     if list.is_empty() {
-        page.item("Nothing found to start with");
+        page.item(absent(facts, "Nothing found to start with"));
     }
     for (index, (path, why)) in list.iter().enumerate() {
         page.numbered(index + 1, &format!("{}: {why}", code(path)));

@@ -10,7 +10,8 @@ use tree_sitter::Node;
 use super::{Judge, children};
 
 /// What is known to change how things look, and not what runs.
-const HARMLESS: [&str; 20] = [
+const HARMLESS: [&str; 22] = [
+    "CARGO_INCREMENTAL",
     "CARGO_TERM_COLOR",
     "CI",
     "CLICOLOR",
@@ -24,6 +25,7 @@ const HARMLESS: [&str; 20] = [
     "LC_CTYPE",
     "LC_MESSAGES",
     "LINES",
+    "NODE_ENV",
     "NO_COLOR",
     "PYTHONUNBUFFERED",
     "RUST_BACKTRACE",
@@ -38,11 +40,22 @@ pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
 }
 
+/// Tells whether a variable may be set for the shell itself: in some languages it takes the last byte
+/// of one letter and a `\\` for one letter, and quotes end elsewhere than they seem to.
+fn may_stand_alone(name: &str) -> bool {
+    let is_locale = name.starts_with("LC_") || name.starts_with("LANG");
+    is_own(name) || (is_harmless(name) && !is_locale)
+}
+
 /// Tells whether a variable is the command's own.
 pub(super) fn is_own(name: &str) -> bool {
     let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let special = name == "_" || name == "histchars" || name == "auto_resume";
-    is_name(name) && name.chars().all(lower) && !special && !name.ends_with("_proxy")
+    // Settings of programs, which are handed on if they were there before.
+    let setting = ["npm_", "pnpm_", "yarn_"];
+    let is_setting =
+        setting.iter().any(|begins| name.starts_with(begins)) || name.ends_with("_proxy");
+    is_name(name) && name.chars().all(lower) && !special && !is_setting
 }
 
 pub(super) fn is_name(name: &str) -> bool {
@@ -55,7 +68,7 @@ impl Judge<'_> {
     pub(super) fn assignments(&mut self, node: Node<'_>) {
         match node.kind() {
             "variable_assignment" => {
-                self.assignment(node, |name| is_own(name) || is_harmless(name))
+                self.assignment(node, may_stand_alone);
             }
             _ => children(node)
                 .into_iter()

@@ -55,10 +55,13 @@ fn fits(node: Node<'_>, text: &str) -> bool {
         // Read byte by byte where words are.
         "string" | "raw_string" | "ansi_c_string" | "heredoc_body" | "heredoc_content"
         | "simple_expansion" => true,
-        _ if node.child_count() == 0 => match node.is_named() {
-            true => !hides(&text[start..end]),
-            false => !text[start..end].contains('\\'),
-        },
+        _ if node.child_count() == 0 => {
+            if node.is_named() {
+                !hides(&text[start..end])
+            } else {
+                !text[start..end].contains('\\')
+            }
+        }
         _ => {
             let mut at = start;
             let mut cursor = node.walk();

@@ -1,5 +1,6 @@
 //! One simple command: assignments, a program, its arguments.
 
+use offshoot_types::permission::argv;
 use tree_sitter::Node;
 
 use super::programs::{self, Sight};
@@ -33,7 +34,7 @@ impl Judge<'_> {
         match words {
             Ok(words) => self.runs(node, words),
             Err(Misread) => {
-                self.misread(node);
+                self.unread(node);
                 self.inside(node);
                 self.folders.change(None);
             }
@@ -88,13 +89,23 @@ impl Judge<'_> {
         let mut wrappers = Vec::new();
         loop {
             match programs::look(&words) {
-                Sight::Plain => break,
-                Sight::Opaque => {
+                Sight::Plain if !self.is_of_another_project(&words) => break,
+                Sight::Plain | Sight::Opaque => {
                     self.opaque(node);
-                    self.folders.change(None);
+                    if programs::is_of_shell(&words) {
+                        self.folders.change(None);
+                    } else {
+                        // Another process changes no folder but its own.
+                        self.folders.ran();
+                    }
+                    let hidden = wrappers.iter().map(|(words, _)| words).chain([&words]);
+                    let hidden: Vec<Act> = hidden
+                        .filter_map(|words| self.hidden(node, words))
+                        .collect();
                     if matches!(words.first(), Some(Word::Fixed(_))) {
                         self.act(Act::Run(words));
                     }
+                    hidden.into_iter().for_each(|act| self.act(act));
                     return self.wrapped(wrappers);
                 }
                 Sight::Without(count) => {
@@ -108,11 +119,50 @@ impl Judge<'_> {
             }
         }
         let direct = wrappers.iter().all(|(_, wraps)| *wraps == Wraps::Itself);
+        let spellings = self.spellings(&words);
         self.moves(node, &words, direct);
         if !words.is_empty() {
             self.act(Act::Run(words));
         }
+        spellings.into_iter().for_each(|act| self.act(act));
         self.wrapped(wrappers);
+    }
+
+    /// Tells whether a program does what the files of the folder say, and that may be none of the
+    /// workspace's: what lies elsewhere nobody has agreed to run.
+    fn is_of_another_project(&self, words: &[Word]) -> bool {
+        programs::goes_by_folder(words) && !self.folders.are_in(self.ground.workspace)
+    }
+
+    /// Returns a program that is called by its path as rules may have written that: from the root, and
+    /// from the workspace. Where nobody knows in which folder it is looked for, it may be any.
+    fn spellings(&self, words: &[Word]) -> Vec<Act> {
+        let Some((path, arguments)) = programs::file(words) else {
+            return Vec::new();
+        };
+        let with = |program: Word| Act::Wrap([&[program], arguments].concat());
+        let Some(places) = self.folders.of_program(&path) else {
+            return vec![with(Word::Open(path))];
+        };
+        let root = self.ground.workspace.trim_end_matches('/');
+        let mut spellings = Vec::new();
+        for place in places {
+            let below = place.strip_prefix(root);
+            let below = below.and_then(|rest| rest.strip_prefix('/'));
+            spellings.extend(below.map(|rest| format!("./{rest}")));
+            spellings.push(place);
+        }
+        let is_new = |spelling: &String| !matches!(words.first(), Some(Word::Fixed(word)) if word == spelling);
+        let new = spellings.into_iter().filter(is_new);
+        new.map(|spelling| with(Word::Fixed(spelling))).collect()
+    }
+
+    /// Returns what is opaque by its words, where its text says something else: who forbids `sh -c *`
+    /// means it with two blanks and behind `timeout`.
+    fn hidden(&self, node: Node<'_>, words: &[Word]) -> Option<Act> {
+        let is_known = matches!(words.first(), Some(Word::Fixed(_)));
+        let differs = argv::render(words) != self.text_of(node);
+        (is_known && differs).then(|| Act::Hide(words.to_vec()))
     }
 
     /// Adds what was seen through, behind what it runs: who forbids `nohup` means it.

@@ -34,7 +34,7 @@ impl Judge<'_> {
         match self.arguments(node) {
             Ok(words) => self.runs(node, words),
             Err(Misread) => {
-                self.misread(node);
+                self.unread(node);
                 self.inside(node);
                 self.folders.change(None);
             }

@@ -19,6 +19,9 @@ const HARMLESS: [&str; 20] = [
 impl Judge<'_> {
     /// Judges `${…}`; its value is open whatever it is.
     pub(super) fn expansion(&mut self, node: Node<'_>) {
+        if is_slice(self.text_of(node)) {
+            return;
+        }
         let mut named = false;
         let mut harmless = true;
         for child in children(node) {
@@ -62,4 +65,17 @@ impl Judge<'_> {
             self.inside(node);
         }
     }
+}
+
+/// Tells whether it is a part of a variable from one number on, as in `${x:0:3}`: what is no number
+/// there is evaluated.
+fn is_slice(text: &str) -> bool {
+    let inner = text
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    let mut parts = inner.unwrap_or_default().split(':');
+    let named = parts.next().is_some_and(super::assign::is_name);
+    let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let numbers: Vec<&str> = parts.collect();
+    named && (1..=2).contains(&numbers.len()) && numbers.into_iter().all(digits)
 }

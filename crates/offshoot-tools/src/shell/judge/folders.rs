@@ -68,6 +68,28 @@ impl Folders {
         let any = self.any.as_ref()?;
         Some(any.iter().map(|from| join(from, path)).collect())
     }
+
+    /// Tells whether a command is surely in a project, and not among what git keeps of it.
+    pub(super) fn are_in(&self, project: &str) -> bool {
+        let root = normal(project);
+        let root = root.trim_end_matches('/');
+        let is_in = |folder: &String| {
+            let below = folder.strip_prefix(root);
+            let below = below.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            below.is_some_and(|rest| rest.split('/').all(|step| step != ".git"))
+        };
+        self.any.as_ref().is_some_and(|any| any.iter().all(is_in))
+    }
+
+    /// Returns the absolute paths of a program that is called by a path; `None` if that cannot be said.
+    /// Through `..` they are what the text says: links are nobody's business here.
+    pub(super) fn of_program(&self, path: &str) -> Option<Vec<String>> {
+        if path.starts_with('/') {
+            return Some(vec![normal(path)]);
+        }
+        let any = self.any.as_ref()?;
+        Some(any.iter().map(|from| join(from, path)).collect())
+    }
 }
 
 fn union(one: Option<Vec<String>>, other: &Option<Vec<String>>) -> Option<Vec<String>> {

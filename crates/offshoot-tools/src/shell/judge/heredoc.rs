@@ -78,9 +78,10 @@ fn agrees(parts: &Parts, text: &str) -> bool {
     let mut at = first;
     loop {
         let line = text[at..].split('\n').next().unwrap_or_default();
-        let told = match parts.strips_tabs {
-            true => line.trim_start_matches('\t'),
-            false => line,
+        let told = if parts.strips_tabs {
+            line.trim_start_matches('\t')
+        } else {
+            line
         };
         if told == bare {
             let end = at + line.len();

@@ -22,7 +22,7 @@ impl Judge<'_> {
         if text.contains("<<") && moves {
             // What stands behind the opening of a here-document runs after it, and is a part of it
             // to the grammar.
-            self.misread(node);
+            self.unread(node);
         }
         match bodies.as_slice() {
             [] => {
@@ -33,7 +33,7 @@ impl Judge<'_> {
             }
             [body] => self.with(*body, &redirects),
             _ => {
-                self.misread(node);
+                self.unread(node);
                 self.inside(node);
             }
         }
@@ -222,7 +222,7 @@ impl Judge<'_> {
                 | "expansion"
                 | "command_substitution" => match self.word(child) {
                     Ok(word) => words.push(word),
-                    Err(Misread) => self.misread(node),
+                    Err(Misread) => self.unread(node),
                 },
                 _ => self.statement(child),
             }

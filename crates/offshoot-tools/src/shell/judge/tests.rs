@@ -11,6 +11,7 @@ mod misread;
 mod opaque;
 mod options;
 mod plain;
+mod runners;
 
 use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule, Standing};
 use offshoot_types::tool::Place;

@@ -58,9 +58,10 @@ impl Judge<'_> {
     pub(super) fn inside(&mut self, node: Node<'_>) {
         self.deeper(node, |judge| {
             for child in children(node) {
-                match is_statement(child.kind()) {
-                    true => judge.statement(child),
-                    false => judge.inside(child),
+                if is_statement(child.kind()) {
+                    judge.statement(child)
+                } else {
+                    judge.inside(child)
                 }
             }
         });
@@ -70,7 +71,7 @@ impl Judge<'_> {
     pub(super) fn list(&mut self, node: Node<'_>, redirects: &[Node<'_>]) {
         let children = children(node);
         let [left, operator, right] = children.as_slice() else {
-            self.misread(node);
+            self.unread(node);
             return self.inside(node);
         };
         self.statement(*left);
@@ -88,7 +89,7 @@ impl Judge<'_> {
     /// Judges what runs in a shell of its own, whose `cd` ends with it.
     pub(super) fn apart(&mut self, node: Node<'_>) {
         if !backquotes_fit(self.text_of(node)) {
-            self.misread(node);
+            self.unread(node);
         }
         let before = self.folders.clone();
         self.reading(Quotes::None, |judge| {

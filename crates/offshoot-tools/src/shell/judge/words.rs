@@ -49,9 +49,10 @@ impl Piece {
 
     /// Makes a word of all that stands together in the text.
     pub(super) fn word(self, written: &str) -> Word {
-        match self.open {
-            true => Word::Open(written.to_owned()),
-            false => Word::Fixed(self.text),
+        if self.open {
+            Word::Open(written.to_owned())
+        } else {
+            Word::Fixed(self.text)
         }
     }
 }
@@ -65,7 +66,7 @@ impl Judge<'_> {
     /// Reads a word of which only counts what runs in it.
     pub(super) fn read_or_opaque(&mut self, node: Node<'_>) {
         if self.word(node).is_err() {
-            self.misread(node);
+            self.unread(node);
             self.inside(node);
         }
     }
@@ -230,8 +231,9 @@ fn ansi(text: &str) -> Result<Piece, Misread> {
 fn simple(text: &str) -> Result<Piece, Misread> {
     let name = text.strip_prefix('$').ok_or(Misread)?;
     let is_special = name.len() == 1 && "@*#?$!-_0123456789".contains(name);
-    match is_special || super::assign::is_name(name) {
-        true => Ok(Piece::open()),
-        false => Err(Misread),
+    if is_special || super::assign::is_name(name) {
+        Ok(Piece::open())
+    } else {
+        Err(Misread)
     }
 }

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use super::super::capture::{Capture, Excerpt};
+use super::super::characters::whole_characters;
 use super::super::sidecar::Sidecar;
 use super::super::wire::Message;
 
@@ -107,6 +108,12 @@ impl Recording {
         let (said, skipped) = piece.split_at(piece.len().min(room));
         self.live.extend_from_slice(said);
         self.skipped += skipped.len() as u64;
+        if !skipped.is_empty() {
+            // The gap begins between two characters.
+            let whole = whole_characters(&self.live);
+            self.skipped += (self.live.len() - whole) as u64;
+            self.live.truncate(whole);
+        }
     }
 
     /// When there will be something to say.
@@ -166,7 +173,7 @@ impl Recording {
             return head;
         }
         let newline = if head.ends_with('\n') { "" } else { "\n" };
-        let whereabouts = self.sidecar.whereabouts();
+        let whereabouts = self.sidecar.whereabouts(self.total());
         format!("{head}{newline}[{left_out} bytes are left out here; {whereabouts}]\n{tail}")
     }
 }

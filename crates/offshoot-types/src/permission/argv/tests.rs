@@ -68,6 +68,63 @@ fn who_names_a_program_means_it_in_any_folder() {
     assert_eq!(by_name("/bin/ls x"), None);
 }
 
+#[test]
+fn a_program_that_is_forbidden_by_its_path_is_so_however_that_is_written() {
+    let however = |pattern, target| Words::of(pattern).fit_however(&read(target));
+    for (pattern, target) in [
+        ("./deploy.sh *", ".//deploy.sh"),
+        ("./deploy.sh *", "././deploy.sh x"),
+        ("./deploy.sh *", "scripts/../deploy.sh"),
+        ("scripts/x", "./scripts//x"),
+        ("./scripts/*", "scripts/./x a"),
+        (".//scripts/*", "scripts/x"),
+        ("/bin/rm *", "/bin//rm x"),
+        ("/bin/rm *", "/usr/../bin/./rm x"),
+        ("/bin/*", "/../bin/rm"),
+        ("../x *", "./../x"),
+        ("*/deploy.sh", "a//deploy.sh"),
+    ] {
+        let fit = however(pattern, target);
+        assert_eq!(fit, Some(Fit::Surely), "{pattern} for {target}");
+    }
+    for (pattern, target) in [
+        ("./deploy.sh *", "./x/deploy.sh"),
+        ("./deploy.sh *", "../deploy.sh"),
+        ("./deploy.sh *", "deploy.sh"),
+        ("/bin/rm *", "/usr/bin/rm x"),
+        ("/bin/rm *", "rm x"),
+    ] {
+        assert_eq!(however(pattern, target), None, "{pattern} for {target}");
+    }
+}
+
+#[test]
+fn what_is_allowed_in_a_folder_is_not_what_lies_behind_a_way_out_of_it() {
+    let inside = |pattern, target| Words::of(pattern).fit_inside(&read(target)).is_some();
+    for (pattern, target) in [
+        ("./scripts/*", "./scripts/../../../usr/bin/touch x"),
+        ("./scripts/*", "./scripts/.."),
+        ("bin/*", "bin/../evil"),
+        ("bin/?*/x *", "bin/../x"),
+        ("python scripts/*", "python scripts/../x.py"),
+        ("cat docs/*", "cat docs/../../x"),
+        ("cat *.md", "cat ../x.md"),
+        ("cat --file=docs/* *", "cat --file=docs/../x"),
+    ] {
+        assert!(!inside(pattern, target), "{pattern} for {target}");
+        assert!(fit(pattern, target).is_some(), "{pattern} for {target}");
+    }
+    for (pattern, target) in [
+        ("./scripts/*", "./scripts/a/b..c x"),
+        ("./scripts/*", "./scripts/a ../x"),
+        ("cat *", "cat ../x"),
+        ("diff * b", "diff ../x b"),
+        ("../scripts/x *", "../scripts/x a"),
+    ] {
+        assert!(inside(pattern, target), "{pattern} for {target}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_fixed_word_is_read_as_it_was_written(words in prop::collection::vec("[ -~\n]{0,6}", 1..5)) {

@@ -46,9 +46,10 @@ fn any_layer() -> impl Strategy<Value = Layer> {
         name: "any".into(),
         rules,
         closed,
-        standing: match grants {
-            true => Standing::Grants,
-            false => Standing::Narrows,
+        standing: if grants {
+            Standing::Grants
+        } else {
+            Standing::Narrows
         },
         own,
     })
@@ -109,7 +110,7 @@ proptest! {
                 prop_assert_eq!(&one.rule, &decision.rule);
                 prop_assert_eq!(&one.layer, &decision.layer);
             }
-            [] => prop_assert!([DEFAULT, PERSONAL].contains(&decision.layer.as_str())),
+            [] => prop_assert!([Decision::DEFAULT, PERSONAL].contains(&decision.layer.as_str())),
             more => prop_assert!(false, "{} layers decide", more.len()),
         }
         // Nobody was stricter, and who was looser was not heard.
@@ -128,7 +129,7 @@ proptest! {
         let need = Need::new("fs.read", path);
         let (seen, read) = (chain.sight("read", &need), chain.decide("read", &need));
         // Only what nobody has a rule for is seen and yet asked about, one by one.
-        prop_assert!(seen == read.action || (seen == Action::Allow && read.layer == DEFAULT));
+        prop_assert!(seen == read.action || (seen == Action::Allow && read.layer == Decision::DEFAULT));
         if path.starts_with(folder) && !chain.narrows_sight("read", "fs.read", folder) {
             prop_assert_eq!(seen, Action::Allow);
         }
@@ -163,19 +164,36 @@ proptest! {
     ) {
         let decided = chain(&layers).decide("read", &need);
         let grant = Grant { agent: AgentId::new("root"), rules: granted };
-        let rule = grant.allows("read", &need).cloned();
+        let rule = grant.allows("read", &need, decided.reach()).cloned();
         let by_rule = rule.clone().map(|rule| Decision {
             action: Action::Allow,
             layer: "the user".to_owned(),
             rule: Some(rule),
         });
-        let answered = decided.clone().or_granted(|| by_rule);
+        let answered = decided.clone().or_granted(|_| by_rule);
         match (decided.action, rule) {
             (Action::Ask, Some(rule)) => {
                 prop_assert_eq!(answered.action, Action::Allow);
                 prop_assert_eq!(answered.rule, Some(rule));
             }
             _ => prop_assert_eq!(answered, decided),
+        }
+    }
+
+    #[test]
+    fn r22_what_a_written_rule_asks_is_answered_only_by_a_yes_to_exactly_that(
+        layers in vec(any_layer(), 0..5),
+        asked in any_need(),
+        need in any_need(),
+    ) {
+        let chain = chain(&layers);
+        let decided = chain.decide("read", &need);
+        let reach = |need: &Need| chain.decide("read", need).reach();
+        let needs = [asked.clone()];
+        let grant = Grant::like(AgentId::new("root"), &needs, "/w", reach);
+        let by_rule = decided.action == Action::Ask && decided.rule.is_some();
+        if by_rule && grant.allows("read", &need, decided.reach()).is_some() {
+            prop_assert_eq!(asked.target, need.target);
         }
     }
 

@@ -141,6 +141,43 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
         "echo 'a",
         "a quote is not closed; close it, or write `\\'`",
     );
+    for (pattern, said) in [
+        (
+            "git push \"--force\"",
+            "a double quote is a letter here, and no word of a command has it; write single quotes, \
+             or none; `\\\"` is that letter",
+        ),
+        (
+            "ls;rm",
+            "a rule is about one simple command, and this is more; write one rule for each, or single \
+             quotes around what is text",
+        ),
+        (
+            "ls x >y",
+            "a rule is about one simple command, and this is more; write one rule for each, or single \
+             quotes around what is text",
+        ),
+        (
+            "~/bin/x *",
+            "no command is called by `~`, which the shell makes a folder of; write `{home}/bin/x *`",
+        ),
+        (
+            "FOO=1 ls",
+            "what is set before a command is no word of it, so this fits none; begin with the program",
+        ),
+    ] {
+        wrong("shell.run", pattern, said);
+    }
+    for pattern in [
+        "curl 'https://x?a=1&b=2'",
+        r#"echo \; \""#,
+        "env FOO=1 ls",
+        "make V=1",
+        "cat ~/x",
+    ] {
+        let rule = Rule::new("shell.run", pattern, Action::Allow);
+        assert_eq!(check(&rule, &TOOLS), Ok(()), "{pattern}");
+    }
     wrong(
         "shell.run",
         "git diff | cat",
@@ -291,4 +328,45 @@ fn rules_that_contradict_each_other_are_found() {
         Rule::new("fs.read", "a", Action::Deny),
     ];
     assert_eq!(contradictions(&rules), [(0, 4)]);
+    let rules = [
+        Rule::new("shell.run", "git  push *", Action::Allow),
+        Rule::new("shell.run", "git 'push' *", Action::Deny),
+        Rule::new("shell.run", "git push", Action::Deny),
+    ];
+    assert_eq!(contradictions(&rules), [(0, 1)]);
+}
+
+#[test]
+fn a_deny_that_begins_with_a_star_is_told_to_lose_to_a_longer_allow() {
+    let deny = |pattern| Rule::new("fs.read", pattern, Action::Deny);
+    let allow = |pattern| Rule::new("fs.read", pattern, Action::Allow);
+    let found = overshadowed(&[allow("{workspace}/**"), deny("**/.env")]);
+    let instead = Some("{workspace}/**/.env".to_owned());
+    assert_eq!(
+        found,
+        [Overshadowed {
+            rule: 1,
+            by: 0,
+            instead
+        }]
+    );
+    assert_eq!(overshadowed(&[allow("docs/*"), deny("**/.env")]).len(), 1);
+    let command = |pattern, action| Rule::new("shell.run", pattern, action);
+    let commands = [
+        command("git *", Action::Allow),
+        command("* --force", Action::Ask),
+    ];
+    assert_eq!(overshadowed(&commands).len(), 1);
+    for fine in [
+        [allow("*"), deny("**/.env")],
+        [allow("**/docs/**"), deny("**/.env")],
+        [allow("docs/.env"), deny("**/.env")],
+        [allow("{workspace}/**"), deny("{workspace}/**/.env")],
+        [
+            Rule::new("fs.write", "docs/**", Action::Allow),
+            deny("**/.env"),
+        ],
+    ] {
+        assert_eq!(overshadowed(&fine), [], "{fine:?}");
+    }
 }

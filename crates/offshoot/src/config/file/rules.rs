@@ -4,7 +4,7 @@
 //! column. A project's rules come with a repository that somebody else may have
 //! written: they only narrow, whatever they say, and one that would widen is told.
 
-use offshoot_types::permission::written::{Part, check, contradictions, idle_allows};
+use offshoot_types::permission::written::{Part, check, contradictions, idle_allows, overshadowed};
 use offshoot_types::permission::{Action, Rule};
 use offshoot_types::suggest;
 use toml::Spanned;
@@ -129,9 +129,10 @@ impl Reading<'_> {
             .page
             .text
             .get(span.start + 1..span.end.saturating_sub(1));
-        match quoted == Some(text) {
-            true => span.start + 1 + at..span.end,
-            false => span,
+        if quoted == Some(text) {
+            span.start + 1 + at..span.end
+        } else {
+            span
         }
     }
 
@@ -166,6 +167,17 @@ impl Reading<'_> {
                 "the rules in {} and {} say different things of {permission} {pattern}; the \
                  stricter holds",
                 rules[first].source, rules[second].source
+            ));
+        }
+        for found in overshadowed(&plain) {
+            self.layer.warnings.push(format!(
+                "the rule in {} does not hold where that in {} allows, which begins with more text{}",
+                rules[found.rule].source,
+                rules[found.by].source,
+                match found.instead {
+                    Some(instead) => format!("; write `{instead}`"),
+                    None => String::new(),
+                }
             ));
         }
         if self.owner == Owner::User {

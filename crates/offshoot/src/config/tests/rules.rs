@@ -133,7 +133,15 @@ fn a_projects_allow_that_gives_nothing_is_told() {
 fn layers(home: &Home) -> Vec<Chain> {
     let settings = home.load(Layer::default(), &[]).unwrap();
     let repo = home.path().join("repo").canonicalize().unwrap();
-    Rules::of(&settings).layers(repo.to_str().unwrap())
+    said(&Rules::of(&settings), repo.to_str().unwrap())
+}
+
+/// The layers that people have written.
+fn said(rules: &Rules, workspace: &str) -> Vec<Chain> {
+    let mut layers = rules.layers(workspace);
+    let last = layers.pop().unwrap();
+    assert_eq!(last.name, "what people keep by hand");
+    layers
 }
 
 #[test]
@@ -160,7 +168,7 @@ fn x_12_a_projects_rules_are_those_of_now_and_what_cannot_be_read_denies() {
     let settings = home.load(Layer::default(), &[]).unwrap();
     let rules = Rules::of(&settings);
     let repo = home.path().join("repo").canonicalize().unwrap();
-    let now = || rules.layers(repo.to_str().unwrap());
+    let now = || said(&rules, repo.to_str().unwrap());
     assert!(now().is_empty());
     let file = "repo/offshoot.toml";
     home.write(

@@ -2,7 +2,7 @@
 
 use offshoot_types::event::{Origin, Profile, Spawned};
 use offshoot_types::id::{Pos, Seq, Timestamp, TreeId};
-use offshoot_types::permission::{Action, Decision, Layer};
+use offshoot_types::permission::Layer;
 
 use super::super::line::Style;
 use super::*;
@@ -78,16 +78,22 @@ fn long(words: usize) -> String {
 }
 
 #[test]
-fn who_asks_and_both_ends_are_seen_however_long_it_is() {
+fn both_ends_and_how_to_answer_are_seen_however_long_it_is() {
     let mut open = asked(&long(500));
     for rows in 3..60 {
         for width in [20, 40, 80] {
             let lines = open.lines(width, rows);
             assert!(lines.len() <= rows, "{rows} {width}: {lines:?}");
             let all = shown(&lines).join("\n");
-            assert!(all.starts_with("build asks"), "{rows} {width}: {all}");
-            assert!(all.contains("lines hidden]"), "{rows} {width}: {all}");
-            assert!(all.contains("word-0500"), "{rows} {width}: {all}");
+            let has = |words: &str| all.contains(words);
+            assert!(
+                rows < 5 || all.starts_with("build asks"),
+                "{rows} {width}: {all}"
+            );
+            assert!(has("bash word-0001"), "{rows} {width}: {all}");
+            assert!(has("lines hidden]"), "{rows} {width}: {all}");
+            assert!(rows < 4 || has("word-0500"), "{rows} {width}: {all}");
+            assert!(has("y once;") || has("y/a/s/n?"), "{rows} {width}: {all}");
         }
     }
     let lines = shown(&open.lines(80, 8));
@@ -175,4 +181,34 @@ fn what_would_be_written_is_seen_and_how_far_a_yes_reaches() {
     let all = shown(&open.lines(80, 20));
     assert_eq!(all[1..4], ["edit a", "- # Title", "+ # Hacked"]);
     assert!(all[4].contains("all files of the folder"), "{all:?}");
+}
+
+#[test]
+fn who_was_asked_is_told_that_it_was_answered_elsewhere() {
+    let decided = |action| {
+        entry(Event::Decided {
+            call: CallId::new("c"),
+            decision: Decision {
+                action,
+                layer: "the user".to_owned(),
+                rule: None,
+            },
+            grant: None,
+            reason: None,
+        })
+    };
+    let told = |open: &mut Open, action| open.entry(&Tree::default(), &decided(action), |_| None);
+    let expected = "answered elsewhere: allowed by the user: bash ls";
+    assert_eq!(
+        told(&mut asked("ls"), Action::Allow).as_deref(),
+        Some(expected)
+    );
+    let expected = "answered elsewhere: denied by the user: bash ls";
+    assert_eq!(
+        told(&mut asked("ls"), Action::Deny).as_deref(),
+        Some(expected)
+    );
+    let mut open = asked("ls");
+    assert!(matches!(open.hear("y"), Heard::Answer(..)));
+    assert_eq!(told(&mut open, Action::Allow), None);
 }

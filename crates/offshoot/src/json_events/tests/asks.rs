@@ -5,7 +5,7 @@ use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantPart};
 use offshoot_types::outcome::ErrorKind;
-use offshoot_types::permission::{Action, Decision, Grant, Need, Rule};
+use offshoot_types::permission::{Action, Decision, Grant, Need, Reach, Rule};
 use serde_json::{Value, json};
 
 use super::log::{Log, fails, message};
@@ -146,7 +146,9 @@ fn an_answer_is_told_with_what_it_allows_or_why_it_is_no() {
         answered(decides(yes(), None, None)),
         json!({ "kind": "approved" })
     );
-    let grant = Grant::like(AgentId::new("root"), &[need("shell.run", "make")], "/book");
+    let reach = |_: &Need| Reach::Exact;
+    let needs = [need("shell.run", "make")];
+    let grant = Grant::like(AgentId::new("root"), &needs, "/book", reach);
     assert_eq!(
         answered(decides(yes(), Some(grant), None)),
         json!({

@@ -215,6 +215,10 @@ pub(super) const OURS: Fields = &[
         "outputTokens",
         "in the schema, not in the captures",
     ),
-    ("tool.execution_complete", "durationMs error.kind", "ours"),
+    (
+        "tool.execution_complete",
+        "durationMs error.kind truncated outputPath",
+        "ours",
+    ),
     ("subagent.completed", "status reason", "our word for it"),
 ];

@@ -42,6 +42,12 @@ pub(crate) struct Complete {
     pub(crate) turn_id: String,
     /// Ours.
     pub(crate) duration_ms: u64,
+    /// Ours: whether the result is only a part of what there was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) truncated: Option<bool>,
+    /// Ours: where all of it lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_tool_call_id: Option<CallId>,
 }

@@ -31,11 +31,12 @@ impl Watch for NoOslo {
             let What::PreToolUse(used) = &occasion.what else {
                 return Ok(Say::nothing());
             };
-            let word = match used.input.as_str().contains("Oslo") {
-                true => Word::Deny {
+            let word = if used.input.as_str().contains("Oslo") {
+                Word::Deny {
                     reason: "not Oslo".to_owned(),
-                },
-                false => Word::Nothing,
+                }
+            } else {
+                Word::Nothing
             };
             Ok(Say::word(word))
         })

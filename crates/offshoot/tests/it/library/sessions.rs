@@ -68,9 +68,10 @@ async fn a_failure_of_before_is_not_the_answer_to_a_prompt() {
     let model = FnModel::new(move |_| {
         let first = asked.fetch_add(1, Ordering::Relaxed) == 0;
         async move {
-            match first {
-                true => Err(unwell()),
-                false => Ok(Reply::text("well again")),
+            if first {
+                Err(unwell())
+            } else {
+                Ok(Reply::text("well again"))
             }
         }
     });

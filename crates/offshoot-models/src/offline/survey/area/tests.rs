@@ -21,6 +21,7 @@ fn check(paths: &[&'static str], expected: [Option<&str>; 2], sources: &[&str]) 
         paths: paths.to_vec(),
         count: Count::exactly(paths.len()),
         size: None,
+        odd: 0,
     };
     let telling = telling(&files);
     assert_eq!([telling.manifest, telling.readme], expected);

@@ -12,6 +12,7 @@ fn areas(paths: &[String], packages: &[&str]) -> Vec<Area> {
         total: Count::exactly(paths.len()),
         size: None,
         listed: Listed::Whole,
+        gaps: Vec::new(),
         paths: paths.clone(),
     };
     let areas = of(&files, packages);

@@ -1,5 +1,6 @@
 //! A brief goes into a prompt and comes out of it.
 
+use super::super::super::outcomes::Count;
 use super::Brief;
 
 fn brief() -> Brief {
@@ -13,7 +14,7 @@ fn brief() -> Brief {
 
 #[test]
 fn a_child_reads_what_the_root_wrote() {
-    let prompt = brief().prompt(3);
+    let prompt = brief().prompt(Count::exactly(3));
     assert!(prompt.starts_with("Survey the area"));
     assert_eq!(Brief::read(&prompt), Some(brief()));
 }

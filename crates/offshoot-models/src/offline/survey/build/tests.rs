@@ -17,9 +17,13 @@ fn the_manifest_at_the_top_tells_how_to_test() {
     for (paths, expected) in [
         (vec!["package.json", "Cargo.toml"], Some("cargo test")),
         (vec!["a/Cargo.toml", "go.mod"], Some("go test ./...")),
+        (vec!["package.json"], Some("npm test")),
+        (vec!["package.json", "pnpm-lock.yaml"], Some("pnpm test")),
+        (vec!["package.json", "a/yarn.lock"], Some("npm test")),
+        (vec!["build.gradle", "gradlew"], Some("./gradlew test")),
         (vec!["Makefile"], None),
         (vec![], None),
     ] {
-        assert_eq!(test_command(&paths), expected, "{paths:?}");
+        assert_eq!(test_command(&paths).as_deref(), expected, "{paths:?}");
     }
 }

@@ -59,3 +59,19 @@ fn the_first_paragraph_of_the_first_comment_is_taken() {
     check("a.json", "{}", None);
     check("a.py", "", None);
 }
+
+#[test]
+fn paragraphs_about_rights_say_nothing_of_the_file() {
+    let x11 = "/*\n * Copyright (C) 1994 X Consortium\n *\n * Permission is hereby granted, free of \
+               charge, to any person.\n *\n * THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF \
+               ANY KIND.\n *\n * Except as contained in this notice, the name of the X Consortium shall \
+               not be used.\n */\n\n/* Draws lines. */\n";
+    check("a.c", x11, Some("Draws lines."));
+    let gcc = "/* Copyright (C) 2011 FSF.\n\n   This file is part of GCC.\n\n   Under Section 7 of GPL \
+               version 3, you are granted additional permissions.\n\n   You should have received a copy \
+               of it.  */\n";
+    check("a.h", gcc, None);
+    let gpl = "# Copyright x\n#\n# This program is free software; you can redistribute it.\n#\n\
+               # Sends parcels.\n";
+    check("a.sh", gpl, Some("Sends parcels."));
+}

@@ -38,6 +38,42 @@ fn the_first_prose_is_what_it_is_about() {
 }
 
 #[test]
+fn a_title_is_of_the_highest_level_only() {
+    let words = Some("These words say what it is.");
+    for (text, title) in [
+        (
+            "<h1 align=\"center\"><img src=\"x\"> Proj</h1>\n\nThese words say what it is.\n\n## Install\n",
+            Some("Proj"),
+        ),
+        (
+            "<H1>\n  A long name of a project\n</H1>\n\nThese words say what it is.\n\n# Later\n",
+            Some("A long name of a project"),
+        ),
+        (
+            "\u{feff}# Marked\n\nThese words say what it is.\n",
+            Some("Marked"),
+        ),
+        (
+            "= Ascii\nJane Doe <jane@example.org>\n:toc:\n\nThese words say what it is.\n\n== Install\n",
+            Some("Ascii"),
+        ),
+        ("These words say what it is.\n\n## Install\n", None),
+        (
+            "Low\n---\n\nThese words say what it is.\n\nHigh\n====\n",
+            Some("High"),
+        ),
+        (
+            "# First\n<h1>Second</h1>\n\nThese words say what it is.\n",
+            Some("First"),
+        ),
+        ("<h1>never closed\n", None),
+    ] {
+        let about = words.filter(|words| text.contains(words));
+        check(text, title, about);
+    }
+}
+
+#[test]
 fn code_has_no_headings() {
     let text = "# One\n```\n# no\n```\n~~~\n# no\n~~~\n## Two\n    # no\nThree\n-----\n";
     let expected = [(1, "One"), (8, "Two"), (10, "Three")];

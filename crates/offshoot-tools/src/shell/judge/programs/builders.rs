@@ -10,7 +10,7 @@ use super::compilers;
 use super::options::{before_end, has_option, has_short, is, is_operand, listed, may_be_option};
 
 /// Options of `make` that change how much is done or said, and take no value.
-const MAKE: &str = "-B -k -n -s -w --always-make --dry-run --keep-going --no-print-directory \
+const MAKE: &str = "-B -k -n -s -w --always-make --dry-run --jobs --keep-going --no-print-directory \
                     --quiet --silent --trace --version --help";
 
 /// Tells whether `make` is given nothing but targets, known options and numbers.
@@ -19,7 +19,11 @@ const MAKE: &str = "-B -k -n -s -w --always-make --dry-run --keep-going --no-pri
 pub(super) fn make(arguments: &[Word]) -> bool {
     let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
     arguments.iter().all(|word| match word {
-        Word::Open(_) => false,
+        // As many jobs as there are cores.
+        Word::Open(text) => matches!(
+            text.as_str(),
+            "-j$(nproc)" | "-j\"$(nproc)\"" | "$(nproc)" | "\"$(nproc)\""
+        ),
         Word::Fixed(word) => match word.split_once('=') {
             Some((name, value)) if !word.starts_with('-') => assign::is_name(name) && digits(value),
             _ if word.starts_with('-') => {
@@ -52,16 +56,12 @@ pub(super) fn npm(arguments: &[Word]) -> bool {
     let known = |word: &Word| match word {
         Word::Open(text) => !may_be_option(text),
         Word::Fixed(word) if word.starts_with('-') => {
-            let valued = [
-                "--omit=",
-                "--include=",
-                "--workspace=",
-                "--depth=",
-                "--loglevel=",
-            ];
-            listed(NPM_OPTIONS, word) || valued.iter().any(|option| word.starts_with(option))
+            let valued = ["--omit=", "--include=", "--depth=", "--loglevel="];
+            let own = word.strip_prefix("--workspace=").is_some_and(is_own);
+            own || listed(NPM_OPTIONS, word) || valued.iter().any(|option| word.starts_with(option))
         }
-        Word::Fixed(_) => true,
+        // A folder of another place has scripts of its own.
+        Word::Fixed(word) => is_own(word) && !word.starts_with("file:"),
     };
     let first = |word: &&Word| !matches!(word, Word::Fixed(word) if word.starts_with('-'));
     let does = match own.iter().find(first) {
@@ -132,14 +132,38 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
         Word::Open(_) => false,
     };
     let does = match own.iter().find(|word| !is_flag(word)) {
+        // Whatever stands behind the first `--` may be for the compiler.
         Some(Word::Fixed(command)) if command == "clippy" => {
-            compilers::rustc(&arguments[own.len()..])
+            let ends = arguments.iter().position(|word| is(word, "--"));
+            compilers::rustc_checks(&arguments[ends.unwrap_or(arguments.len())..])
+        }
+        Some(Word::Fixed(command)) if command == "install" => {
+            !has_option(own, &["--git", "--index", "--registry"]) && has_own_path(own)
         }
         Some(command @ Word::Fixed(name)) => is_operand(command) && !listed(CARGO_RUNS, name),
         Some(Word::Open(_)) => false,
         None => true,
     };
     does && !has_option(own, &options) && !has_short(own, &['C'])
+}
+
+/// Tells whether a folder lies below this one.
+fn is_own(folder: &str) -> bool {
+    !folder.starts_with(['/', '~']) && folder.split('/').all(|step| step != "..")
+}
+
+/// Tells whether `--path`, if it is there, is a folder of the project.
+fn has_own_path(words: &[Word]) -> bool {
+    let elsewhere = |(index, word): (usize, &Word)| match word {
+        Word::Fixed(word) if word == "--path" => {
+            !matches!(words.get(index + 1), Some(Word::Fixed(path)) if is_own(path))
+        }
+        Word::Fixed(word) => word
+            .strip_prefix("--path=")
+            .is_some_and(|path| !is_own(path)),
+        Word::Open(_) => false,
+    };
+    !words.iter().enumerate().any(elsewhere)
 }
 
 /// Looks at what `cargo` starts for a command that is no part of it, started by its own name.
@@ -164,7 +188,12 @@ pub(super) fn go(arguments: &[Word]) -> bool {
             let name = word.trim_start_matches('-').split('=').next();
             let name = name.unwrap_or_default();
             let runs = "exec toolexec vettool overlay modfile C w compiler gccgoflags ldflags";
-            word.starts_with('-') && listed(runs, name)
+            if word.starts_with('-') {
+                listed(runs, name)
+            } else {
+                // A package of another place.
+                !is_own(word)
+            }
         }
     };
     tool && !arguments.iter().any(runs)
@@ -206,9 +235,10 @@ fn of_deno<'a>(command: &str, words: &'a [Word]) -> &'a [Word] {
     };
     let flags = words.iter().take_while(flag).count();
     let runs = listed("compile run task", command);
-    match runs && words.get(flags).is_some_and(is_operand) {
-        true => &words[..flags],
-        false => words,
+    if runs && words.get(flags).is_some_and(is_operand) {
+        &words[..flags]
+    } else {
+        words
     }
 }
 

@@ -56,9 +56,10 @@ fn is_known(word: &str) -> bool {
 fn is_setting(setting: &str) -> bool {
     let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
     let name = name.split(':').next().unwrap_or_default();
-    match name.starts_with("CMAKE_") {
-        true => listed(SETTINGS, name),
-        false => !value.contains('/'),
+    if name.starts_with("CMAKE_") {
+        listed(SETTINGS, name)
+    } else {
+        !value.contains('/')
     }
 }
 

@@ -6,7 +6,7 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{has_option, has_short, listed, may_be_option};
+use super::options::{begins, has_option, has_short, listed};
 
 const COMPILERS: &str = "c++ c89 c99 cc clang clang++ cpp g++ gcc gccgo gdc gfortran gnat gnatlink \
                          gnatmake";
@@ -117,9 +117,8 @@ pub(super) fn rustc(arguments: &[Word]) -> bool {
     !arguments.iter().any(tells) && !has_short(arguments, &['C', 'L', 'Z'])
 }
 
-fn begins(word: &Word, options: &[&str]) -> bool {
-    match word {
-        Word::Open(text) => may_be_option(text),
-        Word::Fixed(word) => options.iter().any(|option| word.starts_with(option)),
-    }
+/// The same, where it is only to check: what writes is no part of that.
+pub(super) fn rustc_checks(arguments: &[Word]) -> bool {
+    let writes = ["--emit", "--out-dir", "-o"];
+    rustc(arguments) && !arguments.iter().any(|word| begins(word, &writes))
 }

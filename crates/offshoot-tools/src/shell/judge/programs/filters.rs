@@ -2,7 +2,7 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{has_option, has_short, is, is_operand};
+use super::options::{has_option, has_short, has_short_of, is, listed, may_be_option};
 
 /// Tells whether a word of `find` does nothing but find; an open one might.
 pub(super) fn only_finds(word: &Word) -> bool {
@@ -22,56 +22,14 @@ pub(super) fn only_prints(word: &Word) -> bool {
         Word::Fixed(word) if word.starts_with('-') => {
             word.starts_with("-F") || word.starts_with("-v")
         }
-        Word::Fixed(word) => !["system", "|", ">", "getline", "@"]
-            .iter()
-            .any(|code| word.contains(code)),
+        Word::Fixed(word) => {
+            // Without printing it compares, and two of the other are an or.
+            let word = word.replace("||", " ");
+            let compares = !word.contains("print");
+            let runs = ["system", "|", "getline", "@"];
+            !runs.iter().any(|code| word.contains(code)) && (compares || !word.contains('>'))
+        }
     }
-}
-
-/// Tells whether `sed` only prints lines or replaces text: its other commands run and write, and
-/// `-i` writes to the file.
-pub(super) fn sed(arguments: &[Word]) -> bool {
-    let mut words = arguments.iter().skip_while(|word| {
-        ["-n", "-E", "-r", "-s", "-e"]
-            .iter()
-            .any(|flag| is(word, flag))
-    });
-    let Some(Word::Fixed(script)) = words.next() else {
-        return false;
-    };
-    (sed_prints(script) || sed_replaces(script)) && words.all(is_operand)
-}
-
-/// Takes lines by number or pattern, and prints or drops them.
-fn sed_prints(script: &str) -> bool {
-    let is_command = |text: &str| {
-        text.chars()
-            .all(|c| c.is_ascii_digit() || "$,p;d! ".contains(c))
-    };
-    let count = |text: &str, c: char| text.matches(c).count();
-    // Some take a slash between square brackets for text.
-    let is_pattern = |text: &str| count(text, '[') == count(text, ']');
-    let fits = |(index, part): (usize, &str)| match index % 2 {
-        0 => is_command(part),
-        _ => is_pattern(part),
-    };
-    let slashes = count(script, '/');
-    slashes.is_multiple_of(2)
-        && !script.contains(['\\', '\n'])
-        && script.split('/').enumerate().all(fits)
-}
-
-fn sed_replaces(script: &str) -> bool {
-    let mut chars = script.chars();
-    chars.next() == Some('s')
-        && chars.next().is_some_and(|mark| {
-            let parts: Vec<&str> = script[1..].split(mark).collect();
-            let flags = parts.last().copied().unwrap_or_default();
-            let clean = flags
-                .chars()
-                .all(|c| c.is_ascii_digit() || "gpI".contains(c));
-            parts.len() == 4 && clean && !script.contains(['\\', '\n']) && mark != ';'
-        })
 }
 
 /// Tells whether `printf` only prints: `-v` and `%n` set variables.
@@ -111,7 +69,83 @@ pub(super) fn tar(arguments: &[Word]) -> bool {
         [Word::Fixed(first), ..] => first.contains(['I', 'F', 'T']) && !first.starts_with('-'),
         _ => false,
     };
-    !has_option(arguments, &runs) && !has_short(arguments, &['I', 'F', 'T']) && !bundle
+    // An archive on another machine is reached by a program.
+    let remote = |word: &Word| matches!(word, Word::Fixed(word) if word.contains(':'));
+    !has_option(arguments, &runs)
+        && !has_short(arguments, &['I', 'F', 'T'])
+        && !bundle
+        && !arguments.iter().any(remote)
+}
+
+/// Tells whether `curl` only prints what it gets.
+pub(super) fn curl(arguments: &[Word]) -> bool {
+    let writes = [
+        "--alt-svc",
+        "--config",
+        "--cookie-jar",
+        "--dump-header",
+        "--engine",
+        "--etag-save",
+        "--hsts",
+        "--libcurl",
+        "--output*",
+        "--remote-name*",
+        "--ssl-sessions",
+        "--stderr",
+        "--trace*",
+    ];
+    // What is printed at the end may be told to go to a file.
+    let formats = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("%output{"));
+    let format_file = |pair: &[Word]| {
+        let is_format = is(&pair[0], "-w") || is(&pair[0], "--write-out");
+        is_format && !matches!(&pair[1], Word::Fixed(word) if !word.starts_with('@'))
+    };
+    !has_option(arguments, &writes)
+        && !has_short_of(arguments, "cDKoOJ", "AbCdeEFhHmPQrtTuUwxXyYz")
+        && !arguments.iter().any(formats)
+        && !arguments.windows(2).any(format_file)
+        && !arguments.iter().any(|word| matches!(word, Word::Fixed(word) if word.starts_with("-w@") || word.starts_with("--write-out=@")))
+}
+
+/// Tells whether `wget` prints what it gets, or looks whether it is there: else it writes a file.
+pub(super) fn wget(arguments: &[Word]) -> bool {
+    let flags = "-q -nv -v -S -O- -qO- -O - -nc --quiet --no-verbose --server-response --spider \
+                 --output-document=-";
+    let prints = |pair: &[Word]| {
+        let option = is(&pair[0], "-O") || is(&pair[0], "-qO") || is(&pair[0], "--output-document");
+        option && is(&pair[1], "-")
+    };
+    let valued = ["--timeout=", "--tries=", "--header=", "--user-agent="];
+    let known = |word: &Word| match word {
+        Word::Open(text) => !may_be_option(text),
+        Word::Fixed(word) if word.starts_with('-') => {
+            listed(flags, word)
+                || listed("-qO --output-document", word)
+                || valued.iter().any(|option| word.starts_with(option))
+        }
+        Word::Fixed(_) => true,
+    };
+    let one = "-O- -qO- --spider --output-document=-";
+    let whole = |word: &Word| matches!(word, Word::Fixed(word) if listed(one, word));
+    let writes_none = arguments.iter().any(whole) || arguments.windows(2).any(prints);
+    writes_none && arguments.iter().all(known)
+}
+
+/// Tells whether `xxd` only prints: a second name is that of a file it writes.
+pub(super) fn xxd(arguments: &[Word]) -> bool {
+    let mut names = 0;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word {
+            Word::Open(text) if may_be_option(text) => return false,
+            Word::Fixed(word) if listed("-c -g -l -n -o -s", word) => drop(words.next()),
+            Word::Fixed(word) if word.starts_with('-') && word != "-" => {}
+            // A pattern may be several names.
+            Word::Open(_) => names += 2,
+            Word::Fixed(_) => names += 1,
+        }
+    }
+    names < 2
 }
 
 /// Tells whether `uniq` only prints: a second name is that of a file it writes.

@@ -29,6 +29,9 @@ const OPTIONS: &[&str] = &[
     "--upload-pack",
 ];
 
+/// What git itself merges with. Any other strategy is a program that it looks for, also where it stands.
+const STRATEGIES: &str = "octopus ort ours recursive resolve subtree";
+
 /// Returns how many options stand before the command that change nothing of what it does.
 pub(super) fn flags(arguments: &[Word]) -> usize {
     let is_flag = |word: &&Word| is(word, "--no-pager") || is(word, "--no-optional-locks");
@@ -43,19 +46,64 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
     let [Word::Fixed(command), rest @ ..] = arguments else {
         return arguments.is_empty();
     };
+    // Of what else runs programs, the parts that tell.
+    let tells = |what: &str| matches!(rest, [first, ..] if is(first, what));
+    if (command == "bisect" && tells("log")) || (command == "submodule" && tells("status")) {
+        return rest.iter().all(|word| matches!(word, Word::Fixed(_)));
+    }
     let rest = &without_message(command, rest);
     let runs_or_writes = match command.as_str() {
+        "apply" | "am" => has_option(rest, &["--unsafe-paths", "--build-fake-ancestor"]),
         "archive" | "format-patch" => has_short(rest, &['o']),
+        "cherry-pick" | "merge" | "pull" | "rebase" | "revert"
+            if has_foreign_strategy(command, rest) =>
+        {
+            true
+        }
         "clone" => has_short(rest, &['c', 'u']) || has_option(rest, &["--template"]),
         "config" => !only_tells(rest),
         "grep" => has_short(rest, &['O']),
-        "init" => has_option(rest, &["--template"]),
+        // A folder that is taken for the repository has settings and hooks of its own.
+        "init" => has_option(rest, &["--template", "--separate-git-dir"]),
         "rebase" => has_short(rest, &['x']),
         _ => false,
     };
     // An address whose protocol is a command.
     let ext = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("ext::"));
     listed(KNOWN, command) && !runs_or_writes && !has_option(rest, OPTIONS) && !rest.iter().any(ext)
+}
+
+/// Tells whether a merge may be made by a program that is no part of git.
+fn has_foreign_strategy(command: &str, words: &[Word]) -> bool {
+    // Of the two others it signs.
+    let short = ["merge", "pull", "rebase"].contains(&command);
+    words.iter().enumerate().any(|(index, word)| {
+        let Word::Fixed(word) = word else {
+            return false;
+        };
+        let behind = || match words.get(index + 1) {
+            Some(Word::Fixed(name)) => listed(STRATEGIES, name),
+            Some(Word::Open(_)) | None => false,
+        };
+        if let Some(long) = word.strip_prefix("--") {
+            let (name, value) = match long.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (long, None),
+            };
+            let is_strategy = name.len() > 1 && "strategy".starts_with(name);
+            let known = || value.map_or_else(behind, |value| listed(STRATEGIES, value));
+            return is_strategy && !known();
+        }
+        // What stands behind these letters is a value of theirs.
+        let bundle = word.strip_prefix('-').unwrap_or_default();
+        let end = bundle.find(['F', 'S', 'X', 'm']).unwrap_or(bundle.len());
+        match bundle[..end].split_once('s') {
+            Some(("", "")) if short && end == bundle.len() => !behind(),
+            Some(("", name)) if short && end == bundle.len() => !listed(STRATEGIES, name),
+            Some(_) => short,
+            None => false,
+        }
+    })
 }
 
 /// Returns the words of a command but for the one behind `-m`, which is no option whatever it says.

@@ -38,6 +38,14 @@ pub(super) fn has_option(words: &[Word], options: &[&str]) -> bool {
     })
 }
 
+/// Tells whether a word begins with one of some options, or may.
+pub(super) fn begins(word: &Word, options: &[&str]) -> bool {
+    match word {
+        Word::Open(text) => may_be_option(text),
+        Word::Fixed(word) => options.iter().any(|option| word.starts_with(option)),
+    }
+}
+
 /// Tells whether one of some letters is among the words as a short option, or may be: in whatever
 /// place of a bundle, as in another option's value if that stands in the same word.
 pub(super) fn has_short(words: &[Word], letters: &[char]) -> bool {
@@ -47,6 +55,21 @@ pub(super) fn has_short(words: &[Word], letters: &[char]) -> bool {
             Some(bundle) => !bundle.starts_with('-') && bundle.contains(letters),
             None => false,
         },
+    })
+}
+
+/// The same where some letters take what stands behind them for their value.
+pub(super) fn has_short_of(words: &[Word], letters: &str, valued: &str) -> bool {
+    words.iter().any(|word| match word {
+        Word::Open(text) => may_be_option(text),
+        Word::Fixed(word) => {
+            let bundle = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let mut bundle = bundle.unwrap_or_default().chars();
+            let ends = |c: char| letters.contains(c) || valued.contains(c);
+            bundle
+                .find(|c| ends(*c))
+                .is_some_and(|c| letters.contains(c))
+        }
     })
 }
 

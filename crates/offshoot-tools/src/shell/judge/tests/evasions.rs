@@ -231,6 +231,142 @@ proptest! {
 }
 
 #[test]
+fn who_allows_a_folder_has_not_allowed_what_lies_outside_of_it() {
+    for (allowed, command) in [
+        ("./scripts/*", "./scripts/../../../usr/bin/touch x"),
+        ("bin/*", "bin/../evil"),
+        ("python scripts/*", "python scripts/../x.py"),
+        ("cat docs/*", "cat docs/../../x"),
+    ] {
+        let said = decide_with(&[("shell.run", allowed)], &[], command);
+        assert_eq!(said, Action::Ask, "{allowed}: {command}");
+    }
+}
+
+#[test]
+fn who_forbids_a_program_by_its_path_forbids_it_however_that_is_written() {
+    let all = &[("shell.run", "*")];
+    for (denied, command) in [
+        ("./deploy.sh *", ".//deploy.sh"),
+        ("./deploy.sh *", "././deploy.sh x"),
+        ("./deploy.sh *", "/w/deploy.sh"),
+        ("./deploy.sh *", "scripts/../deploy.sh"),
+        ("./deploy.sh *", "cd scripts && ../deploy.sh"),
+        ("./deploy.sh", "cd scripts; ../deploy.sh x"),
+        ("./deploy.sh *", "bash deploy.sh"),
+        ("./deploy.sh *", "timeout 5 bash ./deploy.sh x"),
+        ("deploy.sh *", "bash deploy.sh"),
+        ("/w/deploy.sh *", "./deploy.sh"),
+        ("/bin/rm *", "/bin//rm x"),
+        ("/bin/rm *", "../bin/rm x"),
+    ] {
+        let said = decide_with(all, &[("shell.run", denied)], command);
+        assert_eq!(
+            said,
+            Action::Deny,
+            "{denied}: {command} {:?}",
+            shown(command)
+        );
+    }
+    let denied = &[("shell.run", "./deploy.sh *")];
+    assert_eq!(decide_with(all, denied, "cd $x && ../a.sh"), Action::Ask);
+    assert_eq!(decide_with(all, denied, "./a.sh deploy.sh"), Action::Allow);
+    assert_eq!(
+        decide_with(all, denied, "cd x && ./deploy.sh"),
+        Action::Deny
+    );
+}
+
+#[test]
+fn who_forbids_what_is_opaque_forbids_it_however_it_is_written() {
+    let all = &[("shell.run", "*"), ("shell.opaque", "*")];
+    for (denied, command) in [
+        ("sh -c *", "sh -c ls"),
+        ("sh -c *", "sh\t-c ls"),
+        ("sh -c *", "sh  -c ls"),
+        ("sh -c *", "/bin/sh -c ls"),
+        ("sh -c *", "timeout 5 sh -c ls"),
+        ("sh -c *", "\\sh -c ls"),
+        ("sh -c *", "s'h' -c \"$x\""),
+        ("sh -c *", "ls && sh -c ls"),
+        ("sudo *", "env sudo id"),
+        ("sudo *", "LANG=C sudo id"),
+        ("sudo", "sudo id"),
+        ("sudo", "nohup /usr/bin/sudo id"),
+        ("timeout *", "timeout 5 sh -c ls"),
+    ] {
+        let said = decide_with(all, &[("shell.opaque", denied)], command);
+        assert_eq!(
+            said,
+            Action::Deny,
+            "{denied}: {command} {:?}",
+            shown(command)
+        );
+    }
+    let opaque = |allow, deny, command| {
+        let allow = &[("shell.run", "*"), ("shell.opaque", allow)];
+        decide_with(allow, &[("shell.opaque", deny)], command)
+    };
+    assert_eq!(opaque("*", "git *", "git status"), Action::Allow);
+    assert_eq!(opaque("*", "sudo *", "eval sudo"), Action::Allow);
+    assert_eq!(opaque("sh -c ls", "sh *", "sh -c ls"), Action::Allow);
+    assert_eq!(opaque("sh -c *", "sh *", "sh -c 'ls'"), Action::Allow);
+    assert_eq!(opaque("*", "sh -c rm", "sh -c \"$x\""), Action::Ask);
+}
+
+#[test]
+fn who_allows_the_shell_has_not_allowed_to_write_what_is_forbidden() {
+    let denied = &[("fs.write", "*")];
+    assert_eq!(
+        decide_with(&[("bash", "*")], denied, "ls > f"),
+        Action::Deny
+    );
+    assert_eq!(decide_with(&[("bash", "*")], denied, "ls"), Action::Allow);
+    assert_eq!(decide_with(&[("bash", "*")], &[], "ls > f"), Action::Allow);
+    assert_eq!(
+        decide_with(&[("fs.write", "*")], &[("bash", "*")], "> f"),
+        Action::Deny
+    );
+}
+
+#[test]
+fn a_rule_that_names_what_is_opaque_has_the_word_about_it() {
+    let both = |named| [("bash", "*"), ("*", "*"), ("shell.opaque", named)];
+    assert_eq!(decide_with(&both("*"), &[], "sh -c ls"), Action::Allow);
+    assert_eq!(
+        decide_with(&both("sh -c *"), &[], "sh -c ls"),
+        Action::Allow
+    );
+    assert_eq!(decide_with(&both("sh -x *"), &[], "sh -c ls"), Action::Ask);
+    assert_eq!(
+        decide_with(&both("*"), &[("bash", "sh *")], "sh -c ls"),
+        Action::Deny
+    );
+    assert_eq!(
+        decide_with(&[("bash", "*")], &[("*", "*")], "sh -c ls"),
+        Action::Ask
+    );
+}
+
+#[test]
+fn a_rule_is_no_more_specific_for_how_it_is_written() {
+    for (allowed, denied, command) in [
+        ("git   push *", "git push *", "git push x"),
+        ("'git' push *", "git push *", "git push x"),
+        ("rm *", "rm", "rm x"),
+        ("git  *", "git push *", "git push x"),
+    ] {
+        let said = decide_with(&[("shell.run", allowed)], &[("shell.run", denied)], command);
+        assert_eq!(said, Action::Deny, "{allowed} and {denied}: {command}");
+    }
+    let excepted = [("shell.run", "rm x *")];
+    assert_eq!(
+        decide_with(&excepted, &[("shell.run", "rm")], "rm x y"),
+        Action::Allow
+    );
+}
+
+#[test]
 fn who_forbids_what_is_seen_through_forbids_it() {
     let all = &[("shell.run", "*")];
     for (denied, command) in [

@@ -48,6 +48,50 @@ fn a_cd_that_may_have_failed_leads_to_both() {
 }
 
 #[test]
+fn what_goes_by_the_folder_is_opaque_outside_of_the_workspace() {
+    for elsewhere in [
+        "/x",
+        "..",
+        "/s",
+        "$x",
+        "-",
+        ".git/hooks",
+        "$OFFSHOOT_SCRATCH",
+    ] {
+        for command in [
+            "make",
+            "git status",
+            "npm test",
+            "cargo build",
+            "/usr/bin/go test",
+        ] {
+            let command = format!("cd {elsewhere} && {command}");
+            assert!(is_opaque(&command), "{command}");
+        }
+        let command = format!("cd {elsewhere} && ls");
+        assert!(!is_opaque(&command), "{command}");
+    }
+    for command in [
+        "cd a && make",
+        "cd /w/a/b && git status",
+        "cd a; cargo test",
+        "(cd /x && ls); make",
+        "cd a && cd .. && make",
+    ] {
+        assert!(!is_opaque(command), "{command}");
+    }
+    assert!(shown("sudo ls; cargo test").contains(&"shell.run cargo test".to_owned()));
+    let opaque = |command| {
+        shown(command)
+            .iter()
+            .filter(|need| need.starts_with("shell.opaque"))
+            .count()
+    };
+    assert_eq!(opaque("sudo ls; cargo test"), 1);
+    assert_eq!(opaque("eval ls; cargo test"), 2);
+}
+
+#[test]
 fn a_cd_to_nobody_knows_where_leaves_paths_unknown() {
     for cd in [
         "cd $x", "cd", "cd -", "cd ~", "cd -P a", "pushd a", "popd", "env cd a",

@@ -197,6 +197,13 @@ const VARIABLES: &[&str] = &[
     "echo {a[${x}]}>/dev/null",
     "echo {OFFSHOOT_SCRATCH}>/dev/null; echo a > $OFFSHOOT_SCRATCH/x",
     "printf '%n' OFFSHOOT_SCRATCH; echo a > $OFFSHOOT_SCRATCH/x",
+    "LC_ALL=zh_CN.GBK\necho \"\u{20ac}\\\" ; rm victim #\"",
+    "LANG=zh_TW.BIG5; ls",
+    "npm_config_script_shell=/x; npm test",
+    "npm_config_script_shell=/x npm test",
+    "for npm_config_prefix in /x; do npm test; done",
+    "LC_CTYPE=x; ls",
+    "LANGUAGE=x; ls",
 ];
 
 #[test]
@@ -206,6 +213,9 @@ fn a_variable_that_changes_what_runs_is_opaque() {
         "{ ls; }>/dev/null",
         "echo ${x}>/dev/null",
         "echo {a} >/dev/null",
+        "LC_ALL=C sort f",
+        "LANG=de_DE.UTF-8 LC_CTYPE=C ls",
+        "TZ=UTC; date",
     ]);
 }
 

@@ -1,0 +1,48 @@
+//! How commands are said to have ended.
+
+use super::{ended, refusal};
+
+#[test]
+fn the_notes_below_the_output_tell_how_it_ended() {
+    for (output, expected) in [
+        (
+            "[exit code 1]",
+            "It was run and failed: it ended with exit code 1",
+        ),
+        (
+            "a\n[exit code 101]",
+            "It was run and failed: it ended with exit code 101",
+        ),
+        (
+            "[exit code 2]\n[1 process still runs; it ends with this agent: sleep 1]",
+            "It was run and failed: it ended with exit code 2",
+        ),
+        (
+            "[killed by signal 9]",
+            "It was run and was killed by signal 9",
+        ),
+        (
+            "[exit code 1]\nsaid by itself",
+            "It was run and ended with exit code 0",
+        ),
+        ("[no output]", "It was run and ended with exit code 0"),
+        ("", "It was run and ended with exit code 0"),
+    ] {
+        assert_eq!(ended(output), expected, "{output}");
+    }
+}
+
+#[test]
+fn what_was_not_allowed_is_told_from_what_failed() {
+    let asked = "error: bash needs permission and nobody is here to give it";
+    assert!(refusal(asked).is_some_and(|text| text.contains("--yes")));
+    for denied in [
+        "error: bash was denied by the user: no",
+        "error: bash was denied by the workspace\'s rules",
+    ] {
+        assert!(refusal(denied).is_some_and(|text| text.starts_with("It was not run")));
+    }
+    let failed =
+        "error: the command timed out after 1 s and was ended; output so far:\nneeds permission";
+    assert_eq!(refusal(failed), None);
+}

@@ -1,0 +1,158 @@
+//! Programs of which one command runs others: clusters, containers, tool chains, task runners.
+//!
+//! What their other commands do is what they say. Options before the command choose
+//! another place or other settings, with programs of their own.
+
+use offshoot_types::permission::argv::Word;
+
+use super::Sight;
+use super::options::{has_short_of, is, is_operand, listed};
+
+/// What `kubectl` does to a cluster, and in no container and with no editor.
+const KUBECTL: &str = "annotate api-resources api-versions apply auth autoscale cluster-info cordon create delete \
+     describe diff drain events explain expose get help label logs options patch replace rollout \
+     scale set taint top uncordon version wait --help --version";
+
+/// Options of `kubectl` that name a cluster and programs to reach it, or a file that is written.
+const KUBECTL_OPTIONS: &str = "--cache-dir --enable-alpha-plugins --enable-exec --enable-helm --helm-command \
+     --kubeconfig --kuberc --output-directory --profile --profile-output --server";
+
+/// Tells whether `kubectl` works on the cluster that is chosen, with what is known there.
+pub(super) fn kubectl(arguments: &[Word]) -> bool {
+    let foreign = |word: &Word| match word {
+        Word::Open(text) => super::options::may_be_option(text),
+        Word::Fixed(word) => listed(KUBECTL_OPTIONS, word.split('=').next().unwrap_or_default()),
+    };
+    let valued = "-n --namespace --context --cluster --user --request-timeout -v";
+    let mut rest = arguments;
+    while let [Word::Fixed(option), _, behind @ ..] = rest {
+        if !listed(valued, option) {
+            break;
+        }
+        rest = behind;
+    }
+    let known = match rest {
+        [Word::Fixed(command), ..] => listed(KUBECTL, command),
+        [Word::Open(_), ..] => false,
+        [] => true,
+    };
+    known && !arguments.iter().any(foreign) && !has_short_of(arguments, "s", "cfklLnov")
+}
+
+/// What rustup stands in front of: a word with a plus before all others chooses who does the work.
+const RUST: &str = "cargo cargo-clippy cargo-fmt cargo-miri clippy-driver rls rust-analyzer rust-gdb rust-gdbgui \
+                    rust-lldb rustc rustdoc rustfmt";
+
+/// Tells whether a tool chain is chosen that has no name: a folder, with programs of its own.
+pub(super) fn is_foreign_toolchain(name: &str, arguments: &[Word]) -> bool {
+    let chosen = match arguments {
+        [Word::Fixed(first), ..] => first.strip_prefix('+'),
+        _ => None,
+    };
+    listed(RUST, name) && chosen.is_some_and(|chosen| !is_toolchain(chosen))
+}
+
+fn is_toolchain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+}
+
+/// Looks at `rustup`, which runs a program of a tool chain, and else keeps tool chains.
+pub(super) fn rustup(arguments: &[Word]) -> Sight {
+    let tells = "--help --version -V check completions help show update which";
+    let keeps = "add install list remove uninstall";
+    let named = |words: &[Word]| {
+        let plain = |word: &Word| matches!(word, Word::Fixed(word) if !word.contains('/'));
+        words.iter().all(plain)
+    };
+    match arguments {
+        [] => Sight::Plain,
+        [run, Word::Fixed(toolchain), program, ..] if is(run, "run") => {
+            if is_toolchain(toolchain) && is_operand(program) {
+                Sight::Through(3)
+            } else {
+                Sight::Opaque
+            }
+        }
+        [Word::Fixed(what), ..] if listed(tells, what) => Sight::Plain,
+        [Word::Fixed(what), Word::Fixed(does), rest @ ..]
+            if listed("component target toolchain", what) && listed(keeps, does) && named(rest) =>
+        {
+            Sight::Plain
+        }
+        _ => Sight::Opaque,
+    }
+}
+
+/// Programs by name, and those of their commands that run others, or code.
+const RUNNING: [(&str, &str); 21] = [
+    ("asdf", "exec env"),
+    ("bundle", "config console exec open plugin"),
+    (
+        "cabal",
+        "exec new-exec new-repl new-run repl run v2-exec v2-repl v2-run",
+    ),
+    ("docker", "buildx context debug exec plugin run"),
+    ("docker-compose", "exec run"),
+    ("goenv", "exec"),
+    ("hatch", "run shell"),
+    (
+        "mise",
+        "en env exec generate hook-env r run shell tasks watch x",
+    ),
+    ("nerdctl", "exec run"),
+    ("nix", "develop eval fmt print-dev-env repl run shell"),
+    ("nodenv", "exec"),
+    ("pdm", "config plugin run"),
+    ("pipenv", "run shell"),
+    ("pipx", "run runpip"),
+    ("podman", "exec run unshare"),
+    ("poetry", "config run self shell"),
+    ("pyenv", "exec"),
+    ("rbenv", "exec"),
+    ("stack", "eval exec ghci repl run runghc runhaskell script"),
+    ("uv", "run tool x"),
+    ("vagrant", "provision ssh winrm"),
+];
+
+pub(super) fn has_command_that_runs(name: &str) -> bool {
+    RUNNING.iter().any(|(known, _)| *known == name)
+}
+
+/// Tells whether such a program is given another of its commands. Options before it may be about
+/// another project, and the word behind them may be a value.
+pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
+    let runs = RUNNING.iter().find(|(known, _)| *known == name);
+    let runs = runs.map_or("", |(_, runs)| runs);
+    // `docker compose exec`, `docker container run`.
+    let first = arguments.iter().take(2);
+    let mut first = first.enumerate().map(|(index, word)| match word {
+        Word::Fixed(word) if listed("--help --version -V -h version help", word) => true,
+        Word::Fixed(word) => !listed(runs, word) && (index > 0 || !word.starts_with('-')),
+        Word::Open(_) => index > 0,
+    });
+    first.all(|plain| plain)
+}
+
+/// Tells whether `just` runs recipes of the project: a path is that of another.
+pub(super) fn just(arguments: &[Word]) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_:-".contains(c);
+    let tells = "--list --summary --version --help -l -h -V -n --dry-run";
+    arguments.iter().all(|word| match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) if word.starts_with('-') => listed(tells, word),
+        Word::Fixed(word) => word.chars().all(plain),
+    })
+}
+
+/// Tells whether `ip` runs nothing in a network of its own. All of its words may be shortened, and a
+/// file may hold more of them.
+pub(super) fn ip(arguments: &[Word]) -> bool {
+    arguments.iter().all(|word| match word {
+        Word::Open(_) => false,
+        Word::Fixed(word) => {
+            let runs = !word.is_empty() && "exec".starts_with(word.as_str());
+            !runs && !word.starts_with("-b") && !word.starts_with("--b")
+        }
+    })
+}
