@@ -272,6 +272,7 @@ async fn r26_a_model_that_writes_a_long_call_does_not_stall_and_is_paid_for() {
                 look().writing(10, step),
                 // Cut off before the call was complete: nothing else tells what it cost.
                 look()
+                    .saying("so")
                     .writing(10, step)
                     .breaking_off(ModelErrorKind::Invalid),
             ],
