@@ -26,11 +26,14 @@ pub(crate) const PROJECT: &str = "the project's rules";
 /// The layer of what holds agents, and is not for them to change.
 pub(crate) const HAND: &str = "what people keep by hand";
 
-/// The files of a folder that say what agents may do there, and what is called about it.
-const BY_HAND: [&str; 3] = [
+/// The files of a folder that say what agents may do there, and what is called about it; and those of
+/// git, which runs what its settings and hooks name.
+const BY_HAND: [&str; 5] = [
     "{workspace}/offshoot.toml",
     "{workspace}/.offshoot",
     "{workspace}/.offshoot/**",
+    "{workspace}/.git",
+    "{workspace}/.git/**",
 ];
 
 /// Most warnings that are told before a run and by `doctor`; `permissions list` tells all.

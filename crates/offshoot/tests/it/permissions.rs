@@ -532,6 +532,8 @@ fn no_agent_writes_itself_free_although_it_may_write() {
         "offshoot.toml",
         ".offshoot/offshoot.toml",
         ".offshoot/agents/a.md",
+        ".git/config",
+        ".git/hooks/pre-commit",
     ] {
         let done = asked(file, 3);
         let why = "ask, by what people keep by hand";
