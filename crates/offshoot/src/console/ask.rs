@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use offshoot_types::command::Verdict;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId};
-use offshoot_types::permission::{Action, Decision, Need};
+use offshoot_types::permission::{Action, Decision, Need, Reach};
 use offshoot_types::question::Question;
 use offshoot_types::tree::Tree;
 
@@ -83,6 +83,8 @@ pub(crate) struct Ask {
     path: String,
     about: About,
     needs: Vec<Need>,
+    /// How far a yes for more than this call reaches.
+    reach: Reach,
     questions: Vec<Question>,
     /// What was said to those of them that were answered.
     said: Vec<Vec<String>>,
@@ -104,6 +106,7 @@ impl Open {
             Event::Asked {
                 call,
                 needs,
+                decision,
                 questions,
                 ..
             } => {
@@ -118,6 +121,7 @@ impl Open {
                         change: Vec::new(),
                     }),
                     needs: needs.clone(),
+                    reach: decision.reach(),
                     questions: questions.clone(),
                     said: Vec::new(),
                     set: None,
@@ -276,7 +280,7 @@ impl Ask {
             return (WORDS_FOR_HOOKS, SHORT_WORDS_FOR_HOOKS);
         }
         let is_file = |need: &Need| need.capability.starts_with("fs.");
-        if self.needs.iter().all(is_file) {
+        if self.needs.iter().all(is_file) && self.reach == Reach::Like {
             (WORDS_FOR_FILES, SHORT_WORDS)
         } else {
             (WORDS, SHORT_WORDS)

@@ -181,6 +181,10 @@ fn what_would_be_written_is_seen_and_how_far_a_yes_reaches() {
     let all = shown(&open.lines(80, 20));
     assert_eq!(all[1..4], ["edit a", "- # Title", "+ # Hacked"]);
     assert!(all[4].contains("all files of the folder"), "{all:?}");
+    // What a rule asks about is asked about for each file.
+    open.asks[0].reach = Reach::Exact;
+    let all = shown(&open.lines(80, 20));
+    assert!(all[4].contains("just this again"), "{all:?}");
 }
 
 #[test]
