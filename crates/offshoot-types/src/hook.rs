@@ -14,6 +14,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::event::Hooked;
 use crate::id::AgentId;
 use crate::message::UserMessage;
 
@@ -53,7 +54,11 @@ pub trait Hook: Send + Sync {
 pub struct Hooks {
     at_once: Vec<Arc<dyn Hook>>,
     watching: Vec<Arc<dyn Watch>>,
+    unheard: Option<Arc<Unheard>>,
 }
+
+/// Takes what a hook did where nobody follows the session.
+type Unheard = dyn Fn(&AgentId, &Hooked) + Send + Sync;
 
 impl Hooks {
     /// Adds a hook behind those that are there.
@@ -64,6 +69,19 @@ impl Hooks {
     /// Adds one that may take its time, behind those that are there.
     pub fn watch(&mut self, watch: Arc<dyn Watch>) {
         self.watching.push(watch);
+    }
+
+    /// Has `told` take what hooks did that were only told of something, where nobody follows the
+    /// session who could hear of it: at its end for one. It must not block.
+    pub fn on_unheard(&mut self, told: impl Fn(&AgentId, &Hooked) + Send + Sync + 'static) {
+        self.unheard = Some(Arc::new(told));
+    }
+
+    /// Hands on what a hook did, which nobody else hears of.
+    pub fn unheard(&self, agent: &AgentId, hooked: &Hooked) {
+        if let Some(told) = &self.unheard {
+            told(agent, hooked);
+        }
     }
 
     /// Tells whether anybody wants to be called at a point: if not, nothing is done for it.

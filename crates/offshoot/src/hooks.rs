@@ -24,6 +24,12 @@ pub(crate) fn assemble(hooks: &[Hook], keeper: Keeper, environment: Environment)
     if hooks.is_empty() {
         return assembled;
     }
+    assembled.on_unheard(|_, hooked| {
+        output::note(&render::harmless(&format!(
+            "hook {}",
+            render::hooked(hooked)
+        )));
+    });
     let commands = Commands::new(keeper, environment);
     for hook in hooks {
         assembled.watch(Arc::new(CommandHook {

@@ -4,7 +4,7 @@
 //! runs that it settles as everybody else does. Nobody waits for a notice but
 //! whoever lets the session go, and nothing follows from what a hook says to one;
 //! what goes wrong is published and not stored, because the agent's log has
-//! another writer.
+//! another writer. Where nobody follows the session, the host is told.
 
 use std::sync::Arc;
 
@@ -87,6 +87,9 @@ pub(crate) async fn tell(board: Arc<Board>, occasion: Occasion) {
     for hooked in heard.hooked {
         if hooked.did != Did::Passed || hooked.note.is_some() {
             let agent = occasion.who.agent.clone();
+            if board.listeners() == 0 {
+                board.caller().hooks.unheard(&agent, &hooked);
+            }
             board.publish(Update::Hooked(agent, Box::new(hooked)));
         }
     }

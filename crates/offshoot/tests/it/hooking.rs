@@ -394,3 +394,17 @@ echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision
     assert!(!listed.stdout.contains("hook.asks"), "{listed:?}");
     run.kill();
 }
+
+#[test]
+fn a_hook_that_fails_when_nobody_follows_any_more_is_told_of() {
+    let config = r#"
+[[hooks]]
+name = "bye"
+event = "SessionEnd"
+command = "exit 9"
+"#;
+    let stage = stage(OWN, config);
+    let done = stage.offshoot(asked("go")).succeeded();
+    let told = "hook bye at SessionEnd: failed: exit code 9";
+    assert!(done.stderr.contains(told), "{}", done.stderr);
+}
