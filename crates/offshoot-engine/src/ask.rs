@@ -28,6 +28,9 @@ use crate::scheduler::resume::Kept;
 /// How often whoever waits for an answer looks at the clock.
 const LOOK: Duration = Duration::from_secs(10);
 
+/// How long before a child's run has to hand back nobody waits for an answer any more, in milliseconds.
+const BEFORE_HANDING_BACK: u64 = 1000;
+
 /// Who answers what agents ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asks {
@@ -421,14 +424,23 @@ impl Agent {
     }
 
     /// Returns when it is too late to answer what is asked now.
+    ///
+    /// That of a child is over before its run has to hand back: who answers later answers nobody, and
+    /// both it and its parent are told. A root may be asleep for longer than its run lasts.
     pub(crate) fn ask_deadline(&self) -> Option<Timestamp> {
         let within = match self.parts.asks.who {
-            Who::Nobody => None,
+            Who::Nobody => return None,
             Who::Somebody { within } => within,
-        }?;
-        let within = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
-        let deadline = self.parts.env.now().get().saturating_add(within);
-        Some(Timestamp::new(deadline))
+        };
+        let wanted = within.map(|within| {
+            let within = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+            self.parts.env.now().get().saturating_add(within)
+        });
+        let state = self.board.state();
+        let run = state.deadline(&self.id, &self.board.limits);
+        let run = run.filter(|_| !self.is_root());
+        let run = run.map(|deadline| deadline.soft.get().saturating_sub(BEFORE_HANDING_BACK));
+        wanted.into_iter().chain(run).min().map(Timestamp::new)
     }
 
     /// Decides one need: the chain, and where it says ask, what was granted before.

@@ -268,6 +268,28 @@ async fn tls_17_a_deadline_that_went_by_while_the_machine_was_suspended_is_over(
     assert_eq!(stage.outcomes("lead").await[0].for_model(), told);
 }
 
+#[tokio::test(start_paused = true)]
+async fn x_11_what_a_child_asks_is_over_with_its_time_and_its_parent_is_told() {
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say("done")])
+        .part("worker", [write("a"), say("could not")]);
+    let stage = Stage::ticking_asking(script, Limits::default(), Asks::SOMEBODY, Vec::new()).await;
+    stage.ask_and_wait("go").await;
+    let deadlines = stage
+        .log()
+        .await
+        .into_iter()
+        .filter_map(|entry| match entry.event {
+            Event::Asked { deadline, .. } => Some(deadline.is_some()),
+            _ => None,
+        });
+    assert_eq!(deadlines.collect::<Vec<bool>>(), [true], "it can be seen");
+    let told = "error: write needs permission and nobody answered in time";
+    assert_eq!(stage.outcomes("worker").await[0].for_model(), told);
+    let settled = stage.settlement(&stage.born("worker").await).await;
+    assert_eq!(settled.unanswered, 1);
+}
+
 #[tokio::test]
 async fn of_two_answers_the_first_counts() {
     let script = Script::default().part("lead", [write("a"), say("done")]);

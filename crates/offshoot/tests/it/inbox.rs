@@ -88,7 +88,8 @@ fn an_ask_of_a_child_is_listed_with_its_path_and_answered_from_another_process()
     assert_eq!(ask["arguments"]["command"], "echo ran");
     let tree = stage.offshoot(["sessions", "tree", "parent"]).succeeded();
     assert!(tree.stdout.contains("an answer about bash"), "{tree:?}");
-    assert_eq!(ask["deadline"], Value::Null);
+    // Its run does not last for ever.
+    assert!(ask["deadline"].is_string(), "{ask}");
     assert_eq!(ask["running"], true);
     let shown = stage.offshoot(["inbox", "list"]).succeeded().stdout;
     assert!(shown.contains("build > general asks"), "{shown}");
