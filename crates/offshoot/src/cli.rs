@@ -111,8 +111,9 @@ Examples:
     Inbox(Inbox),
     /// Shows what a repository brings that acts, and accepts it
     ///
-    /// The agents of a repository may be somebody else's: they are listed, and used only once you
-    /// have accepted them, as they are now and in this folder. What has changed since is asked about
+    /// The agents, hooks and MCP servers of a repository may be somebody else's: they are listed,
+    /// with what they may do, and used only once you have accepted them, as they are now and in this
+    /// folder. What has changed since is asked about
     /// again. Asks at a terminal. `--yes` of other commands never accepts anything.
     #[command(after_help = "\
 Examples:

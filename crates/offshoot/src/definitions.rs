@@ -17,8 +17,10 @@ use crate::assemble::{self, Models};
 use crate::config::Settings;
 use crate::exit::Stop;
 use crate::trust::{self, Digest, Key, Kind, Standing, Thing, Trust};
-use crate::{hooks, output, render};
+use crate::{hooks, output, render, servers};
 use folder::{File, Folder};
+
+pub(crate) use folder::read_beneath;
 
 /// Where a project keeps its agents, as seen from the folder to work in.
 const IN_PROJECT: &str = ".offshoot/agents";
@@ -79,6 +81,9 @@ pub(crate) fn brought(settings: &Settings, workspace: &str) -> Brought {
         Ok(hooks) => things.extend(hooks.into_iter().map(|(_, thing)| thing)),
         Err(stop) => problems.push(Diagnostic::error(workspace, None, &stop.to_string())),
     }
+    let servers = servers::brought(settings, workspace);
+    things.extend(servers.things);
+    problems.extend(servers.problems);
     Brought { things, problems }
 }
 

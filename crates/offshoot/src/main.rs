@@ -33,6 +33,7 @@ mod prompt;
 mod render;
 mod rules;
 mod run;
+mod servers;
 mod sessions;
 mod signals;
 mod system;

@@ -28,8 +28,9 @@ pub(crate) const HAND: &str = "what people keep by hand";
 
 /// The files of a folder that say what agents may do there, and what is called about it; and those of
 /// git, which runs what its settings and hooks name.
-const BY_HAND: [&str; 5] = [
+const BY_HAND: [&str; 6] = [
     "{workspace}/offshoot.toml",
+    "{workspace}/.mcp.json",
     "{workspace}/.offshoot",
     "{workspace}/.offshoot/**",
     "{workspace}/.git",

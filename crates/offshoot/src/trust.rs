@@ -6,7 +6,8 @@
 //! the real path of the folder and a digest of the content; so a link changes
 //! nothing, and what has changed has to be accepted again. `--yes` has no say here,
 //! and what cannot be read is not accepted. What a thing is made of and where it is
-//! found is not known here: whoever finds one hands it in (`definitions.rs`, `hooks.rs`).
+//! found is not known here: whoever finds one hands it in (`definitions.rs`, `hooks.rs`,
+//! `servers.rs`).
 
 mod ask;
 mod command;
@@ -27,6 +28,7 @@ pub(crate) use command::trust;
 pub(crate) use key::Key;
 pub(crate) use may::agent as what_an_agent_may;
 pub(crate) use may::hook as what_a_hook_may;
+pub(crate) use may::server as what_a_server_may;
 
 /// What kinds of things act.
 ///
@@ -38,15 +40,18 @@ pub(crate) enum Kind {
     Agent,
     /// A command that is run when something happens.
     Hook,
+    /// An MCP server.
+    Server,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 2] = [Self::Agent, Self::Hook];
+    pub(crate) const ALL: [Self; 3] = [Self::Agent, Self::Hook, Self::Server];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Agent => "agent",
             Self::Hook => "hook",
+            Self::Server => "server",
         }
     }
 }

@@ -204,7 +204,7 @@ impl Folder {
     fn file(&self, path: &Path) -> File {
         let whole = shown(&self.path.join(path));
         let name = path.with_extension("");
-        let (reading, bytes) = match (name.to_str(), self.bytes(path)) {
+        let (reading, bytes) = match (name.to_str(), bytes(&self.folder, path).map_err(explain)) {
             (None, _) => {
                 let why = "its name is not UTF-8 text";
                 (Reading::failed(&whole, &shown(&name), why), Vec::new())
@@ -217,21 +217,6 @@ impl Folder {
             path: self.name.join(path),
             bytes,
         }
-    }
-
-    /// Returns what a file holds, up to one byte more than is taken.
-    fn bytes(&self, path: &Path) -> Result<Vec<u8>, String> {
-        let file = enter(&self.folder, path, FILE).map_err(explain)?;
-        let stat = fstat(&file).map_err(explain)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err("it is not a file".to_owned());
-        }
-        let mut bytes = Vec::new();
-        std::fs::File::from(file)
-            .take(MAX_FILE_BYTES as u64 + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| error.to_string())?;
-        Ok(bytes)
     }
 
     fn problem(&self, path: &Path, what: &str) -> Diagnostic {
@@ -249,6 +234,31 @@ enum Kind {
     Folder,
     LinkToFolder,
     Other,
+}
+
+/// Returns what a file of a workspace holds, to which no link leads from outside; `None` if there is
+/// none.
+pub(crate) fn read_beneath(workspace: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
+    let opened = open(workspace, FOLDER, Mode::empty());
+    match opened.and_then(|workspace| bytes(&workspace, Path::new(name))) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(explain(errno)),
+    }
+}
+
+/// Returns what a file in a folder holds, up to one byte more than is taken.
+fn bytes(folder: impl AsFd, path: &Path) -> Result<Vec<u8>, Errno> {
+    let file = enter(folder, path, FILE)?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(Errno::NXIO);
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::from(file)
+        .take(MAX_FILE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    Ok(bytes)
 }
 
 /// Opens what lies in a folder; links are followed as long as they stay in it.
@@ -275,6 +285,7 @@ fn explain(errno: Errno) -> String {
         Errno::XDEV => "it leads out of its folder, and such a link is not followed".to_owned(),
         Errno::LOOP => "its links lead nowhere".to_owned(),
         Errno::NOTDIR => "it is not a folder".to_owned(),
+        Errno::NXIO => "it is not a file".to_owned(),
         errno => format!("it cannot be read: {}", io::Error::from(errno)),
     }
 }

@@ -8,9 +8,10 @@ use offshoot_agents::{Catalogue, Origin};
 use super::Finding;
 use crate::assemble::{self, Models};
 use crate::config::{self, Settings, Sourced};
-use crate::{definitions, hooks};
+use crate::trust::Thing;
+use crate::{definitions, hooks, servers};
 
-/// Most agents or hooks that are named where they are not used.
+/// Most agents, hooks or servers that are named where they are not used.
 const MOST_NAMED: usize = 10;
 
 pub(super) fn look(settings: &Settings) -> Vec<Finding> {
@@ -25,6 +26,9 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
     ];
     findings.extend(untrusted(&catalogue));
     findings.extend(hooks(settings, workspace.as_deref(), &catalogue));
+    if let Some(workspace) = &workspace {
+        findings.extend(servers(settings, workspace));
+    }
     for diagnostic in catalogue.diagnostics() {
         findings.push(Finding::warn("agent file", diagnostic.to_string()));
     }
@@ -46,6 +50,34 @@ fn hooks(settings: &Settings, workspace: Option<&str>, catalogue: &Catalogue) ->
         let named = named(&names);
         let text = format!("hooks of the project, not trusted; see \"offshoot trust\": {named}");
         findings.push(Finding::warn("trust", text));
+    }
+    findings
+}
+
+/// Names the MCP servers, of which none is used yet.
+fn servers(settings: &Settings, workspace: &str) -> Vec<Finding> {
+    let servers = servers::brought(settings, workspace);
+    let wrong = servers.problems.iter();
+    let mut findings: Vec<Finding> = wrong
+        .map(|problem| Finding::warn("servers", problem.to_string()))
+        .collect();
+    let (accepted, doubted): (Vec<&Thing>, Vec<&Thing>) =
+        servers.things.iter().partition(|thing| thing.is_accepted());
+    let names = |things: &[&Thing]| {
+        let names: Vec<&str> = things.iter().map(|thing| thing.name.as_str()).collect();
+        named(&names)
+    };
+    if !doubted.is_empty() {
+        let named = names(&doubted);
+        let text =
+            format!("MCP servers of the project, not trusted; see \"offshoot trust\": {named}");
+        findings.push(Finding::warn("trust", text));
+    }
+    if !accepted.is_empty() {
+        let named = names(&accepted);
+        let text =
+            format!("MCP servers of the project, which this version does not start yet: {named}");
+        findings.push(Finding::ok("servers", text));
     }
     findings
 }

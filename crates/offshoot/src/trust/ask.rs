@@ -36,7 +36,7 @@ pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), St
     let doubted = brought.iter().filter(|it| !it.is_accepted()).cloned();
     let mut doubted: Vec<Thing> = doubted.collect();
     // What runs by itself before what is started.
-    doubted.sort_by_key(|thing| thing.kind != Kind::Hook);
+    doubted.sort_by_key(|thing| thing.kind == Kind::Agent);
     if doubted.is_empty() {
         return Ok(());
     }
@@ -105,7 +105,11 @@ pub(super) fn counted(things: &[Thing]) -> (String, &'static str) {
     };
     let counts: Vec<String> = Kind::ALL.into_iter().filter_map(count).collect();
     let them = if things.len() == 1 { "it" } else { "them" };
-    (counts.join(" and "), them)
+    let counts = match counts.split_last() {
+        Some((last, before @ [_, ..])) => format!("{} and {last}", before.join(", ")),
+        _ => counts.concat(),
+    };
+    (counts, them)
 }
 
 /// Returns the lines that say what a thing is, how it stands with it and what it may do.

@@ -9,6 +9,7 @@ use offshoot_types::permission::{Action, Rule};
 
 use crate::config::Hook;
 use crate::render;
+use crate::servers::{Reach, Server};
 
 /// Most names or rules that are named one by one.
 const MOST: usize = 6;
@@ -25,16 +26,61 @@ pub(crate) fn hook(hook: &Hook) -> String {
         "" => String::new(),
         matcher => format!(" of {}", render::first_words(matcher, MOST_OF_NAME)),
     };
-    let mut command = render::harmless(&hook.command);
+    let command = command(&hook.command);
+    format!(
+        "at {}{about} runs a command as you, which no rule holds: {command}",
+        hook.event
+    )
+}
+
+/// Says what an MCP server does: what it gives agents is held by rules, what it does itself is not.
+pub(crate) fn server(server: &Server) -> String {
+    let (mut parts, given, names) = match &server.reach {
+        Reach::Command {
+            command: program,
+            args,
+            env,
+        } => {
+            let words = [program].into_iter().chain(args);
+            let words: Vec<String> = words.map(|word| quoted(word)).collect();
+            let line = command(&words.join(" "));
+            let starts = format!("starts a program as you, which no rule holds: {line}");
+            (vec![starts], "sets", env)
+        }
+        Reach::Url { url, headers } => {
+            let asks = format!("sends what agents ask of its tools to {}", command(url));
+            (vec![asks], "sends the headers", headers)
+        }
+    };
+    if !names.is_empty() {
+        let names = listed(names.iter().map(String::as_str));
+        parts.push(format!("{given} {names}"));
+    }
+    if !server.variables.is_empty() {
+        let names = listed(server.variables.iter().map(String::as_str));
+        parts.push(format!("is given your {names}"));
+    }
+    parts.join("; ")
+}
+
+/// Returns a word so that one sees where it ends.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./:=@,+%~".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("{word:?}")
+}
+
+/// Returns the beginning of a command, and how much more there is.
+fn command(command: &str) -> String {
+    let mut command = render::harmless(command);
     if let Some((end, _)) = command.char_indices().nth(MOST_OF_COMMAND) {
         let more = command[end..].chars().count();
         command.truncate(end);
         command.push_str(&format!(" [and {more} characters more]"));
     }
-    format!(
-        "at {}{about} runs a command as you, which no rule holds: {command}",
-        hook.event
-    )
+    command
 }
 
 /// Says what an agent may do, and whose place it takes.

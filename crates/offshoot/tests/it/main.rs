@@ -36,6 +36,7 @@ mod reverting;
 mod rewinding;
 mod running;
 mod screens;
+mod servers;
 mod sessions;
 mod signals;
 mod spawning;

@@ -534,6 +534,7 @@ fn no_agent_writes_itself_free_although_it_may_write() {
         ".offshoot/agents/a.md",
         ".git/config",
         ".git/hooks/pre-commit",
+        ".mcp.json",
     ] {
         let done = asked(file, 3);
         let why = "ask, by what people keep by hand";
