@@ -383,6 +383,12 @@ pub(crate) fn covered(call: &CallId, decision: Decision) -> Event {
 
 const ONCE: &str = "the user";
 
+/// What a call that was taken up again is told if it needs more than somebody was asked about.
+pub(crate) fn has_changed() -> Outcome {
+    let text = "what it needs has changed; call it again";
+    Outcome::error(ErrorKind::Interrupted, text)
+}
+
 fn refused(tool: &str, reason: &str) -> Outcome {
     let text = match reason.trim() {
         "" => format!("{tool} was denied by the user"),

@@ -74,8 +74,11 @@ pub(crate) struct Board {
     /// Fires when agents were stirred: the session has to look.
     pub(crate) stirred: Notify,
     hooks: Hooks,
-    /// How many of them run at a time.
+    /// How many of them run at a time that somebody waits for.
     hooking: Semaphore,
+    /// How many are told of what has happened at a time: nobody waits for these, so nobody who is
+    /// waited for may wait for them.
+    telling: Semaphore,
 }
 
 /// What is behind the lock.
@@ -150,6 +153,7 @@ impl Board {
             stirred: Notify::new(),
             hooks,
             hooking: Semaphore::new(hooks::AT_A_TIME),
+            telling: Semaphore::new(hooks::AT_A_TIME),
         }
     }
 
@@ -159,6 +163,14 @@ impl Board {
             hooks: &self.hooks,
             gate: Some(&self.hooking),
             grace: self.limits.grace,
+        }
+    }
+
+    /// Returns what hooks are told with of what has happened.
+    pub(crate) fn teller(&self) -> Caller<'_> {
+        Caller {
+            gate: Some(&self.telling),
+            ..self.caller()
         }
     }
 

@@ -33,7 +33,7 @@ use crate::reply::Token;
 use crate::settle;
 use crate::update::Activity;
 
-/// Most hooks of a tree that run at one time.
+/// Most hooks of a tree that run at one time, and most that are told of something meanwhile.
 pub(crate) const AT_A_TIME: usize = 16;
 
 /// Most bytes of what one hook tells an agent.

@@ -12,7 +12,7 @@ use offshoot_types::command::{Command, Opening, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event, Hooked, Origin, Profile, Spawned};
 use offshoot_types::hook::{About, Hooks, Who};
-use offshoot_types::id::{AgentId, Pos, Seq, TreeId};
+use offshoot_types::id::{AgentId, Pos, RunNo, Seq, TreeId};
 use offshoot_types::manifest::Registry;
 use offshoot_types::message::UserMessage;
 use offshoot_types::model::Models;
@@ -621,7 +621,7 @@ impl Inner {
             definition: opening.definition.clone(),
             parent: None,
             depth: 0,
-            run: None,
+            run: Some(RunNo::ZERO.next()),
             workspace: opening.workspace.clone(),
         };
         let caller = Caller {

@@ -48,8 +48,9 @@ enum Ruling {
 
 impl Rulings {
     /// What hooks said of the calls of the last message before the process died, as far as it is still
-    /// to be done: what the agent is to be told, and that it is to stop.
-    pub(crate) fn remembered(log: &[Entry]) -> Self {
+    /// to be done: what the agent is to be told, and that it is to stop. What they said of calls that
+    /// they are asked about again does not count any more.
+    fn remembered(log: &[Entry], again: &[&Call]) -> Self {
         let mut rulings = Self::default();
         for entry in log {
             if matches!(entry.event, Event::Replied(_)) {
@@ -58,7 +59,8 @@ impl Rulings {
             // What was said of a prompt or of an end is not about these calls.
             if let Event::Hooked(hooked) = &entry.event
                 && hooked.point.guards()
-                && hooked.call.is_some()
+                && let Some(call) = &hooked.call
+                && !again.iter().any(|again| again.id == *call)
             {
                 rulings.recall(hooked);
             }
@@ -67,11 +69,14 @@ impl Rulings {
     }
 
     fn recall(&mut self, hooked: &Hooked) {
-        let told = hooked.context.iter();
-        self.contexts
-            .extend(told.map(|text| marked(&hooked.hook, hooked.point, text)));
+        let told = hooked.context.as_ref();
+        let told = told.map(|text| marked(&hooked.hook, hooked.point, text));
+        // Whoever was asked twice, because a process died between, is heard once.
+        if let Some(told) = told.filter(|told| !self.contexts.contains(told)) {
+            self.contexts.push(told);
+        }
         if let Did::Stopped { reason } = &hooked.did {
-            let stop = format!("hook {}: {reason}", hooked.hook);
+            let stop = said(&format!("hook {}", hooked.hook), reason);
             self.stop.get_or_insert(stop);
         }
     }
@@ -103,6 +108,30 @@ impl Rulings {
             ErrorKind::Denied,
             told(&call.tool, layer, reason),
         ))
+    }
+
+    /// Refuses a call that was taken up again if a hook refuses it by now, or wants to have asked what
+    /// nobody was.
+    pub(crate) fn check_again(
+        &self,
+        agent: &Agent,
+        call: &Call,
+        asked: &[Need],
+        batch: &mut Batch,
+    ) -> Result<(), Outcome> {
+        self.check(call, batch)?;
+        let Some(Ruling::Ask { layer, .. }) = self.by_call.get(&call.id) else {
+            return Ok(());
+        };
+        // Whoever was asked knows that this hook wants it, in whatever words it says so now.
+        let knows = |need: &Need| {
+            let rest = need.target.strip_prefix(layer.as_str());
+            need.is_of_hook() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+        };
+        if agent.parts.asks.yes || asked.iter().any(knows) {
+            return Ok(());
+        }
+        Err(ask::has_changed())
     }
 
     /// Makes what was said of a call of the engine's own stricter where a hook wants a person to be
@@ -142,7 +171,7 @@ impl Rulings {
     /// Returns which hook wants a person to be asked about a call, and why.
     fn question(&self, call: &CallId) -> Option<String> {
         match self.by_call.get(call)? {
-            Ruling::Ask { layer, reason } => Some(format!("{layer}: {reason}")),
+            Ruling::Ask { layer, reason } => Some(said(layer, reason)),
             Ruling::Deny { .. } | Ruling::Cancelled => None,
         }
     }
@@ -157,8 +186,7 @@ impl Rulings {
             Word::Ask { reason } => Ruling::Ask { layer, reason },
             Word::Deny { reason } => Ruling::Deny { layer, reason },
             Word::Stop { reason } => {
-                self.stop
-                    .get_or_insert_with(|| format!("{layer}: {reason}"));
+                self.stop.get_or_insert_with(|| said(&layer, &reason));
                 Ruling::Deny { layer, reason }
             }
         };
@@ -211,9 +239,14 @@ fn decided(call: &Call, action: Action, layer: &str, reason: &str) -> Event {
 }
 
 fn told(tool: &str, layer: &str, reason: &str) -> String {
+    format!("{tool} was denied by {}", said(layer, reason))
+}
+
+/// Returns who said something and why, if there is a why.
+fn said(layer: &str, reason: &str) -> String {
     match reason.trim() {
-        "" => format!("{tool} was denied by {layer}"),
-        reason => format!("{tool} was denied by {layer}: {reason}"),
+        "" => layer.to_owned(),
+        reason => format!("{layer}: {reason}"),
     }
 }
 
@@ -241,6 +274,29 @@ impl Agent {
             (call.id.clone(), heard)
         });
         let mut rulings = Rulings::default();
+        for (call, heard) in join_all(asked).await {
+            rulings.take(call, heard);
+        }
+        rulings
+    }
+
+    /// Returns what hooks say of the calls of the last message of which some wait since their process
+    /// died. Those are asked about again, because hooks may have been added or changed meanwhile as
+    /// rules may; that somebody is asked about them was told before.
+    pub(crate) async fn before_calls_again(
+        &self,
+        log: &[Entry],
+        waiting: &[&Call],
+        cancel: &CancellationToken,
+    ) -> Rulings {
+        if !self.is_watched(Point::PreToolUse) {
+            return Rulings::remembered(log, &[]);
+        }
+        let mut rulings = Rulings::remembered(log, waiting);
+        let asked = waiting.iter().map(|call| async {
+            let heard = self.call_hooks(What::PreToolUse(used(call)), cancel).await;
+            (call.id.clone(), heard)
+        });
         for (call, heard) in join_all(asked).await {
             rulings.take(call, heard);
         }

@@ -83,7 +83,7 @@ pub(crate) fn send(agent: &Agent, what: Vec<What>) {
 pub(crate) async fn tell(board: Arc<Board>, occasion: Occasion) {
     // Whoever lets go of this ends them.
     let never = CancellationToken::new();
-    let heard = call(board.caller(), &occasion, &never).await;
+    let heard = call(board.teller(), &occasion, &never).await;
     for hooked in heard.hooked {
         if hooked.did != Did::Passed || hooked.note.is_some() {
             let agent = occasion.who.agent.clone();

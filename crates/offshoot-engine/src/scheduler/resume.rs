@@ -2,7 +2,7 @@
 //!
 //! They go on waiting, for the same thing and no longer than before; nothing that
 //! had begun is run again. They are judged anew, because rules may have changed
-//! meanwhile: a deny holds, whatever was answered.
+//! meanwhile: a deny holds, whatever was answered. So does the word of a hook.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use crate::agent::Agent;
 use crate::ask::{self, Judged, Weighed};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::desk::ToolRun;
+use crate::hooks::calls::Rulings;
 use crate::log::Batch;
 use crate::question;
 
@@ -59,11 +60,17 @@ impl Plan {
         agent: &'a Agent,
         prefix: &'a Prefix,
         calls: impl IntoIterator<Item = &'a Call>,
+        rulings: &mut Rulings,
         batch: &mut Batch,
     ) -> Self {
         let mut plan = Self::default();
+        rulings.record(batch);
         for (call, waiting) in fates(agent, prefix, calls, &agent.kept()) {
-            let admitted = waiting.and_then(|waiting| plan.readmit(waiting, batch));
+            let admitted = waiting.and_then(|waiting| {
+                let asked = agent.asked(&call.id).map(|ask| ask.needs);
+                rulings.check_again(agent, call, &asked.unwrap_or_default(), batch)?;
+                plan.readmit(waiting, batch)
+            });
             if let Err(outcome) = admitted {
                 batch.own(Event::CallFinished {
                     call: call.id.clone(),
@@ -254,8 +261,7 @@ fn was_asked(agent: &Agent, ask: &Ask, needs: &[Need]) -> Result<(), Outcome> {
     if agent.parts.asks.yes || needs.iter().all(knows) {
         return Ok(());
     }
-    let text = "what it needs has changed; call it again";
-    Err(Outcome::error(ErrorKind::Interrupted, text))
+    Err(ask::has_changed())
 }
 
 /// Says what becomes of a call that asked, by how it is judged now.

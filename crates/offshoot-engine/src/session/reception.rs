@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use offshoot_types::command::Order;
-use offshoot_types::hook::{Occasion, Point, What};
+use offshoot_types::hook::{Occasion, Point, What, Who};
 use offshoot_types::id::AgentId;
 use offshoot_types::store::StoreError;
 use tokio::task::JoinError;
@@ -84,7 +84,13 @@ impl Session {
 
 /// Has hooks asked about what a person says to an agent.
 async fn received(board: Arc<Board>, mut order: Ordered, start: Start) -> Ordered {
-    let who = hooks::who(&board.state(), &order.command.agent);
+    let who = {
+        let state = board.state();
+        let agent = state.tree.agent(&order.command.agent);
+        let run = agent.map(|agent| agent.open_run().unwrap_or(agent.last_run().next()));
+        // Told of the run that the message is for, which may not have begun.
+        hooks::who(&state, &order.command.agent).map(|who| Who { run, ..who })
+    };
     if let (Some(who), Order::Prompt(prompt)) = (who, &mut order.command.order) {
         // Whoever lets the session go drops this.
         let never = CancellationToken::new();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use offshoot_types::command::{Command, Order, Receipt};
-use offshoot_types::event::{Entry, Event};
+use offshoot_types::event::{Did, Entry, Event};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, TreeId};
 use offshoot_types::model::{Request, RequestMessage};
 use offshoot_types::outcome::{Body, ErrorKind};
@@ -391,6 +391,13 @@ fn asks_survive(entries: &[Entry]) -> Result<(), String> {
             open.insert(call);
         }
         if let Event::Decided { call, .. } = &entry.event {
+            open.remove(call);
+        }
+        // A hook that wants more to be asked than somebody was: the call has to be made again.
+        if let Event::Hooked(hooked) = &entry.event
+            && let Some(call) = &hooked.call
+            && matches!(hooked.did, Did::Asked { .. } | Did::Failed { .. })
+        {
             open.remove(call);
         }
         let Event::CallFinished { call, outcome, .. } = &entry.event else {

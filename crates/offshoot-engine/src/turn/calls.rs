@@ -107,26 +107,31 @@ impl Agent {
         transcript: &mut Transcript,
         cancel: &CancellationToken,
     ) -> Result<Carried, StoreError> {
+        let work = cancel.child_token();
+        let log = self.parts.store.agent_log(&self.id).await?;
         let mut batch = Batch::default();
-        let waiting = transcript.open_calls();
+        let waiting: Vec<&Call> = transcript.open_calls().collect();
+        let again = Box::pin(self.before_calls_again(&log, &waiting, &work));
+        let (mut rulings, late) = self.within(None, &work, again).await;
         let plan = if cancel.is_cancelled() {
             Plan::withdraw(waiting, &mut batch)
         } else {
-            Plan::resume(self, prefix, waiting, &mut batch)
+            Plan::resume(self, prefix, waiting, &mut rulings, &mut batch)
         };
         let Some(message) = transcript.last_reply().cloned() else {
             return Err(broken("an open call without a message"));
         };
-        let log = self.parts.store.agent_log(&self.id).await?;
         let calls = Judgement {
             plan,
             batch,
-            rulings: Rulings::remembered(&log),
+            rulings,
             held: None,
             cancel,
-            work: &cancel.child_token(),
+            work: &work,
         };
-        self.run_calls(calls, &message, transcript).await
+        let carried = self.run_calls(calls, &message, transcript).await?;
+        let cap = late.or(carried.cap);
+        Ok(Carried { cap, ..carried })
     }
 
     /// Writes down what was decided of calls and runs them; what was reserved for their message is

@@ -392,7 +392,7 @@ async fn a_hook_can_stop_an_agent_altogether() {
 }
 
 #[tokio::test]
-async fn r16_what_a_hook_told_before_the_process_died_is_told_when_the_call_is_over() {
+async fn r16_what_a_hook_tells_of_a_call_that_outlived_its_process_is_told_once() {
     let guard = Guard::at(&[Point::PreToolUse]).saying(Say::context("mind the dog"));
     let guard = Arc::new(guard);
     let stage = Stage::watched(lead([write("a"), say("done")]), Asks::SOMEBODY, &guard).await;
@@ -402,12 +402,72 @@ async fn r16_what_a_hook_told_before_the_process_died_is_told_when_the_call_is_o
     stage.order(stage.root(), Order::Resume).await;
     answer(&stage, question, Verdict::Once).await;
     stage.quiet().await;
-    assert_eq!(guard.seen().len(), 1, "what it said was written down");
+    assert_eq!(guard.seen().len(), 2, "it is asked again, as rules are");
     let texts = user_texts(&stage.script.sent("lead")[1]);
     assert_eq!(
         texts[1],
         "<hook_context hook=\"guard\" event=\"PreToolUse\">\nmind the dog\n</hook_context>"
     );
+}
+
+/// Has a root ask whether it may write under a hook that says nothing at first, and something of the
+/// call that its process left behind; somebody has said yes meanwhile.
+async fn changes_its_mind(second: Say, then: Asks) -> Stage {
+    let guard = Guard::at(&[Point::PreToolUse]).speaking(move |_, nth| {
+        Ok(match nth {
+            2 => second.clone(),
+            _ => Say::nothing(),
+        })
+    });
+    let script = lead([write("a"), say("done")]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &Arc::new(guard)).await;
+    stage.prompt(stage.root(), "go").await;
+    let question = asked(&stage, 1).await;
+    let stage = stage.crash_into(then).await;
+    answer(&stage, question, Verdict::Once).await;
+    stage.order(stage.root(), Order::Resume).await;
+    stage.quiet().await;
+    stage
+}
+
+#[tokio::test]
+async fn r16_a_hook_that_is_against_it_by_now_is_heard_whatever_was_answered() {
+    for then in [Asks::SOMEBODY, Asks::NOBODY, Asks::YES] {
+        let stage = changes_its_mind(deny("not any more"), then).await;
+        let outcome = stage.outcomes("lead").await.remove(0);
+        let told = "error: write was denied by hook guard: not any more";
+        assert_eq!(outcome.for_model(), told);
+        let log = stage.log().await;
+        assert_eq!(decisions(&log)[0].0.action, Action::Deny);
+        let started = |entry: &Entry| matches!(entry.event, Event::CallStarted { .. });
+        assert!(!log.iter().any(started), "it never began");
+    }
+}
+
+#[tokio::test]
+async fn r16_a_yes_is_none_to_what_a_hook_wants_asked_only_now() {
+    let stage = changes_its_mind(ask("sure?"), Asks::SOMEBODY).await;
+    let outcome = stage.outcomes("lead").await.remove(0);
+    let told = "error: what it needs has changed; call it again";
+    assert_eq!(outcome.for_model(), told);
+    // A host that says yes to everything says so to this as well.
+    let stage = changes_its_mind(ask("sure?"), Asks::YES).await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn r16_a_hook_that_wanted_it_asked_before_the_process_died_is_answered_once() {
+    let guard = Guard::at(&[Point::PreToolUse])
+        .speaking(|_, nth| Ok(ask(&format!("sure, for the {nth}th time?"))));
+    let script = lead([read("a"), say("done")]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &Arc::new(guard)).await;
+    stage.prompt(stage.root(), "go").await;
+    let question = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    stage.order(stage.root(), Order::Resume).await;
+    answer(&stage, question, Verdict::Once).await;
+    stage.quiet().await;
+    assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
 }
 
 #[tokio::test]
@@ -482,4 +542,35 @@ async fn a_hook_is_told_the_words_of_a_question_that_waits() {
         panic!("not a notification")
     };
     assert_eq!(message, "lead asks you: Which one? And why?");
+}
+
+#[tokio::test]
+async fn r27_nobody_who_is_waited_for_waits_for_hooks_that_are_only_told() {
+    const CALLS: usize = 20;
+    let gate = Gate::shut();
+    let points = [Point::Notification, Point::PostToolUse];
+    let guard = Guard::at(&points).behind_at(Point::Notification, &gate);
+    let guard = Arc::new(guard);
+    let paths: Vec<_> = (0..CALLS)
+        .map(|at| json!({ "path": at.to_string() }))
+        .collect();
+    let calls: Vec<_> = paths.into_iter().map(|path| ("write", path)).collect();
+    let script = lead([call(&calls), say("done")]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    for nth in 1..=CALLS {
+        answer(&stage, asked(&stage, nth).await, Verdict::Once).await;
+    }
+    let told = |point: Point| {
+        let seen = guard.seen();
+        seen.iter().filter(|it| it.point() == point).count()
+    };
+    while told(Point::PostToolUse) < CALLS {
+        guard.called(guard.seen().len() + 1).await;
+    }
+    assert!(told(Point::Notification) <= 16, "and no more at a time");
+    gate.open();
+    stage.quiet().await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.status, Status::Completed);
 }

@@ -157,3 +157,25 @@ async fn a_hook_can_keep_a_conversation_as_it_is() {
     });
     assert!(refused);
 }
+
+#[tokio::test]
+async fn a_hook_is_told_the_run_that_a_prompt_is_for() {
+    let guard = Arc::new(Guard::at(&[Point::UserPromptSubmit, Point::Stop]));
+    let stage = stage(&guard).await;
+    stage.ask("hello").await;
+    stage.ask("again").await;
+    let seen = guard.seen();
+    let told: Vec<_> = seen
+        .iter()
+        .map(|it| (it.point(), it.who.run.unwrap().get()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Point::UserPromptSubmit, 1),
+            (Point::Stop, 1),
+            (Point::UserPromptSubmit, 2),
+            (Point::Stop, 2),
+        ]
+    );
+}

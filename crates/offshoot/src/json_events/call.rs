@@ -32,6 +32,8 @@ pub(super) struct OpenCall {
     questions: Vec<Question>,
     /// Whether a person said no.
     refused: bool,
+    /// What was decided of it last.
+    decision: Option<Decision>,
 }
 
 impl OpenCall {
@@ -49,6 +51,7 @@ impl OpenCall {
             asked: None,
             questions: Vec::new(),
             refused: false,
+            decision: None,
         }
     }
 
@@ -150,6 +153,7 @@ impl Agent {
             // That nobody answers it is told with its end: it is no permission.
             return Vec::new();
         }
+        open.decision = Some(decision.clone());
         let verdict = match open.asked.take() {
             Some(needs) => {
                 let verdict =
@@ -197,6 +201,7 @@ impl Agent {
             interaction_id: self.interaction(),
             turn_id: open.turn_id,
             duration_ms: outcome.metadata.duration_ms,
+            permission: open.decision,
             truncated: outcome.metadata.truncated,
             output_path: outcome.metadata.output_path.clone(),
             parent_tool_call_id: self.parent_call(),

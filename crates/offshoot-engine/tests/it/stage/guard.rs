@@ -18,7 +18,8 @@ type Speak = dyn Fn(&Occasion, usize) -> Result<Say, Trouble> + Send + Sync;
 pub(crate) struct Guard {
     points: Vec<Point>,
     speak: Box<Speak>,
-    gate: Option<Gate>,
+    /// Where it waits, and at which points; at all if none is named.
+    gate: Option<(Gate, Option<Point>)>,
     limit: Duration,
     seen: Arc<Mutex<Vec<Occasion>>>,
     count: watch::Sender<usize>,
@@ -53,7 +54,13 @@ impl Guard {
 
     /// Waits at a gate before it says anything.
     pub(crate) fn behind(mut self, gate: &Gate) -> Self {
-        self.gate = Some(gate.clone());
+        self.gate = Some((gate.clone(), None));
+        self
+    }
+
+    /// Waits at a gate at one point.
+    pub(crate) fn behind_at(mut self, point: Point, gate: &Gate) -> Self {
+        self.gate = Some((gate.clone(), Some(point)));
         self
     }
 
@@ -95,10 +102,11 @@ impl Watch for Guard {
             seen.len()
         };
         let said = (self.speak)(&occasion, nth);
-        let gate = self.gate.clone();
+        let here = |point: &Option<Point>| point.is_none_or(|point| point == occasion.point());
+        let gate = self.gate.clone().filter(|(_, point)| here(point));
         self.count.send_modify(|count| *count += 1);
         Box::pin(async move {
-            if let Some(gate) = gate {
+            if let Some((gate, _)) = gate {
                 tokio::select! {
                     () = gate.passed() => {}
                     () = cancel.cancelled() => {}

@@ -8,7 +8,7 @@ use offshoot_types::outcome::ErrorKind;
 use offshoot_types::permission::{Action, Decision, Grant, Need, Reach, Rule};
 use serde_json::{Value, json};
 
-use super::log::{Log, fails, message};
+use super::log::{Log, fails, finishes, message};
 
 fn need(capability: &str, target: &str) -> Need {
     Need {
@@ -247,4 +247,25 @@ fn a_call_of_the_engine_that_asks_is_asked_for_as_a_tool_of_its_own_kind() {
     assert_eq!(asked["kind"], "custom-tool");
     assert_eq!(asked["toolName"], "task");
     assert_eq!(asked["args"]["subagent_type"], "explore");
+}
+
+#[test]
+fn a_call_that_is_over_says_who_allowed_it_and_by_which_rule() {
+    let mut log = asks("bash", r#"{"command":"make"}"#, &need("shell.run", "make"));
+    let by_rule = Decision {
+        action: Action::Allow,
+        layer: "the user's rules".to_owned(),
+        rule: Some(Rule::new("shell.run", "make *", Action::Allow)),
+    };
+    log.add("root", decides(by_rule, None, None));
+    log.add("root", finishes("c1", json!("made")));
+    let over = &log.data("tool.execution_complete")[0];
+    assert_eq!(
+        over["permission"],
+        json!({
+            "action": "allow",
+            "layer": "the user's rules",
+            "rule": {"permission": "shell.run", "pattern": "make *", "action": "allow"},
+        })
+    );
 }

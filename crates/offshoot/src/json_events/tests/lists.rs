@@ -217,7 +217,7 @@ pub(super) const OURS: Fields = &[
     ),
     (
         "tool.execution_complete",
-        "durationMs error.kind truncated outputPath",
+        "durationMs error.kind permission truncated outputPath",
         "ours",
     ),
     ("subagent.completed", "status reason", "our word for it"),

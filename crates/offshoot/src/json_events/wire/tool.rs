@@ -3,6 +3,7 @@
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::ErrorKind;
+use offshoot_types::permission::Decision;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -42,6 +43,9 @@ pub(crate) struct Complete {
     pub(crate) turn_id: String,
     /// Ours.
     pub(crate) duration_ms: u64,
+    /// Ours: what was decided of it, and by whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) permission: Option<Decision>,
     /// Ours: whether the result is only a part of what there was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncated: Option<bool>,
