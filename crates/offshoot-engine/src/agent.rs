@@ -105,7 +105,7 @@ pub(crate) async fn act(
     let cancels = std::mem::take(&mut actor.cancels);
     let mut leftover: Vec<Ordered> = cancels.into_iter().map(|(_, order)| order).collect();
     leftover.extend(std::mem::take(&mut actor.chores));
-    leftover.extend(std::mem::take(&mut actor.dropping));
+    leftover.extend(actor.dropping.drain(..).map(|(order, _)| order));
     while let Some(order) = actor.inputs.recv().await {
         leftover.push(order);
     }
@@ -140,8 +140,8 @@ struct Actor {
     named: bool,
     /// Rewinds that were ordered, the first that came first. No turn begins before they are done.
     rewinds: VecDeque<rewind::Pending>,
-    /// Orders to cancel the turn that sleeps.
-    dropping: Vec<Ordered>,
+    /// Orders to cancel the turn that sleeps, or its run.
+    dropping: Vec<(Ordered, Scope)>,
     /// Whether it may begin turns that no order asks for. If that changes, the session starts the actor
     /// again.
     working: bool,
@@ -233,12 +233,12 @@ impl Actor {
             batch.own(Event::Hooked(Box::new(hooked)));
         }
         if let Some(why) = refused {
-            return self.record(order, batch, nothing(&why));
+            return self.refuse(order, batch, &why);
         }
         let mut message = user_message(prompt);
         let about = self.agent.about();
         if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
-            return self.record(order, batch, nothing(&why));
+            return self.refuse(order, batch, &why);
         }
         if let Some(named) = &message.agent
             && self.agent.parts.registry.get(named).is_none()
@@ -277,6 +277,9 @@ impl Actor {
                 for waiting in std::mem::take(&mut self.chores) {
                     self.record(waiting, Batch::default(), nothing("it was stopped"));
                 }
+                if self.agent.sleeps() {
+                    return self.dropping.push((order, scope));
+                }
                 self.agent.board.cancel(&self.agent.id, CancelledBy::User);
                 if let Some(run) = self.agent.open_run().or(self.opening) {
                     return self.cancels.push((run, order));
@@ -288,11 +291,17 @@ impl Actor {
                     stop.cancel();
                     Receipt::TurnCancelled
                 }
-                None if self.agent.sleeps() => return self.dropping.push(order),
+                None if self.agent.sleeps() => return self.dropping.push((order, scope)),
                 None => nothing("no turn is running"),
             },
         };
         self.record(order, Batch::default(), receipt);
+    }
+
+    /// Records that a prompt was refused, and not what it said.
+    fn refuse(&mut self, mut order: Ordered, batch: Batch, why: &str) {
+        order.command = order.command.without_words();
+        self.record(order, batch, nothing(why));
     }
 
     /// Appends what an order caused, with the order, and answers when that is committed.
@@ -424,33 +433,55 @@ impl Actor {
     /// process die now, they have not been told what did not happen.
     async fn drop_turn(&mut self) -> Result<(), StoreError> {
         let orders = std::mem::take(&mut self.dropping);
+        let run = self.agent.open_run();
         let mut events = resume::withdrawn(self.transcript.open_calls());
         events.push(Event::TurnEnded {
             turn: self.agent.turn(),
             end: self.agent.aborted(),
         });
         let mut settled = events.clone();
-        let settles = self.agent.settled_by(&events);
-        if let Some((run, mut settlement)) = settles.filter(|_| self.agent.has_no_open_child()) {
-            self.agent.finish(&mut settlement, &self.transcript).await;
-            settled.push(Event::Settled { run, settlement });
+        let mut settles = self.agent.settled_by(&events);
+        settles = settles.filter(|_| self.agent.has_no_open_child());
+        if let Some((run, settlement)) = &mut settles {
+            self.agent.finish(settlement, &self.transcript).await;
+            settled.push(Event::Settled {
+                run: *run,
+                settlement: settlement.clone(),
+            });
         }
-        let batch = |events: Vec<Event>| {
+        let ended = settles.map(|(_, settlement)| Receipt::Settled(settlement));
+        // Whoever wants the run to end is answered when it has.
+        let receipt = |scope: Scope, ended: &Option<Receipt>| match scope {
+            Scope::Turn => Some(Receipt::TurnCancelled),
+            Scope::Run => ended.clone(),
+        };
+        let batch = |events: Vec<Event>, ended: &Option<Receipt>| {
             let mut batch = Batch::from(events);
-            for order in &orders {
-                batch.applied(order.command.clone(), Receipt::TurnCancelled);
+            for (order, scope) in &orders {
+                if let Some(receipt) = receipt(*scope, ended) {
+                    batch.applied(order.command.clone(), receipt);
+                }
             }
             batch
         };
-        match self.append(batch(settled)).await {
+        let mut told = ended;
+        match self.append(batch(settled, &told)).await {
             // A child run was opened meanwhile (R18): the turn ends, the run goes on.
             Err(error) if error.kind == StoreErrorKind::Refused => {
-                self.append(batch(events)).await?;
+                told = None;
+                self.append(batch(events, &told)).await?;
             }
             other => other?,
         }
-        for order in orders {
-            order.answer(Receipt::TurnCancelled);
+        for (order, scope) in orders {
+            match (receipt(scope, &told), run) {
+                (Some(receipt), _) => order.answer(receipt),
+                (None, Some(run)) => {
+                    self.agent.board.cancel(&self.agent.id, CancelledBy::User);
+                    self.cancels.push((run, order));
+                }
+                (None, None) => {}
+            }
         }
         Ok(())
     }

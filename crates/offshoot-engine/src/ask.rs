@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use offshoot_types::command::{Order, Verdict};
 use offshoot_types::event::Event;
-use offshoot_types::id::{CallId, Timestamp};
+use offshoot_types::id::{AgentId, CallId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Grant, Need, Reach};
+use offshoot_types::permission::{Action, Decision, Grant, Need, Permissions, Reach};
 use offshoot_types::question;
 use offshoot_types::tool::{Effect, Tool};
 use offshoot_types::tree::Ask;
@@ -109,18 +109,29 @@ pub(crate) fn judge(
     })
 }
 
+/// Returns what a tool says that a call needs, and what somebody is asked about it as a whole, if so.
+pub(crate) fn needs(
+    agent: &Agent,
+    tool: &Arc<dyn Tool>,
+    arguments: &RawJson,
+) -> Result<(Vec<Need>, Option<Need>), Outcome> {
+    let place = agent.place();
+    let say = || Ok::<_, String>((tool.needs(arguments, &place)?, tool.asks(arguments)));
+    std::panic::catch_unwind(AssertUnwindSafe(say))
+        .map_err(|_| panicked(&tool.spec().id))?
+        .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))
+}
+
 /// Does so without asking anybody else.
 pub(crate) fn weigh(
     agent: &Agent,
     tool: &Arc<dyn Tool>,
     arguments: &RawJson,
 ) -> Result<Weighed, Outcome> {
-    let place = agent.place();
     let id = &tool.spec().id;
-    let needs = std::panic::catch_unwind(AssertUnwindSafe(|| tool.needs(arguments, &place)))
-        .map_err(|_| panicked(id))?
-        .map_err(|text| Outcome::error(ErrorKind::InvalidInput, text))?;
-    if needs.is_empty() && agent.read_only && tool.spec().effect == Effect::Write {
+    let (needs, whole) = needs(agent, tool, arguments)?;
+    let (chain, read_only) = agent.chain();
+    if needs.is_empty() && read_only && tool.spec().effect == Effect::Write {
         // It writes, but does not say what it needs, so no rule could hold it to reading.
         return Ok(Weighed::Decided(Decision {
             action: Action::Deny,
@@ -130,14 +141,12 @@ pub(crate) fn weigh(
     }
     let mut strictest = Decision::needs_nothing();
     let mut open = Vec::new();
-    let whole = tool.asks(arguments);
     for (index, need) in needs.into_iter().enumerate() {
         let is_part = |whole: &Need| whole.capability == need.capability;
-        let decision = if whole.as_ref().is_some_and(is_part) {
-            agent.permissions.decide(id, &need)
-        } else {
-            agent.decide(id, &need)
-        };
+        let mut decision = chain.decide(id, &need);
+        if !whole.as_ref().is_some_and(is_part) {
+            decision = agent.or_granted(decision, id, &need);
+        }
         if decision.action == Action::Ask {
             open.push(need);
         }
@@ -202,6 +211,34 @@ pub(crate) fn denial(tool: &str, decision: &Decision) -> Option<Outcome> {
     Some(Outcome::error(ErrorKind::Denied, text))
 }
 
+/// A call that waits for somebody to allow it.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) call: &'a CallId,
+    pub(crate) tool: &'a str,
+    pub(crate) ask: &'a Ask,
+    /// What it would run with what; `None` for a call of the engine's own.
+    pub(crate) runs: Option<(&'a Arc<dyn Tool>, &'a RawJson)>,
+}
+
+impl Asking<'_> {
+    /// Returns who denies it by now: a yes to what was asked before says nothing against that.
+    pub(crate) fn denied(&self, agent: &Agent) -> Option<Decision> {
+        let decided = match (self.runs, self.ask.needs.first()) {
+            (Some((tool, arguments)), _) => match weigh(agent, tool, arguments).ok()? {
+                Weighed::Decided(decision) => decision,
+                Weighed::Open(..) => return None,
+            },
+            (None, Some(need)) => {
+                let names = agent.parts.registry.names_of(&need.target);
+                agent.chain().0.decide_call(self.tool, &names)?
+            }
+            (None, None) => return None,
+        };
+        Some(decided).filter(|decision| decision.action == Action::Deny)
+    }
+}
+
 /// How waiting for an answer ended.
 pub(crate) enum Answered {
     /// Somebody answered.
@@ -217,9 +254,9 @@ pub(crate) enum Answered {
 /// Waits until somebody answers what a call asks.
 pub(crate) async fn answer(
     agent: &Agent,
-    call: &CallId,
-    tool: &str,
-    ask: &Ask,
+    Asking {
+        call, tool, ask, ..
+    }: Asking<'_>,
     cancel: &CancellationToken,
 ) -> Answered {
     let mut late = std::pin::pin!(too_late(agent, ask.deadline));
@@ -285,18 +322,18 @@ pub(crate) fn misfit(ask: &Ask, verdict: &Verdict) -> Option<String> {
 }
 
 fn look(agent: &Agent, call: &CallId, tool: &str, needs: &[Need]) -> Option<Answered> {
-    let mut state = agent.board.state();
-    let order = state
-        .node_mut(&agent.id)
-        .and_then(|node| node.answers.remove(call));
+    let order = {
+        let mut state = agent.board.state();
+        let node = state.node_mut(&agent.id);
+        node.and_then(|node| node.answers.remove(call))
+    };
     if let Some(order) = order
         && let Order::Answer(answer) = &order.command.order
     {
         let verdict = answer.verdict.clone();
         return Some(Answered::By(order, verdict));
     }
-    let reach = |need| agent.reach(tool, need);
-    let granted = |need| state.tree.granted(&agent.id, tool, need, reach(need));
+    let granted = |need| agent.granted(tool, need, agent.reach(tool, need));
     // A question has no needs, and no grant covers it.
     let granted: Option<Vec<Decision>> = needs.iter().map(granted).collect();
     let first = granted?.into_iter().next()?;
@@ -306,12 +343,12 @@ fn look(agent: &Agent, call: &CallId, tool: &str, needs: &[Need]) -> Option<Answ
 /// Returns the entry that an answer becomes, and what the call is told if that is no.
 pub(crate) fn decided(
     agent: &Agent,
-    call: &CallId,
-    tool: &str,
-    needs: &[Need],
+    Asking {
+        call, tool, ask, ..
+    }: Asking<'_>,
     verdict: &Verdict,
 ) -> (Event, Option<Outcome>) {
-    let grant = granting(agent, tool, needs, verdict);
+    let grant = granting(agent, tool, &ask.needs, verdict);
     let (action, layer, outcome) = match verdict {
         Verdict::Session if grant.is_some() => (Action::Allow, Grant::SESSION, None),
         Verdict::Agent if grant.is_some() => (Action::Allow, Grant::AGENT, None),
@@ -345,14 +382,18 @@ pub(crate) fn granting(
     needs: &[Need],
     verdict: &Verdict,
 ) -> Option<Grant> {
-    let whom = match verdict {
-        Verdict::Session => agent.board.tree.root(),
-        Verdict::Agent => &agent.id,
-        Verdict::Once | Verdict::Deny { .. } | Verdict::Said { .. } => return None,
+    if needs.iter().any(Need::is_of_hook) {
+        return None;
+    }
+    let like = |whom: &AgentId| {
+        let reach = |need: &Need| agent.reach(tool, need);
+        Grant::like(whom.clone(), needs, &agent.workspace, reach)
     };
-    let by_hook = needs.iter().any(Need::is_of_hook);
-    let reach = |need: &Need| agent.reach(tool, need);
-    (!by_hook).then(|| Grant::like(whom.clone(), needs, &agent.workspace, reach))
+    match verdict {
+        Verdict::Session => Some(like(agent.board.tree.root())),
+        Verdict::Agent => Some(like(&agent.id).while_it_is(&agent.definition)),
+        Verdict::Once | Verdict::Deny { .. } | Verdict::Said { .. } => None,
+    }
 }
 
 /// Returns the entry for a call that nobody answered in time, and what it is told.
@@ -449,9 +490,14 @@ impl Agent {
         wanted.into_iter().chain(run).min().map(Timestamp::new)
     }
 
-    /// Decides one need: the chain, and where it says ask, what was granted before.
-    fn decide(&self, tool: &str, need: &Need) -> Decision {
-        self.or_granted(self.permissions.decide(tool, need), tool, need)
+    /// Returns its chain as it is now, and whether it is held to reading: whoever is above it may have
+    /// become somebody else since its turn began.
+    pub(crate) fn chain(&self) -> (Permissions, bool) {
+        let state = self.board.state();
+        match state.node(&self.id) {
+            Some(node) => (node.permissions.clone(), node.read_only),
+            None => (self.permissions.clone(), self.read_only),
+        }
     }
 
     /// Returns what holds of a need after what was granted before.
@@ -467,6 +513,6 @@ impl Agent {
 
     /// Returns which answers count for a need that is asked about.
     pub(crate) fn reach(&self, tool: &str, need: &Need) -> Reach {
-        self.permissions.decide(tool, need).reach()
+        self.chain().0.decide(tool, need).reach()
     }
 }

@@ -10,6 +10,7 @@ mod live;
 mod places;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offshoot_types::event::{Entry, Event, Origin};
@@ -29,7 +30,7 @@ pub(crate) use self::places::Full;
 use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::governor::Governors;
-use crate::ground::{Files, Ground};
+use crate::ground::{Files, Ground, Held};
 use crate::helper;
 use crate::hooks::{self, Caller, notices};
 use crate::inherit::Shared;
@@ -79,6 +80,8 @@ pub(crate) struct Board {
     /// How many are told of what has happened at a time: nobody waits for these, so nobody who is
     /// waited for may wait for them.
     telling: Semaphore,
+    /// Whether somebody else may have the tree by now.
+    given_back: AtomicBool,
 }
 
 /// What is behind the lock.
@@ -154,6 +157,7 @@ impl Board {
             hooks,
             hooking: Semaphore::new(hooks::AT_A_TIME),
             telling: Semaphore::new(hooks::AT_A_TIME),
+            given_back: AtomicBool::new(false),
         }
     }
 
@@ -164,6 +168,15 @@ impl Board {
             gate: Some(&self.hooking),
             grace: self.limits.grace,
         }
+    }
+
+    /// Notes that the tree was given back: nothing happens to it here any more.
+    pub(crate) fn give_back(&self) {
+        self.given_back.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_given_back(&self) -> bool {
+        self.given_back.load(Ordering::Relaxed)
     }
 
     /// Returns what hooks are told with of what has happened.
@@ -371,7 +384,7 @@ impl State {
         };
         let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
         all.extend(tree.helpers().iter().cloned());
-        state.files = Files::of(&tree, ground);
+        state.files = Files::of(ground);
         state.tree = tree;
         for id in &all {
             if let Some(spawned) = state.tree.agent(id).map(|agent| agent.spawned.clone()) {
@@ -735,7 +748,7 @@ impl State {
             spawned.terms.read_only,
             spawned.definition.as_str(),
         );
-        let held = self.files.held(born, scratch.as_ref());
+        let held = self.held(born, scratch.as_ref());
         let ceiling = held.ceiling(&above);
         read_only |= held.is_read_only();
         let node = Node {
@@ -758,6 +771,14 @@ impl State {
             read_only,
         };
         self.nodes.insert(id.clone(), node);
+    }
+
+    /// Returns what holds an agent of this session by what was written down of it and by its file.
+    pub(crate) fn held(&self, said: (&Layer, bool, &str), scratch: Option<&Scratch>) -> Held {
+        let root = self.tree.root().and_then(|root| self.tree.agent(root));
+        let workspace = root.and_then(|root| root.spawned.workspace());
+        self.files
+            .held(said, workspace.unwrap_or_default(), scratch)
     }
 
     /// Gives a new run of an agent a token of its own; a stopped one stays stopped.

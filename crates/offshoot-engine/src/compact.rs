@@ -29,7 +29,7 @@ use crate::turn;
 use crate::update::{Activity, Update};
 
 /// What a summary stands in: it is data, and not what the user says.
-const MARK: &str = "conversation_summary";
+pub(crate) const MARK: &str = "conversation_summary";
 
 /// Most children that a summary names.
 const MOST_LIVE: usize = 64;

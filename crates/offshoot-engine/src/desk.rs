@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::ask::Asking;
 use crate::reply::Token;
 use crate::role::PLAN_EXIT;
 use crate::runtime::Parts;
@@ -72,7 +73,7 @@ impl<'a> Desk<'a> {
         } = run;
         let was_asked = asks.is_some();
         if let Some(ask) = asks
-            && let Some(outcome) = self.ask(&call, &tool, &ask).await?
+            && let Some(outcome) = self.ask(&call, &tool, &arguments, &ask).await?
         {
             return Ok(Finished::of(call, outcome));
         }
@@ -106,10 +107,16 @@ impl<'a> Desk<'a> {
         &self,
         call: &CallId,
         tool: &Arc<dyn Tool>,
-        asks: &Ask,
+        arguments: &RawJson,
+        ask: &Ask,
     ) -> Result<Option<Outcome>, StoreError> {
         let spec = tool.spec();
-        let asks = (call, spec.id.as_str(), asks);
+        let asks = Asking {
+            call,
+            tool: &spec.id,
+            ask,
+            runs: Some((tool, arguments)),
+        };
         let permitted = own::permit(self.agent, asks, self.cancel, |batch| {
             if spec.effect == Effect::Write {
                 let call = call.clone();
@@ -223,7 +230,7 @@ impl Agent {
     /// What a rule denies is left out, and what a rule asks about as well, unless somebody has said
     /// yes: to this search, beforehand, or to everything.
     fn sight(&self, tool: &str, was_asked: bool) -> Sight {
-        let chain = self.permissions.clone();
+        let (chain, _) = self.chain();
         let workspace = format!("{}/", self.workspace.trim_end_matches('/'));
         let whole_workspace = !chain.narrows_sight(tool, Need::FS_READ, &workspace);
         let says_yes = was_asked || self.parts.asks.yes;

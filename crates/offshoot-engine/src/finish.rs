@@ -89,7 +89,7 @@ impl Agent {
     }
 
     /// Holds an answer against its schema.
-    fn check_answer(&self, settlement: &mut Settlement) {
+    pub(crate) fn check_answer(&self, settlement: &mut Settlement) {
         let Ok(prefix) = self.prefix() else {
             return;
         };

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use offshoot_types::command::Fork;
 use offshoot_types::env::Env;
 use offshoot_types::event::{Compaction, Copied, Entry, Event, Origin, Profile, Spawned, TurnEnd};
-use offshoot_types::id::{AgentId, MessageId, Pos, RunNo, Seq, TurnNo};
+use offshoot_types::id::{AgentId, MessageId, Pos, RunNo, Seq, TreeId, TurnNo};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
     AssistantMessage, Author, MAX_METADATA_BYTES, MAX_TITLE_CHARS, UserMessage,
@@ -22,13 +22,18 @@ use offshoot_types::tree::{Agent, Tally, Tree};
 use serde_json::{Map, Value};
 
 use crate::runtime::{CommandError, Parts};
+use crate::scratch::Scratch;
 use crate::settle;
 
 /// What the title of a copy ends with; that of a copy of one has a number as well.
 const COPY: &str = " (copy";
 
 /// Returns the first entries of a copy: all there is of it when it is created.
-pub(crate) async fn entries(parts: &Parts, fork: &Fork) -> Result<Vec<Event>, CommandError> {
+pub(crate) async fn entries(
+    parts: &Parts,
+    tree: &TreeId,
+    fork: &Fork,
+) -> Result<Vec<Event>, CommandError> {
     let Source {
         root,
         transcript,
@@ -55,7 +60,8 @@ pub(crate) async fn entries(parts: &Parts, fork: &Fork) -> Result<Vec<Event>, Co
         until: Seq::new(events.len() as u64 + 1),
     };
     let metadata = merged(root.spawned.metadata.as_ref(), fork.metadata.as_ref())?;
-    let birth = birth(parts, &as_of(&root, &log, last.id()), copied, metadata)?;
+    let root = as_of(&root, &log, last.id());
+    let birth = birth(parts, tree, &root, copied, metadata)?;
     let mut all = vec![Event::Spawned(Box::new(birth))];
     all.extend(events);
     Ok(all)
@@ -196,10 +202,18 @@ fn copied(title: &str) -> Option<(&str, u32)> {
 /// Returns the birth of a copy: it is what the other root was when it said what is copied last.
 fn birth(
     parts: &Parts,
+    tree: &TreeId,
     root: &Agent,
     copied: Copied,
     metadata: Option<RawJson>,
 ) -> Result<Spawned, CommandError> {
+    let mut layer = root.layer().clone();
+    if let Some(data) = &parts.data {
+        // A copy has a scratch folder of its own, and no part in the other one's.
+        let of = TreeId::of(copied.session.clone());
+        let [old, new] = [&of, tree].map(|tree| Scratch::of_root(data, tree).folder);
+        layer = layer.moved(&old, &new);
+    }
     let Origin::Session {
         workspace, date, ..
     } = &root.spawned.origin
@@ -221,7 +235,7 @@ fn birth(
         },
         depth: 0,
         model: root.model().to_owned(),
-        layer: root.layer().clone(),
+        layer,
         inspectable: root.spawned.inspectable,
         terms: root.terms().clone(),
         profile,

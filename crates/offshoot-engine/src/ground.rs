@@ -3,11 +3,10 @@
 //! Above a root stands what the host, the project and the user say of its folder,
 //! asked anew whenever a session is taken up. Below, every agent adds its layer;
 //! what it denies only itself is in its own chain and in nobody else's. Nothing is
-//! decided here, and nothing is kept.
+//! decided here.
 
 use std::sync::Arc;
 
-use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::permission::charter::{self, Charter};
@@ -41,20 +40,13 @@ impl Ground {
 #[derive(Default)]
 pub(crate) struct Files {
     registry: Registry,
-    workspace: String,
     home: Option<String>,
 }
 
 impl Files {
-    pub(crate) fn of(tree: &Tree, ground: &Ground) -> Self {
-        let root = tree.root().and_then(|root| tree.agent(root));
-        let origin = root.map(|root| &root.spawned.origin);
+    pub(crate) fn of(ground: &Ground) -> Self {
         Self {
             registry: ground.registry.clone(),
-            workspace: match origin {
-                Some(Origin::Session { workspace, .. }) => workspace.clone(),
-                Some(Origin::Task(_) | Origin::Helper(_)) | None => String::new(),
-            },
             home: ground.charter.home().map(str::to_owned),
         }
     }
@@ -64,12 +56,13 @@ impl Files {
     pub(crate) fn held(
         &self,
         (layer, read_only, definition): (&Layer, bool, &str),
+        workspace: &str,
         scratch: Option<&Scratch>,
     ) -> Held {
         let manifest = self.registry.get(definition);
         let now = manifest.map(|manifest| {
             let variables = Variables {
-                workspace: &self.workspace,
+                workspace,
                 scratch: scratch.map(|scratch| scratch.folder.as_str()),
                 home: self.home.as_deref(),
             };

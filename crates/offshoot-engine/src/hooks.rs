@@ -43,7 +43,7 @@ const MOST_OF_CONTEXT: usize = 64 * 1024;
 const MOST_OF_REASON: usize = 8 * 1024;
 
 /// What an agent reads of a hook stands in this.
-const MARK: &str = "hook_context";
+pub(crate) const MARK: &str = "hook_context";
 
 /// What the hooks of a tree run with.
 #[derive(Clone, Copy)]

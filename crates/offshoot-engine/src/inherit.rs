@@ -92,9 +92,12 @@ impl Inherited {
     }
 }
 
+/// What a directive stands in.
+pub(crate) const MARK: &str = "fork_directive";
+
 /// Returns a directive as a child reads it that sees more than that.
 pub(crate) fn directive(text: &str) -> String {
-    format!("<fork_directive>\n{text}\n</fork_directive>")
+    format!("<{MARK}>\n{text}\n</{MARK}>")
 }
 
 /// Finds what an agent sees of the conversation above it.

@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::ask::{self, Answered};
+use crate::ask::{self, Answered, Asking};
 use crate::log::Batch;
 use crate::scheduler::Finished;
 
@@ -138,28 +138,32 @@ pub(crate) async fn wait(
     cancel: &CancellationToken,
 ) -> Result<Finished, StoreError> {
     let error = |kind, text: &str| Outcome::error(kind, text);
-    Ok(
-        match ask::answer(agent, &call, QUESTION, &ask, cancel).await {
-            Answered::By(order, verdict) => {
-                let outcome = outcome(verdict);
-                Finished::answered(call, outcome, (order, Receipt::Answered))
-            }
-            Answered::TooLate => {
-                let (unanswered, _) = ask::unanswered(&call, QUESTION);
-                agent.log.append(vec![unanswered]).await?;
-                let text = "nobody answered in time; go on with what you know";
-                Finished::of(call, error(ErrorKind::Denied, text))
-            }
-            // What was granted is about permissions.
-            Answered::Granted(_) | Answered::Cancelled => Finished::of(
-                call,
-                error(
-                    ErrorKind::Cancelled,
-                    "question was cancelled before anybody answered",
-                ),
+    let asking = Asking {
+        call: &call,
+        tool: QUESTION,
+        ask: &ask,
+        runs: None,
+    };
+    Ok(match ask::answer(agent, asking, cancel).await {
+        Answered::By(order, verdict) => {
+            let outcome = outcome(verdict);
+            Finished::answered(call, outcome, (order, Receipt::Answered))
+        }
+        Answered::TooLate => {
+            let (unanswered, _) = ask::unanswered(&call, QUESTION);
+            agent.log.append(vec![unanswered]).await?;
+            let text = "nobody answered in time; go on with what you know";
+            Finished::of(call, error(ErrorKind::Denied, text))
+        }
+        // What was granted is about permissions.
+        Answered::Granted(_) | Answered::Cancelled => Finished::of(
+            call,
+            error(
+                ErrorKind::Cancelled,
+                "question was cancelled before anybody answered",
             ),
-        },
-    )
+        ),
+    })
 }
 
 fn outcome(verdict: Verdict) -> Outcome {

@@ -198,9 +198,7 @@ impl State {
                 (&born.layer, born.terms.read_only, &born.definition)
             }
         };
-        let held = self
-            .files
-            .held((layer, read_only, definition), node.scratch.as_ref());
+        let held = self.held((layer, read_only, definition), node.scratch.as_ref());
         let ceiling = held.ceiling(&node.above);
         AtBirth {
             itself: held.itself(&ceiling),
@@ -220,7 +218,7 @@ impl State {
             let held = |id: &AgentId, agent: &offshoot_types::tree::Agent| {
                 let said = (agent.layer(), agent.terms().read_only, agent.definition());
                 let scratch = self.node(id).and_then(|node| node.scratch.as_ref());
-                self.files.held(said, scratch)
+                self.held(said, scratch)
             };
             let mut now: Vec<Held> = Vec::new();
             for above in self.tree.path(id).into_iter().rev() {

@@ -4,49 +4,40 @@
 //! goes to the session of its tree, which is opened if no process has it. If another
 //! process has it, the command is left in the store and that process is nudged.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+mod birth;
+mod boards;
+mod neighbours;
 
-use offshoot_types::command::{Command, Opening, Order, Receipt};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::env::Env;
-use offshoot_types::event::{Entry, Event, Hooked, Origin, Profile, Spawned};
-use offshoot_types::hook::{About, Hooks, Who};
-use offshoot_types::id::{AgentId, Pos, RunNo, Seq, TreeId};
+use offshoot_types::event::Entry;
+use offshoot_types::hook::Hooks;
+use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::Registry;
-use offshoot_types::message::UserMessage;
 use offshoot_types::model::Models;
-use offshoot_types::permission::Layer;
 use offshoot_types::permission::charter::Charter;
-use offshoot_types::permission::written::Variables;
 use offshoot_types::sidecar::Sidecars;
-use offshoot_types::store::{
-    Append, Lease, NewEntry, SessionSummary, Store, StoreError, StoreErrorKind,
-};
-use offshoot_types::terms::Terms;
+use offshoot_types::store::{SessionSummary, Store, StoreError, StoreErrorKind};
 use offshoot_types::tool::Tool;
 use offshoot_types::tree::Tree;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::agent;
 use crate::ask::Asks;
-use crate::board::Board;
 use crate::door;
 use crate::fork;
-use crate::governor::Governors;
-use crate::ground::Ground;
 use crate::helper::Helpers;
-use crate::hooks::prompts::{self, Start};
-use crate::hooks::{Caller, notices};
 use crate::limits::Limits;
 use crate::node::Ordered;
-use crate::scope;
-use crate::scratch::Scratch;
-use crate::session::{self, Departure, Parked, Session};
+use crate::session::{Departure, Parked, Session};
 use crate::subscribe::Subscription;
 use crate::toolbox::{Attachment, Toolbox};
 use crate::update::{Activity, SessionState};
+use boards::Boards;
+use neighbours::Looked;
 
 /// Orders a session may have waiting before a face waits for it.
 const INBOX: usize = 64;
@@ -156,25 +147,12 @@ struct Inner {
     departure: Departure,
     /// Held, for reading, by whoever opens a session, until that can be waited for.
     opening: tokio::sync::RwLock<()>,
-    recovered_others: AtomicBool,
+    /// Where it was looked for what dead processes have left.
+    looked: Mutex<Looked>,
 }
 
 /// A tree's place in the table. Locked, across awaits, while the tree is opened.
 type Slot = Arc<tokio::sync::Mutex<Option<Handle>>>;
-
-/// The boards of the trees this process owns.
-#[derive(Default)]
-struct Boards {
-    listeners: Mutex<BTreeMap<TreeId, Listener>>,
-    /// What they share.
-    governors: Arc<Governors>,
-}
-
-/// A board, and how to tell its session that another process has left a command.
-struct Listener {
-    board: Weak<Board>,
-    nudged: Arc<Notify>,
-}
 
 /// How to reach a session.
 #[derive(Clone)]
@@ -213,7 +191,7 @@ impl Runtime {
             boards,
             departure: Departure::default(),
             opening: tokio::sync::RwLock::default(),
-            recovered_others: AtomicBool::new(false),
+            looked: Mutex::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -353,18 +331,6 @@ impl Runtime {
         }
     }
 
-    /// After the first request, recovers the trees that dead processes left (R7), beside everything else.
-    fn recover_others_once(&self, command: &Command) {
-        if self.inner.departure.is_near() {
-            return;
-        }
-        if !self.inner.recovered_others.swap(true, Ordering::Relaxed) {
-            let inner = self.inner.clone();
-            let command = command.clone();
-            lock(&self.sessions).spawn(async move { inner.recover_others(&command).await });
-        }
-    }
-
     /// Reaches the session of a command's tree if it is there, and opens none.
     fn reach_the_living(&self, command: &Command) -> Result<Reached, CommandError> {
         let slot = self.inner.slot(&command.tree);
@@ -393,7 +359,7 @@ impl Runtime {
                 self.inner.create(command, events).await?
             }
             Order::Fork(fork) => {
-                let events = fork::entries(&self.inner.parts, fork).await?;
+                let events = fork::entries(&self.inner.parts, &command.tree, fork).await?;
                 self.inner.create(command, events).await?
             }
             Order::Prompt(_)
@@ -454,26 +420,6 @@ fn is_in_use(slot: &Slot) -> bool {
     lives || Arc::strong_count(slot) > 1
 }
 
-/// Returns the folder of the session that a command is about.
-fn folder_of(command: &Command, sessions: &[SessionSummary]) -> Option<String> {
-    let tree = match &command.order {
-        Order::Open(opening) => return Some(opening.workspace.clone()),
-        // A copy is where what it is a copy of is.
-        Order::Fork(fork) => &TreeId::of(fork.of.clone()),
-        Order::Prompt(_)
-        | Order::Cancel(_)
-        | Order::Promote
-        | Order::Answer(_)
-        | Order::Rewind(_)
-        | Order::Resume
-        | Order::Rename(_)
-        | Order::Summarise
-        | Order::Compact => &command.tree,
-    };
-    let session = sessions.iter().find(|session| session.tree == *tree)?;
-    Some(session.workspace.clone())
-}
-
 /// Tells whether an order makes the session that it is about.
 fn is_opening(order: &Order) -> bool {
     match order {
@@ -525,177 +471,6 @@ impl Inner {
         table.entry(tree.clone()).or_default().clone()
     }
 
-    /// Settles what dead processes left in the folder that a command is about, one tree after another.
-    /// What cannot be had is left alone: whoever opens that tree is told why.
-    ///
-    /// Trees of other folders are left to who opens them: they may have hooks that this process does
-    /// not know of, and those have to hear of the ends.
-    async fn recover_others(&self, command: &Command) {
-        let Ok(sessions) = self.parts.store.sessions().await else {
-            return;
-        };
-        let Some(folder) = folder_of(command, &sessions) else {
-            return;
-        };
-        for session in sessions {
-            if self.departure.is_near() {
-                // Whoever comes next goes on with it: nobody waits at the door for a neighbour.
-                return;
-            }
-            if session.open_runs == 0 || session.owned || session.workspace != folder {
-                continue;
-            }
-            let slot = self.slot(&session.tree);
-            let held = slot.lock().await;
-            if held.as_ref().is_some_and(Handle::is_live) {
-                continue;
-            }
-            if let Ok((board, _)) = self.open(&session.tree).await {
-                // A command that came meanwhile stays pending for whoever opens the tree next. An
-                // error leaves the tree as a crash would.
-                drop(self.parts.store.release(board.lease.clone()).await);
-                // Nobody who wants the tree waits for what hooks have to say.
-                drop(held);
-                // Nobody else will tell them: whoever leaves in good order waits for them.
-                notices::tell_all(&board).await;
-            }
-        }
-    }
-
-    /// Takes a tree over: claim, load, recover.
-    async fn open(&self, tree: &TreeId) -> Result<(Arc<Board>, Arc<Notify>), StoreError> {
-        let lease = self.parts.store.claim(tree).await?;
-        let folded = session::load(&self.parts, &lease).await?;
-        let (board, nudged) = self.boards.add(lease, &self.parts, folded);
-        session::recover(&self.parts, &board).await?;
-        Ok((board, nudged))
-    }
-
-    /// Returns the first entries of a session: its root's birth and its first prompt.
-    async fn opening(
-        &self,
-        command: &Command,
-        opening: &Opening,
-    ) -> Result<Vec<Event>, CommandError> {
-        let about = About {
-            session: &command.agent,
-            agent: &command.agent,
-            definition: &opening.definition,
-            depth: 0,
-        };
-        let mut root = self.root(&command.tree, opening);
-        if let Some(model) = self.parts.hooks.resolve_model(about, &root.model) {
-            root.model = model;
-        }
-        let mut events = vec![Event::Spawned(Box::new(root))];
-        if let Some(prompt) = opening.prompt.clone() {
-            let mut message = agent::user_message(prompt);
-            let heard = self.parts.hooks.user_message(about, &mut message);
-            heard.map_err(CommandError::Invalid)?;
-            let hooked = self.receive(about, opening, &mut message).await?;
-            match &message.agent {
-                // Its turn begins once it is there: as whom is then written down first.
-                Some(name) if *name != opening.definition => events.push(Event::Prompted(message)),
-                Some(_) | None => events.extend(agent::first_turn(message)),
-            }
-            let hooked = hooked.into_iter().map(Box::new);
-            events.extend(hooked.map(Event::Hooked));
-        }
-        Ok(events)
-    }
-
-    /// Has hooks asked about the message that a session begins with.
-    async fn receive(
-        &self,
-        about: About<'_>,
-        opening: &Opening,
-        message: &mut UserMessage,
-    ) -> Result<Vec<Hooked>, CommandError> {
-        let hooks = &self.parts.hooks;
-        if !message.from.is_human() || !prompts::is_watched(hooks, Start::New) {
-            return Ok(Vec::new());
-        }
-        let who = Who {
-            session: about.session.clone(),
-            agent: about.agent.clone(),
-            definition: opening.definition.clone(),
-            parent: None,
-            depth: 0,
-            run: Some(RunNo::ZERO.next()),
-            workspace: opening.workspace.clone(),
-        };
-        let caller = Caller {
-            hooks,
-            gate: None,
-            grace: self.parts.limits.grace,
-        };
-        let leaving = &self.departure.now;
-        let said = prompts::receive(caller, who, Start::New, &mut message.text, leaving).await;
-        match said.refused {
-            None => Ok(said.hooked),
-            Some(why) => Err(CommandError::Invalid(format!("the prompt: {why}"))),
-        }
-    }
-
-    /// Creates a session: its root's first entries and the command, in one transaction. `None` if
-    /// it is there already.
-    async fn create(
-        &self,
-        command: &Command,
-        events: Vec<Event>,
-    ) -> Result<Option<(Arc<Board>, Arc<Notify>)>, CommandError> {
-        let tree = &command.tree;
-        let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
-            agent: command.agent.clone(),
-            seq: Seq::new(seq),
-            event,
-        });
-        let append = Append {
-            at: self.parts.env.now(),
-            entries: entries.collect(),
-            applied: vec![(command.clone(), Receipt::Opened)],
-        };
-        let Some((lease, entries)) = self.parts.store.create(tree, append).await? else {
-            return Ok(None);
-        };
-        let (board, nudged) = self.boards.add(lease, &self.parts, Tree::default());
-        // The board could not be there before its lease was, so it has not heard of them.
-        board.committed(&entries);
-        Ok(Some((board, nudged)))
-    }
-
-    fn root(&self, tree: &TreeId, opening: &Opening) -> Spawned {
-        let data = self.parts.data.as_deref();
-        let scratch = data.map(|data| Scratch::of_root(data, tree).folder);
-        let variables = Variables {
-            workspace: &opening.workspace,
-            scratch: scratch.as_deref(),
-            home: self.parts.charter.home(),
-        };
-        let manifest = self.parts.registry.get(&opening.definition);
-        let own_model = manifest.and_then(|manifest| manifest.model.clone());
-        Spawned {
-            definition: opening.definition.clone(),
-            origin: Origin::Session {
-                workspace: opening.workspace.clone(),
-                date: opening.date.clone(),
-                copy: None,
-            },
-            depth: 0,
-            model: own_model.unwrap_or_else(|| opening.model.clone()),
-            layer: match manifest {
-                Some(manifest) => manifest.layer(&variables),
-                None => Layer::of_agent(&opening.definition, None),
-            },
-            inspectable: true,
-            terms: manifest.map_or_else(Terms::default, |manifest| {
-                scope::terms_of_root(&self.parts, manifest, opening)
-            }),
-            profile: manifest.map(|of| Profile::of(of)).unwrap_or_default(),
-            metadata: opening.metadata.clone(),
-        }
-    }
-
     /// Fails unless the command's agent is in the command's tree.
     async fn known(&self, command: &Command) -> Result<(), CommandError> {
         if is_opening(&command.order) {
@@ -725,56 +500,6 @@ impl Inner {
             state.session_state(agent),
             state.node(agent)?.activity.clone(),
         ))
-    }
-}
-
-impl Boards {
-    fn add(&self, lease: Lease, parts: &Parts, tree: Tree) -> (Arc<Board>, Arc<Notify>) {
-        let id = lease.tree.clone();
-        let data = parts.data.as_deref();
-        let ground = Ground {
-            charter: parts.charter.clone(),
-            scratch: data.map(|data| Scratch::of_root(data, &id)),
-            registry: parts.registry.clone(),
-        };
-        let board = Board::new(
-            lease,
-            parts.limits.clone(),
-            self.governors.clone(),
-            ground,
-            parts.hooks.clone(),
-            tree,
-        );
-        let board = Arc::new(board);
-        let nudged = Arc::new(Notify::new());
-        let mut boards = lock(&self.listeners);
-        boards.retain(|_, listener| listener.board.strong_count() > 0);
-        boards.insert(
-            id,
-            Listener {
-                board: Arc::downgrade(&board),
-                nudged: nudged.clone(),
-            },
-        );
-        (board, nudged)
-    }
-
-    fn find(&self, tree: &TreeId) -> Option<Arc<Board>> {
-        lock(&self.listeners)
-            .get(tree)
-            .and_then(|listener| listener.board.upgrade())
-    }
-
-    fn committed(&self, entries: &[Arc<Entry>]) {
-        if let Some(board) = entries.first().and_then(|entry| self.find(&entry.tree)) {
-            board.committed(entries);
-        }
-    }
-
-    fn nudged(&self, tree: &TreeId) {
-        if let Some(listener) = lock(&self.listeners).get(tree) {
-            listener.nudged.notify_one();
-        }
     }
 }
 

@@ -184,9 +184,18 @@ impl Session {
             self.inputs.close();
             self.actors.shutdown().await;
             self.board.publish(Update::Parked(error));
+            self.end_leftovers().await;
         }
-        self.end_leftovers().await;
+        self.turn_away();
         self.tell_the_rest().await;
+    }
+
+    /// Lets nobody find the session any more: what is sent to it from here on has to open it again,
+    /// and does not wait for hooks that hear of its end.
+    fn turn_away(&mut self) {
+        self.board.give_back();
+        self.inputs.close();
+        while self.inputs.try_recv().is_ok() {}
     }
 
     /// Ends what calls of any agent have left running: it dies with the session at the latest.
@@ -683,6 +692,8 @@ impl Session {
     /// An answer to what sleeps stays for whoever opens the session. The tree is dropped then, as a
     /// crash would.
     async fn release(&mut self) -> Result<bool, StoreError> {
+        // Before somebody else may work there.
+        self.end_leftovers().await;
         let back = self.parts.store.release(self.board.lease.clone()).await?;
         match back {
             None => Ok(true),

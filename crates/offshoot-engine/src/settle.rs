@@ -14,7 +14,7 @@ use offshoot_types::settlement::{CancelledBy, PartialReason, Settlement, Status}
 use offshoot_types::tree::{Agent, Tally, Tree};
 use serde_json::{Value, json};
 
-use crate::context;
+use crate::{compact, context, hooks, inherit};
 
 /// Most bytes of a child's answer that its parent is shown. As JSON it may take twice as many, and
 /// still fits into a context.
@@ -286,7 +286,7 @@ pub(crate) fn completion_text(
     body.push_str(&shown(settlement));
     body.push_str(&handle_of_failure(settlement));
     let body = context::capped(body.trim_end().to_owned(), max_bytes);
-    let body = without_mark(&body, MARK);
+    let body = without_marks(&body);
     let definition = definition.replace(['"', '<', '>'], "'");
     format!(
         "<task_completion agent=\"{definition}\" session_id=\"{child}\" status=\"{status}\">\n{body}\n</task_completion>"
@@ -320,6 +320,16 @@ fn is_like_notice(line: &str) -> bool {
 
 /// Breaks whatever a reader could take for the mark, its beginning or its end, however it is spelled.
 pub(crate) fn without_mark(text: &str, mark: &str) -> String {
+    without_any(text, &[mark])
+}
+
+/// Breaks whatever a reader could take for one of our marks: nobody else's words may pass for a
+/// completion, a hook's, a summary or a directive.
+fn without_marks(text: &str) -> String {
+    without_any(text, &[MARK, hooks::MARK, compact::MARK, inherit::MARK])
+}
+
+fn without_any(text: &str, marks: &[&str]) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {
@@ -329,7 +339,10 @@ pub(crate) fn without_mark(text: &str, mark: &str) -> String {
         let seen = rest.chars().filter(|c| !is_unseen(*c));
         let mut seen = seen.map(|c| c.to_ascii_lowercase()).peekable();
         seen.next_if_eq(&'/');
-        let is_mark = mark.chars().all(|letter| seen.next() == Some(letter));
+        let is_mark = marks.iter().any(|mark| {
+            let mut seen = seen.clone();
+            mark.chars().all(|letter| seen.next() == Some(letter))
+        });
         safe.push_str(if is_mark { "<\\" } else { "<" });
     }
     safe.push_str(rest);

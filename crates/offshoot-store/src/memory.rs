@@ -184,7 +184,10 @@ impl Memory {
             }
         }
         for (command, receipt) in append.applied {
-            self.row(command).receipt = Some(receipt);
+            let row = self.row(command.clone());
+            // As it is now: what was refused may have been taken out of it.
+            row.command = command;
+            row.receipt = Some(receipt);
         }
         Ok(appended)
     }

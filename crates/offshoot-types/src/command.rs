@@ -26,6 +26,16 @@ pub struct Command {
 }
 
 impl Command {
+    /// Takes out what a person said that nobody has taken: it is kept nowhere.
+    #[must_use]
+    pub fn without_words(mut self) -> Self {
+        if let Order::Prompt(prompt) = &mut self.order {
+            prompt.text.clear();
+            prompt.metadata = None;
+        }
+        self
+    }
+
     /// Returns whose call it answers, if it is an answer.
     pub fn answers(&self) -> Option<(&AgentId, &CallId)> {
         match &self.order {
@@ -203,6 +213,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Tells whether it allows something.
+    pub fn is_yes(&self) -> bool {
+        match self {
+            Self::Once | Self::Session | Self::Agent => true,
+            Self::Deny { .. } | Self::Said { .. } => false,
+        }
+    }
+
     /// Returns the reason of a no; `None` if it has none.
     pub fn reason(&self) -> Option<String> {
         match self {

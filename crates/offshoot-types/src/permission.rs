@@ -166,6 +166,19 @@ pub enum Standing {
 }
 
 impl Layer {
+    /// Returns the same layer where what it says of a folder is said of another.
+    #[must_use]
+    pub fn moved(mut self, old: &str, new: &str) -> Self {
+        let (old, new) = (glob_escape(old), glob_escape(new));
+        for rule in self.rules.iter_mut().chain(&mut self.own) {
+            let rest = rule.pattern.strip_prefix(&old);
+            if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+                rule.pattern = format!("{new}{rest}");
+            }
+        }
+        self
+    }
+
     /// The capability of having another agent go on.
     pub const SWITCH: &str = "agent.switch";
 
@@ -332,6 +345,10 @@ pub struct Grant {
     pub agent: AgentId,
     /// What is allowed.
     pub rules: Vec<Rule>,
+    /// What the agent was, where the answer was for that: whoever takes over from it has no part in
+    /// it. `None` where it was for the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
 }
 
 impl Grant {
@@ -368,7 +385,18 @@ impl Grant {
         };
         let mut rules: Vec<Rule> = needs.iter().map(rule).collect();
         rules.dedup();
-        Self { agent, rules }
+        Self {
+            agent,
+            rules,
+            role: None,
+        }
+    }
+
+    /// Says that it holds while its agent is this, and for nobody who takes over.
+    #[must_use]
+    pub fn while_it_is(mut self, role: &str) -> Self {
+        self.role = Some(role.to_owned());
+        self
     }
 
     /// Returns the rule that allows a need; the caller looks whether it is for the agent.

@@ -186,12 +186,12 @@ impl Tree {
         need: &Need,
         reach: Reach,
     ) -> Option<Decision> {
-        let of_agent = |grant: &&Grant| self.is_below(agent, &grant.agent);
-        let mut grants = self.grants.iter().filter(of_agent);
+        let mut grants = self.grants_of(agent);
         let allows = |grant| Some((grant, Grant::allows(grant, tool, need, reach)?));
         let (grant, rule) = grants.find_map(allows)?;
+        let is_of_root = self.root.as_ref() == Some(&grant.agent);
         let layer = match self.agents.get(&grant.agent) {
-            _ if self.root.as_ref() == Some(&grant.agent) => Grant::SESSION.to_owned(),
+            _ if is_of_root && grant.role.is_none() => Grant::SESSION.to_owned(),
             Some(above) if grant.agent != *agent => {
                 format!("{} {} above it", Grant::ABOVE, above.definition())
             }
@@ -206,14 +206,26 @@ impl Tree {
 
     /// Returns the answers that allow an agent something wherever it is asked about, the first first.
     pub fn grants(&self, agent: &AgentId) -> Vec<&Grant> {
-        let of_agent = |grant: &&Grant| self.is_below(agent, &grant.agent);
-        self.grants.iter().filter(of_agent).collect()
+        self.grants_of(agent).collect()
+    }
+
+    fn grants_of(&self, agent: &AgentId) -> impl Iterator<Item = &Grant> {
+        let of_agent = move |grant: &&Grant| {
+            let holder = self.agents.get(&grant.agent);
+            let role = grant.role.as_deref();
+            let is_still = role.is_none_or(|role| holder.is_some_and(|it| it.definition() == role));
+            is_still && self.is_below(agent, &grant.agent)
+        };
+        self.grants.iter().filter(of_agent)
     }
 
     /// Takes an answer that allows something, unless one for the same agent does already.
     fn take_grant(&mut self, grant: &Grant) {
         let allows = |held: &Grant| grant.rules.iter().all(|rule| held.rules.contains(rule));
-        let mut held = self.grants.iter().filter(|held| held.agent == grant.agent);
+        let for_same = |held: &&Grant| {
+            held.agent == grant.agent && (held.role.is_none() || held.role == grant.role)
+        };
+        let mut held = self.grants.iter().filter(for_same);
         if !held.any(allows) {
             self.grants.push(grant.clone());
         }

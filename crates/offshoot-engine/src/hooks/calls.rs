@@ -158,9 +158,10 @@ impl Rulings {
         tool: &Arc<dyn Tool>,
         arguments: &RawJson,
     ) -> Judged {
-        let needs = || match tool.asks(arguments) {
-            Some(whole) => vec![whole],
-            None => tool.needs(arguments, &agent.place()).unwrap_or_default(),
+        let needs = || match ask::needs(agent, tool, arguments) {
+            Ok((_, Some(whole))) => vec![whole],
+            Ok((needs, None)) => needs,
+            Err(_) => Vec::new(),
         };
         match self.question(call) {
             None => judged,

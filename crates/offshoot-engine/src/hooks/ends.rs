@@ -10,7 +10,7 @@ use offshoot_types::event::{Did, Event, TurnEnd};
 use offshoot_types::hook::{Ending, Point, What, Word};
 use offshoot_types::id::MessageId;
 use offshoot_types::message::AssistantMessage;
-use offshoot_types::settlement::Status;
+use offshoot_types::settlement::{PartialReason, Status};
 use offshoot_types::store::StoreError;
 use offshoot_types::transcript::Transcript;
 use offshoot_types::tree::Tally;
@@ -20,7 +20,6 @@ use super::{Heard, marked, message};
 use crate::agent::Agent;
 use crate::caps::StepPermit;
 use crate::log::Batch;
-use crate::settle;
 use crate::turn;
 
 /// How often hooks may keep one run from ending.
@@ -94,7 +93,11 @@ impl Agent {
         turn::follow(transcript, entries)?;
         // Booked with the message: nobody waits for room while hooks take their time.
         drop(permit);
-        Ok(match self.ask_to_end(cancel).await {
+        let end = Event::TurnEnded {
+            turn: self.turn(),
+            end: TurnEnd::Finished,
+        };
+        Ok(match self.ask_to_end(&[end], cancel).await {
             May::GoOn(events, text) => {
                 self.pass_on(events, &[text], transcript).await?;
                 None
@@ -106,7 +109,7 @@ impl Agent {
 
     /// Asks hooks whether the run may end that has no turn any more; returns what is to be written.
     pub(crate) async fn may_settle(&self, cancel: &CancellationToken) -> Option<Batch> {
-        match self.ask_to_end(cancel).await {
+        match self.ask_to_end(&[], cancel).await {
             May::End(events) => Some(Batch::from(events)),
             May::GoOn(mut events, text) => {
                 let id = MessageId::new(self.parts.env.new_id());
@@ -117,12 +120,14 @@ impl Agent {
         }
     }
 
-    async fn ask_to_end(&self, cancel: &CancellationToken) -> May {
-        let Some(tally) = self.tally() else {
+    /// Asks hooks whether a run may end that would settle once this has happened.
+    async fn ask_to_end(&self, then: &[Event], cancel: &CancellationToken) -> May {
+        let (Some(tally), Some((_, mut settlement))) = (self.tally(), self.settled_by(then)) else {
             return May::Stop;
         };
+        self.check_answer(&mut settlement);
         let ending = Ending {
-            status: settle::status(&finished(&tally), None).word(),
+            status: settlement.status.word(),
             kept: tally.kept > 0,
             over: false,
             said: tally.text.clone(),
@@ -165,19 +170,20 @@ impl Agent {
 /// Tells whether a run that ends like this may be kept from it.
 pub(crate) fn may_be_kept(status: &Status) -> bool {
     match status {
-        Status::Completed | Status::Partial(_) => true,
-        Status::Failed { .. }
+        Status::Completed
+        | Status::Partial(
+            PartialReason::NoAnswer
+            | PartialReason::Length
+            | PartialReason::Refusal
+            | PartialReason::Schema,
+        ) => true,
+        // It has no more to go on with, and being kept would make it as if it had.
+        Status::Partial(PartialReason::Budget(_) | PartialReason::Wakes)
+        | Status::Failed { .. }
         | Status::Cancelled(_)
         | Status::BudgetExhausted(_)
         | Status::Denied { .. }
         | Status::Lost { .. } => false,
-    }
-}
-
-fn finished(tally: &Tally) -> Tally {
-    Tally {
-        end: Some(TurnEnd::Finished),
-        ..tally.clone()
     }
 }
 
@@ -202,5 +208,25 @@ fn give_up(heard: &mut Heard) {
                 format!("it wanted the run to go on for the {MOST_KEPT}th time and more: {reason}");
             hooked.did = Did::Failed { why };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_types::settlement::Cap;
+
+    use super::*;
+
+    #[test]
+    fn r26_nobody_keeps_a_run_that_is_out_of_budget_and_anybody_one_that_is_only_poor() {
+        for (reason, kept) in [
+            (PartialReason::Budget(Cap::Steps), false),
+            (PartialReason::Wakes, false),
+            (PartialReason::Schema, true),
+            (PartialReason::NoAnswer, true),
+        ] {
+            assert_eq!(may_be_kept(&Status::Partial(reason.clone())), kept, "{reason:?}");
+        }
+        assert!(may_be_kept(&Status::Completed));
     }
 }

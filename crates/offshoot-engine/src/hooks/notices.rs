@@ -7,14 +7,16 @@
 //! another writer. Where nobody follows the session, the host is told.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use offshoot_types::event::{Did, Entry, Event};
+use offshoot_types::event::{Did, Entry, Event, Hooked};
 use offshoot_types::hook::{Ending, Hooks, Occasion, Point, What};
 use offshoot_types::permission::Need;
 use offshoot_types::question::Question;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{call, who};
+use super::{AT_A_TIME, Caller, call, who};
 use crate::agent::Agent;
 use crate::board::{Board, State};
 use crate::update::Update;
@@ -81,17 +83,12 @@ pub(crate) fn send(agent: &Agent, what: Vec<What>) {
 
 /// Tells hooks of something.
 pub(crate) async fn tell(board: Arc<Board>, occasion: Occasion) {
-    // Whoever lets go of this ends them.
-    let never = CancellationToken::new();
-    let heard = call(board.teller(), &occasion, &never).await;
-    for hooked in heard.hooked {
-        if hooked.did != Did::Passed || hooked.note.is_some() {
-            let agent = occasion.who.agent.clone();
-            if board.listeners() == 0 {
-                board.caller().hooks.unheard(&agent, &hooked);
-            }
-            board.publish(Update::Hooked(agent, Box::new(hooked)));
+    for hooked in told(board.teller(), &occasion).await {
+        let agent = occasion.who.agent.clone();
+        if board.listeners() == 0 {
+            board.teller().hooks.unheard(&agent, &hooked);
         }
+        board.publish(Update::Hooked(agent, Box::new(hooked)));
     }
 }
 
@@ -102,4 +99,31 @@ pub(crate) async fn tell_all(board: &Arc<Board>) {
         .into_iter()
         .map(|occasion| tell(board.clone(), occasion));
     futures_util::future::join_all(told).await;
+}
+
+/// Tells hooks what was noted on a board that is not there any more; nobody follows it either.
+pub(crate) async fn tell_without_a_board(hooks: &Hooks, grace: Duration, noted: Vec<Occasion>) {
+    let gate = Semaphore::new(AT_A_TIME);
+    let caller = Caller {
+        hooks,
+        gate: Some(&gate),
+        grace,
+    };
+    let each = noted.iter().map(|occasion| async move {
+        for hooked in told(caller, occasion).await {
+            hooks.unheard(&occasion.who.agent, &hooked);
+        }
+    });
+    futures_util::future::join_all(each).await;
+}
+
+/// Calls hooks about something; returns what they did that is worth knowing.
+async fn told(caller: Caller<'_>, occasion: &Occasion) -> Vec<Hooked> {
+    // Whoever lets go of this ends them.
+    let never = CancellationToken::new();
+    let mut heard = call(caller, occasion, &never).await;
+    heard
+        .hooked
+        .retain(|hooked| hooked.did != Did::Passed || hooked.note.is_some());
+    heard.hooked
 }

@@ -20,8 +20,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Finished, Plan, asked, wait_for_child};
-use crate::agent::Agent;
-use crate::ask::{self, Answered, Judged};
+use crate::agent::{Agent, nothing};
+use crate::ask::{self, Answered, Asking, Judged};
 use crate::context::{EngineCall, Prefix};
 use crate::hooks::calls::Rulings;
 use crate::log::Batch;
@@ -45,7 +45,7 @@ impl OwnCall<'_> {
         let Self { agent, call, .. } = self;
         let need = self.need()?;
         let names = agent.parts.registry.names_of(&need.target);
-        let decided = agent.permissions.decide_call(&call.tool, &names);
+        let decided = agent.chain().0.decide_call(&call.tool, &names);
         let decided = decided.map(|decision| agent.or_granted(decision, &call.tool, &need));
         Ok(match (decided, self.kind) {
             (None, _) => None,
@@ -222,7 +222,12 @@ impl Held {
         changed: &Notify,
     ) -> Result<Finished, StoreError> {
         let Self { call, ask, then } = self;
-        let asks = (&call.id, call.tool.as_str(), &ask);
+        let asks = Asking {
+            call: &call.id,
+            tool: &call.tool,
+            ask: &ask,
+            runs: None,
+        };
         let arguments = match then {
             Then::Spawn(arguments) => arguments,
             Then::Return(outcome) => {
@@ -268,7 +273,13 @@ pub(super) async fn permit_errand(
         return Ok(Ok(()));
     };
     let starts = errand.has_effect();
-    permit(agent, (call, &tool, &ask), cancel, |batch| {
+    let asks = Asking {
+        call,
+        tool: &tool,
+        ask: &ask,
+        runs: None,
+    };
+    permit(agent, asks, cancel, |batch| {
         if starts {
             batch.own(started(call));
         }
@@ -281,30 +292,45 @@ pub(super) async fn permit_errand(
 /// yes in the same append; says what a call is told that may not run.
 pub(crate) async fn permit<T>(
     agent: &Agent,
-    (call, tool, asks): (&CallId, &str, &Ask),
+    asks: Asking<'_>,
     cancel: &CancellationToken,
     follows: impl FnOnce(&mut Batch) -> Result<T, Outcome>,
 ) -> Result<Result<T, Outcome>, StoreError> {
+    let Asking { call, tool, .. } = asks;
     let mut batch = Batch::default();
-    let (order, refused) = match ask::answer(agent, call, tool, asks, cancel).await {
-        Answered::Cancelled => {
+    let answered = ask::answer(agent, asks, cancel).await;
+    let denied = asks.denied(agent);
+    let (order, refused) = match (answered, denied) {
+        (Answered::Cancelled, _) => {
             let text = format!("{tool} was cancelled before anybody allowed it");
             return Ok(Err(Outcome::error(ErrorKind::Cancelled, text)));
         }
-        Answered::Granted(decision) => {
+        (Answered::By(order, verdict), Some(decision)) if verdict.is_yes() => {
+            let refused = ask::denial(tool, &decision);
+            let why = nothing(&format!("{} denies it by now", decision.layer));
+            batch.own(ask::covered(call, decision));
+            batch.applied(order.command.clone(), why.clone());
+            (Some((order, why)), refused)
+        }
+        (Answered::Granted(_), Some(decision)) => {
+            let refused = ask::denial(tool, &decision);
+            batch.own(ask::covered(call, decision));
+            (None, refused)
+        }
+        (Answered::Granted(decision), None) => {
             batch.own(ask::covered(call, decision));
             (None, None)
         }
-        Answered::TooLate => {
+        (Answered::TooLate, _) => {
             let (event, outcome) = ask::unanswered(call, tool);
             batch.own(event);
             (None, Some(outcome))
         }
-        Answered::By(order, verdict) => {
-            let (event, refused) = ask::decided(agent, call, tool, &asks.needs, &verdict);
+        (Answered::By(order, verdict), _) => {
+            let (event, refused) = ask::decided(agent, asks, &verdict);
             batch.own(event);
             batch.applied(order.command.clone(), Receipt::Answered);
-            (Some(order), refused)
+            (Some((order, Receipt::Answered)), refused)
         }
     };
     let done = match refused.filter(|_| !planted(Bug::DeniedAndRun)) {
@@ -312,8 +338,8 @@ pub(crate) async fn permit<T>(
         None => follows(&mut batch),
     };
     agent.log.append(batch).await?;
-    if let Some(order) = order {
-        order.answer(Receipt::Answered);
+    if let Some((order, receipt)) = order {
+        order.answer(receipt);
     }
     Ok(done)
 }

@@ -65,18 +65,19 @@ impl Plan {
     ) -> Self {
         let mut plan = Self::default();
         rulings.record(batch);
-        for (call, waiting) in fates(agent, prefix, calls, &agent.kept()) {
-            let admitted = waiting.and_then(|waiting| {
-                let asked = agent.asked(&call.id).map(|ask| ask.needs);
-                rulings.check_again(agent, call, &asked.unwrap_or_default(), batch)?;
-                plan.readmit(waiting, batch)
-            });
+        // Before anything else: what a refused call was answered covers no other.
+        let mut open = Vec::new();
+        for call in calls {
+            let asked = agent.asked(&call.id).map(|ask| ask.needs);
+            match rulings.check_again(agent, call, &asked.unwrap_or_default(), batch) {
+                Ok(()) => open.push(call),
+                Err(outcome) => batch.own(finished(call, outcome)),
+            }
+        }
+        for (call, waiting) in fates(agent, prefix, open, &agent.kept()) {
+            let admitted = waiting.and_then(|waiting| plan.readmit(waiting, batch));
             if let Err(outcome) = admitted {
-                batch.own(Event::CallFinished {
-                    call: call.id.clone(),
-                    outcome,
-                    delivers: Vec::new(),
-                });
+                batch.own(finished(call, outcome));
             }
         }
         plan
@@ -125,15 +126,19 @@ impl Plan {
 
 /// Returns what calls are told that ask something, and whose turn was cancelled while it slept.
 pub(crate) fn withdrawn<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Vec<Event> {
-    let finished = |Call { id, tool, .. }: &Call| {
-        let text = format!("{tool} was cancelled before anybody allowed it");
-        Event::CallFinished {
-            call: id.clone(),
-            outcome: Outcome::error(ErrorKind::Cancelled, text),
-            delivers: Vec::new(),
-        }
+    let withdrawn = |call: &Call| {
+        let text = format!("{} was cancelled before anybody allowed it", call.tool);
+        finished(call, Outcome::error(ErrorKind::Cancelled, text))
     };
-    calls.into_iter().map(finished).collect()
+    calls.into_iter().map(withdrawn).collect()
+}
+
+fn finished(call: &Call, outcome: Outcome) -> Event {
+    Event::CallFinished {
+        call: call.id.clone(),
+        outcome,
+        delivers: Vec::new(),
+    }
 }
 
 /// Tells whether one of the calls waits for an answer that nobody is here to give, and that none of

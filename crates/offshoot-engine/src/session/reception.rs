@@ -54,17 +54,32 @@ impl Session {
     /// Tells whether this process takes the session up with what is said to an agent now.
     fn start_with(&mut self, agent: &AgentId) -> Start {
         if agent != self.board.tree.root() || std::mem::replace(&mut self.begun, true) {
-            return Start::Under;
-        }
-        let state = self.board.state();
-        if state
-            .tree
-            .agent(agent)
-            .is_some_and(|root| !root.runs.is_empty())
-        {
+            Start::Under
+        } else if self.has_run() {
             Start::Again
         } else {
             Start::New
+        }
+    }
+
+    fn has_run(&self) -> bool {
+        let state = self.board.state();
+        let root = state.tree.agent(self.board.tree.root());
+        root.is_some_and(|root| !root.runs.is_empty())
+    }
+
+    /// Tells hooks that the session is taken up, if it is without anybody saying anything: nobody waits
+    /// for them, and nothing follows from what they say.
+    pub(super) fn taken_up(&mut self) {
+        if !self.has_run() || std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        let mut state = self.board.state();
+        if self.parts.hooks.is_watched(Point::SessionStart)
+            && let Some(who) = hooks::who(&state, self.board.tree.root())
+        {
+            let what = What::SessionStart { resumes: true };
+            state.add_notices([Occasion { who, what }]);
         }
     }
 

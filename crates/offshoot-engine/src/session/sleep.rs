@@ -33,9 +33,15 @@ impl Session {
 
     /// Lets agents start turns from here on. What was answered while nobody worked is heard first.
     pub(super) async fn work(&mut self) -> Result<(), StoreError> {
+        self.work_with(None).await
+    }
+
+    /// Does so; one of the orders that were left has somebody who waits for what becomes of it.
+    async fn work_with(&mut self, mut waited_for: Option<Ordered>) -> Result<(), StoreError> {
         if self.working {
             return Ok(());
         }
+        self.taken_up();
         if self.sleeps() {
             self.board.state().end_sleep(self.parts.env.now());
         }
@@ -48,7 +54,9 @@ impl Session {
         // Whatever else is there may have the turn taken up.
         let (answers, rest): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_answer);
         for command in answers.into_iter().chain(rest) {
-            Box::pin(self.take(Ordered::unheard(command))).await?;
+            let waited = waited_for.take_if(|order| order.command.id == command.id);
+            let order = waited.unwrap_or_else(|| Ordered::unheard(command));
+            Box::pin(self.take(order)).await?;
         }
         Ok(())
     }
@@ -223,19 +231,14 @@ impl Session {
             let (store, now) = (&self.parts.store, self.parts.env.now());
             store.submit(order.command.clone(), now).await?;
         }
-        self.kept.insert(order.command.id.clone());
         // Somebody tried to open it before and could not, perhaps for want of just this answer.
-        let opens = self.wanted && self.must_sleep().await?.is_none();
-        order.answer(if opens {
-            Receipt::Answered
-        } else {
-            Receipt::Queued
-        });
-        if opens {
-            Box::pin(self.work()).await
-        } else {
-            Ok(())
+        if self.wanted && self.must_sleep().await?.is_none() {
+            self.taken.remove(&order.command.id);
+            return Box::pin(self.work_with(Some(order))).await;
         }
+        self.kept.insert(order.command.id.clone());
+        order.answer(Receipt::Queued);
+        Ok(())
     }
 
     /// Tells whether all that is pending is for whoever opens the session.

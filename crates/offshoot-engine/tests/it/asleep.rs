@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_engine::{Asks, Limits, Who};
+use offshoot_engine::{Asks, Ending, Limits, Who};
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::command::{Answer, Order, Receipt, Rename, Rewind, Scope, Verdict};
 use offshoot_types::event::Event;
@@ -573,4 +573,60 @@ async fn r16_a_host_that_says_yes_by_now_asks_nobody_any_more() {
     resume(&stage).await;
     stage.quiet().await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
+}
+
+#[tokio::test]
+async fn every_start_of_a_session_has_its_end_also_where_nobody_says_anything() {
+    let points = [Point::SessionStart, Point::SessionEnd];
+    let guard = Arc::new(Guard::at(&points));
+    let stage = Stage::watched(writes(), Asks::SOMEBODY, &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    resume(&stage).await;
+    answer(&stage, ask, Verdict::Once).await;
+    stage.quiet().await;
+    stage.leave(Ending::WhenQuiet).await;
+    let seen = guard.seen();
+    let told: Vec<&What> = seen.iter().map(|it| &it.what).collect();
+    assert!(
+        matches!(
+            told[..],
+            [
+                What::SessionStart { resumes: false },
+                What::SessionStart { resumes: true },
+                What::SessionEnd
+            ]
+        ),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn r16_a_run_that_was_cancelled_while_it_slept_is_over_in_one_commit() {
+    let (stage, _) = left_asking(writes(), Asks::NOBODY).await;
+    let before = stage.log().await.len();
+    let receipt = stage.order(stage.root(), Order::Cancel(Scope::Run)).await;
+    let Receipt::Settled(settlement) = receipt else {
+        panic!("{receipt:?}");
+    };
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::User));
+    let log = stage.log().await;
+    let kinds = log[before..].iter().map(|entry| (entry.at, &entry.event));
+    let kinds: Vec<_> = kinds.collect();
+    assert!(
+        matches!(
+            kinds[..],
+            [
+                (_, Event::CallFinished { .. }),
+                (_, Event::TurnEnded { .. }),
+                (_, Event::Settled { .. })
+            ]
+        ),
+        "{kinds:?}"
+    );
+    assert!(
+        kinds.windows(2).all(|two| two[0].0 == two[1].0),
+        "at one moment"
+    );
 }

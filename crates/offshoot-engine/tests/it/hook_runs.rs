@@ -285,6 +285,23 @@ async fn a_hook_that_a_neighbour_tells_of_a_lost_child_is_heard_out_by_who_leave
 }
 
 #[tokio::test]
+async fn r7_nobody_waits_for_hooks_that_a_neighbour_tells_also_if_something_was_left_to_do() {
+    let (never, gate) = (Gate::shut(), Gate::shut());
+    let guard = Guard::at(&[Point::SubagentStop]).behind(&gate);
+    let guard = Arc::new(guard);
+    let stage = stage(delegating([say("never").behind(&never)]), &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.asked("worker", 1).await;
+    let stage = stage.crash().await;
+    stage.leave_order(Order::Summarise).await;
+    stage.open_another("neighbour").await;
+    guard.called(1).await;
+    let receipt = stage.order(stage.root(), Order::Cancel(Scope::Run)).await;
+    assert!(matches!(receipt, Receipt::Settled(_)), "{receipt:?}");
+    gate.open();
+}
+
+#[tokio::test]
 async fn r13_a_hook_can_refuse_a_childs_run_before_its_first_step() {
     let guard = Guard::at(&BOTH).speaking(|it, _| {
         Ok(match it.point() {

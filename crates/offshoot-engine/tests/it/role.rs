@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use offshoot_engine::{Asks, CommandError, Limits};
-use offshoot_types::command::{Command, Order, Receipt, Rewind};
-use offshoot_types::event::Event;
+use offshoot_types::command::{Command, Order, Receipt, Rewind, Verdict};
+use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{About, Hook};
 use offshoot_types::id::CommandId;
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
@@ -12,7 +12,10 @@ use offshoot_types::message::UserMessage;
 use offshoot_types::outcome::ErrorKind;
 use serde_json::json;
 
-use crate::stage::{Gate, Script, Stage, call, data, kind, say, task, user_texts};
+use crate::asks::{answer, asked, no};
+use crate::stage::{
+    Gate, Line, Script, Stage, call, data, kind, say, task, task_in_background, user_texts,
+};
 
 pub(crate) async fn ask_as(stage: &Stage, agent: &str, text: &str) {
     let mut prompt = stage.words(text);
@@ -323,4 +326,86 @@ async fn an_agent_that_only_the_sender_has_takes_over_no_session_of_another_proc
     gate.open();
     stage.quiet().await;
     assert_eq!(stage.script.sent("lead").len(), 1);
+}
+
+fn write(path: &str) -> Line {
+    call(&[("write", json!({ "path": path }))])
+}
+
+#[tokio::test]
+async fn r21_what_is_above_a_child_now_narrows_it_in_the_middle_of_its_turn() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [task_in_background("watched", "go"), say("done")])
+        .part("planner", [say("planning")])
+        .part("watched", [write("a").behind(&gate), say("may not")]);
+    let stage = Stage::with_agents(script, vec![planner()]).await;
+    stage.prompt(stage.root(), "first").await;
+    stage.asked("watched", 1).await;
+    stage.turn_ended(&stage.root()).await;
+    let mut prompt = stage.words("plan");
+    prompt.agent = Some("planner".to_owned());
+    stage.order(stage.root(), Order::Prompt(prompt)).await;
+    stage.asked("planner", 1).await;
+    gate.open();
+    stage.quiet().await;
+    assert_eq!(kind(&stage.outcomes("watched").await[0]), ErrorKind::Denied);
+}
+
+#[tokio::test]
+async fn r22_a_yes_is_none_to_what_whoever_is_above_denies_by_then() {
+    let script = Script::default()
+        .part("lead", [task_in_background("watched", "go"), say("done")])
+        .part("planner", [say("planning")])
+        .part("watched", [write("a"), say("may not")]);
+    let cast = vec![planner()];
+    let stage = Stage::cast(script, Limits::default(), Asks::SOMEBODY, cast).await;
+    stage.prompt(stage.root(), "first").await;
+    let ask = asked(&stage, 1).await;
+    stage.turn_ended(&stage.root()).await;
+    let mut prompt = stage.words("plan");
+    prompt.agent = Some("planner".to_owned());
+    stage.order(stage.root(), Order::Prompt(prompt)).await;
+    stage.asked("planner", 1).await;
+    let receipt = answer(&stage, ask, Verdict::Session).await;
+    assert!(matches!(receipt, Receipt::NoEffect { .. }), "{receipt:?}");
+    stage.quiet().await;
+    assert_eq!(kind(&stage.outcomes("watched").await[0]), ErrorKind::Denied);
+    let log = stage.log().await;
+    let given = |entry: &Entry| matches!(entry.event, Event::Decided { grant: Some(_), .. });
+    assert!(!log.iter().any(given), "and nothing is given from then on");
+}
+
+#[tokio::test]
+async fn r22_what_was_allowed_an_agent_is_not_for_whoever_takes_over_from_it() {
+    let script = Script::default()
+        .part("lead", [write("a"), say("done"), write("b"), say("again")])
+        .part("build", [write("c"), say("asked")]);
+    let cast = vec![builder()];
+    let stage = Stage::cast(script, Limits::default(), Asks::SOMEBODY, cast).await;
+    stage.prompt(stage.root(), "first").await;
+    answer(&stage, asked(&stage, 1).await, Verdict::Agent).await;
+    stage.quiet().await;
+    let mut prompt = stage.words("build it");
+    prompt.agent = Some("build".to_owned());
+    stage.order(stage.root(), Order::Prompt(prompt)).await;
+    answer(&stage, asked(&stage, 2).await, no("")).await;
+    stage.quiet().await;
+    // What it was allowed it is still allowed when it is back, after a restart too.
+    let stage = stage.crash().await;
+    ask_as(&stage, "lead", "back").await;
+    assert_eq!(data(&stage.outcomes("lead").await[2]), json!("done"));
+    let layers = |entry: &Entry| match &entry.event {
+        Event::Decided { decision, .. } => Some(decision.layer.clone()),
+        _ => None,
+    };
+    let layers: Vec<String> = stage.log().await.iter().filter_map(layers).collect();
+    assert_eq!(
+        layers,
+        [
+            "the user, for this agent",
+            "the user",
+            "the user, for this agent"
+        ]
+    );
 }

@@ -13,7 +13,7 @@ use offshoot_types::permission::{Action, Decision, Grant, Layer, Need, Rule, Sta
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
-use crate::asks::{answer, asked};
+use crate::asks::{answer, asked, no};
 use crate::stage::{Line, Script, Stage, call, data, kind, say, task};
 
 fn write(path: &str) -> Line {
@@ -421,4 +421,40 @@ async fn r22_a_yes_for_the_session_leaves_what_a_rule_of_the_user_asks_to_be_ask
     assert_eq!(layers, [Grant::SESSION; 4]);
     let asks = |entry: &&Entry| matches!(entry.event, Event::Asked { .. });
     assert_eq!(stage.log().await.iter().filter(asks).count(), 2);
+}
+
+#[tokio::test]
+async fn x_12_an_agent_whose_rules_name_paths_may_do_what_they_allow_from_the_first() {
+    let clerk = Manifest {
+        permissions: Some(vec![Rule::new("fs.write", "docs/**", Action::Allow)]),
+        ..Manifest::new("clerk", Mode::All, "Write.")
+    };
+    let script = Script::default()
+        .part("lead", [task("clerk", "go"), say("done")])
+        .part("clerk", [write("docs/b"), write("src/b"), say("done")]);
+    // No process before this one has had the session.
+    let stage = Stage::with_agents(script, vec![clerk]).await;
+    stage.ask("go").await;
+    let outcomes = stage.outcomes("clerk").await;
+    assert_eq!(data(&outcomes[0]), json!("done"));
+    assert_eq!(kind(&outcomes[1]), ErrorKind::Denied);
+}
+
+#[tokio::test]
+async fn r22_a_yes_to_one_file_is_none_to_what_a_layer_that_only_narrows_asks_about() {
+    let script = Script::default().part("lead", [write("a"), write(".git/config"), say("done")]);
+    let stage = Stage::asking(script, Limits::default(), Asks::SOMEBODY).await;
+    stage.says(vec![project(&[("fs.write", "/w/.git/**", Action::Ask)])]);
+    let stage = stage.crash().await;
+    stage.prompt(stage.root(), "go").await;
+    answer(&stage, asked(&stage, 1).await, Verdict::Session).await;
+    answer(&stage, asked(&stage, 2).await, no("")).await;
+    stage.quiet().await;
+    assert_eq!(kind(&stage.outcomes("lead").await[1]), ErrorKind::Denied);
+    let log = stage.log().await;
+    let asks = log.iter().filter_map(|entry| match &entry.event {
+        Event::Asked { decision, .. } => Some(decision.layer.clone()),
+        _ => None,
+    });
+    assert_eq!(asks.collect::<Vec<_>>(), ["default", "the project's rules"]);
 }

@@ -612,10 +612,8 @@ impl Stage {
     }
 
     pub(crate) async fn log(&self) -> Vec<Entry> {
-        self.store
-            .entries(&self.tree, Pos::ZERO, usize::MAX)
-            .await
-            .unwrap()
+        let entries = self.store.entries(&self.tree, Pos::ZERO, usize::MAX);
+        entries.await.unwrap()
     }
 
     pub(crate) async fn tree(&self) -> Tree {

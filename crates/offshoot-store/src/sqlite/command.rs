@@ -77,7 +77,8 @@ pub(super) fn submit(
     Ok(Written::Submitted)
 }
 
-/// Stores a command as done, whether or not it was there.
+/// Stores a command as done, whether or not it was there; as it is now, for what was refused may have
+/// been taken out of it.
 pub(super) fn done(
     connection: &Connection,
     tree: i64,
@@ -87,7 +88,8 @@ pub(super) fn done(
 ) -> Result<(), Failure> {
     let sql = "INSERT INTO commands (id, tree, agent, body, at, receipt)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-        ON CONFLICT (id) DO UPDATE SET receipt = excluded.receipt WHERE receipt IS NULL";
+        ON CONFLICT (id) DO UPDATE SET receipt = excluded.receipt, body = excluded.body
+        WHERE receipt IS NULL";
     let stored = connection.prepare_cached(sql)?.execute(params![
         command.id.as_str(),
         tree,

@@ -241,7 +241,13 @@ impl Permissions {
             },
         });
         let verdict = match narrowed {
-            Some(narrowed) if narrowed.action < granted.action => narrowed,
+            // Of two that ask alike the rule is the reason: nobody has said anything against a default.
+            Some(narrowed)
+                if narrowed.action < granted.action
+                    || narrowed.action == granted.action && matches!(granted.by, By::Default) =>
+            {
+                narrowed
+            }
             Some(_) | None => granted,
         };
         let bars = self.handed_on && wanted.is_personal() && verdict.action != Action::Deny;

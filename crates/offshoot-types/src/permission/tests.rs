@@ -540,3 +540,11 @@ fn a_pattern_under_the_name_of_a_tool_or_of_all_is_a_path_where_the_target_is_on
     let run = ("bash", "shell.run", "x.env");
     check("*", "*.env", Deny, run, Deny);
 }
+
+#[test]
+fn what_is_said_of_a_folder_can_be_said_of_another() {
+    let old = layer("fs.write:/d/a/**=allow fs.read:/d/ab/**=allow fs.read:/d/a=allow");
+    let new = old.moved("/d/a", "/d/b*");
+    let patterns: Vec<&str> = new.rules.iter().map(|rule| rule.pattern.as_str()).collect();
+    assert_eq!(patterns, ["/d/b\\*/**", "/d/ab/**", "/d/b\\*"]);
+}

@@ -131,6 +131,18 @@ command = "! grep -q hunter2 || { echo 'that is a password' >&2; exit 2; }"
     assert!(done.stderr.contains("that is a password"), "{done:?}");
     let list = stage.offshoot(["sessions", "list"]);
     assert!(!list.stdout.contains("hunter2"), "{list:?}");
+    // Neither of one that is said to a session that is there.
+    let session = stage.offshoot(asked("go")).succeeded().session();
+    let more = ["run", "--session", &session, "hunter2"];
+    stage.offshoot(more).complained(2, "that is a password");
+    let message = ["sessions", "message", &session, "hunter2"];
+    stage.offshoot(message).complained(2, "that is a password");
+    for file in std::fs::read_dir(stage.data()).unwrap() {
+        let path = file.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let kept = bytes.windows(7).any(|window| window == b"hunter2");
+        assert!(!kept, "{}", path.display());
+    }
 }
 
 #[test]

@@ -163,7 +163,7 @@ proptest! {
         need in any_need(),
     ) {
         let decided = chain(&layers).decide("read", &need);
-        let grant = Grant { agent: AgentId::new("root"), rules: granted };
+        let grant = Grant { agent: AgentId::new("root"), rules: granted, role: None };
         let rule = grant.allows("read", &need, decided.reach()).cloned();
         let by_rule = rule.clone().map(|rule| Decision {
             action: Action::Allow,

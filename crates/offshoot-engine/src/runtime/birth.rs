@@ -1,0 +1,153 @@
+//! How a session comes to be: its root's birth and the prompt that it begins with.
+//!
+//! Hooks are asked about the prompt before anything is written, so one that is refused leaves nothing
+//! behind. What is written is one transaction, the command included: there is no half a session.
+
+use std::sync::Arc;
+
+use offshoot_types::command::{Command, Opening, Receipt};
+use offshoot_types::event::{Event, Hooked, Origin, Profile, Spawned};
+use offshoot_types::hook::{About, Who};
+use offshoot_types::id::{RunNo, Seq, TreeId};
+use offshoot_types::message::UserMessage;
+use offshoot_types::permission::Layer;
+use offshoot_types::permission::written::Variables;
+use offshoot_types::store::{Append, NewEntry};
+use offshoot_types::terms::Terms;
+use offshoot_types::tree::Tree;
+use tokio::sync::Notify;
+
+use super::{CommandError, Inner};
+use crate::agent;
+use crate::board::Board;
+use crate::hooks::Caller;
+use crate::hooks::prompts::{self, Start};
+use crate::scope;
+use crate::scratch::Scratch;
+
+impl Inner {
+    /// Returns the first entries of a session: its root's birth and its first prompt.
+    pub(super) async fn opening(
+        &self,
+        command: &Command,
+        opening: &Opening,
+    ) -> Result<Vec<Event>, CommandError> {
+        let about = About {
+            session: &command.agent,
+            agent: &command.agent,
+            definition: &opening.definition,
+            depth: 0,
+        };
+        let mut root = self.root(&command.tree, opening);
+        if let Some(model) = self.parts.hooks.resolve_model(about, &root.model) {
+            root.model = model;
+        }
+        let mut events = vec![Event::Spawned(Box::new(root))];
+        if let Some(prompt) = opening.prompt.clone() {
+            let mut message = agent::user_message(prompt);
+            let heard = self.parts.hooks.user_message(about, &mut message);
+            heard.map_err(CommandError::Invalid)?;
+            let hooked = self.receive(about, opening, &mut message).await?;
+            match &message.agent {
+                // Its turn begins once it is there: as whom is then written down first.
+                Some(name) if *name != opening.definition => events.push(Event::Prompted(message)),
+                Some(_) | None => events.extend(agent::first_turn(message)),
+            }
+            let hooked = hooked.into_iter().map(Box::new);
+            events.extend(hooked.map(Event::Hooked));
+        }
+        Ok(events)
+    }
+
+    /// Has hooks asked about the message that a session begins with.
+    async fn receive(
+        &self,
+        about: About<'_>,
+        opening: &Opening,
+        message: &mut UserMessage,
+    ) -> Result<Vec<Hooked>, CommandError> {
+        let hooks = &self.parts.hooks;
+        if !message.from.is_human() || !prompts::is_watched(hooks, Start::New) {
+            return Ok(Vec::new());
+        }
+        let who = Who {
+            session: about.session.clone(),
+            agent: about.agent.clone(),
+            definition: opening.definition.clone(),
+            parent: None,
+            depth: 0,
+            run: Some(RunNo::ZERO.next()),
+            workspace: opening.workspace.clone(),
+        };
+        let caller = Caller {
+            hooks,
+            gate: None,
+            grace: self.parts.limits.grace,
+        };
+        let leaving = &self.departure.now;
+        let said = prompts::receive(caller, who, Start::New, &mut message.text, leaving).await;
+        match said.refused {
+            None => Ok(said.hooked),
+            Some(why) => Err(CommandError::Invalid(format!("the prompt: {why}"))),
+        }
+    }
+
+    /// Creates a session: its root's first entries and the command, in one transaction. `None` if
+    /// it is there already.
+    pub(super) async fn create(
+        &self,
+        command: &Command,
+        events: Vec<Event>,
+    ) -> Result<Option<(Arc<Board>, Arc<Notify>)>, CommandError> {
+        let tree = &command.tree;
+        let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
+            agent: command.agent.clone(),
+            seq: Seq::new(seq),
+            event,
+        });
+        let append = Append {
+            at: self.parts.env.now(),
+            entries: entries.collect(),
+            applied: vec![(command.clone(), Receipt::Opened)],
+        };
+        let Some((lease, entries)) = self.parts.store.create(tree, append).await? else {
+            return Ok(None);
+        };
+        let (board, nudged) = self.boards.add(lease, &self.parts, Tree::default());
+        // The board could not be there before its lease was, so it has not heard of them.
+        board.committed(&entries);
+        Ok(Some((board, nudged)))
+    }
+
+    fn root(&self, tree: &TreeId, opening: &Opening) -> Spawned {
+        let data = self.parts.data.as_deref();
+        let scratch = data.map(|data| Scratch::of_root(data, tree).folder);
+        let variables = Variables {
+            workspace: &opening.workspace,
+            scratch: scratch.as_deref(),
+            home: self.parts.charter.home(),
+        };
+        let manifest = self.parts.registry.get(&opening.definition);
+        let own_model = manifest.and_then(|manifest| manifest.model.clone());
+        Spawned {
+            definition: opening.definition.clone(),
+            origin: Origin::Session {
+                workspace: opening.workspace.clone(),
+                date: opening.date.clone(),
+                copy: None,
+            },
+            depth: 0,
+            model: own_model.unwrap_or_else(|| opening.model.clone()),
+            layer: match manifest {
+                Some(manifest) => manifest.layer(&variables),
+                None => Layer::of_agent(&opening.definition, None),
+            },
+            inspectable: true,
+            terms: manifest.map_or_else(Terms::default, |manifest| {
+                scope::terms_of_root(&self.parts, manifest, opening)
+            }),
+            profile: manifest.map(|of| Profile::of(of)).unwrap_or_default(),
+            metadata: opening.metadata.clone(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Trees that dead processes left in a folder that this one works in (R7).
+//!
+//! They are settled beside everything else, one after another, and given back at once: whoever wants
+//! one waits for nobody's hooks. Hooks that have to hear of the ends hear of them after that. Trees of
+//! other folders are left to who opens them: they may have hooks that this process does not know of.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use offshoot_types::command::{Command, Order};
+use offshoot_types::hook::Occasion;
+use offshoot_types::id::TreeId;
+use offshoot_types::store::{SessionSummary, StoreError};
+use tokio::sync::Notify;
+
+use super::{Handle, Inner, Runtime, lock};
+use crate::board::Board;
+use crate::hooks::notices;
+use crate::session;
+
+/// Where it was looked for what dead processes have left.
+#[derive(Default)]
+pub(super) struct Looked {
+    folders: BTreeSet<String>,
+    /// Sessions whose folder is among these.
+    trees: BTreeSet<TreeId>,
+}
+
+impl Runtime {
+    /// After the first request in a folder, recovers the trees that dead processes left there, beside
+    /// everything else.
+    pub(super) fn recover_others_once(&self, command: &Command) {
+        if self.inner.departure.is_near() {
+            return;
+        }
+        let is_new = {
+            let mut looked = lock(&self.inner.looked);
+            if let Order::Open(opening) = &command.order {
+                !looked.folders.contains(&opening.workspace)
+            } else {
+                looked.trees.insert(command.tree.clone())
+            }
+        };
+        if !is_new {
+            return;
+        }
+        let inner = self.inner.clone();
+        let command = command.clone();
+        lock(&self.sessions).spawn(async move { inner.recover_others(&command).await });
+    }
+}
+
+impl Inner {
+    /// Settles what dead processes left in the folder that a command is about, if it has not been
+    /// looked at before. What cannot be had is left alone: whoever opens that tree is told why.
+    async fn recover_others(&self, command: &Command) {
+        let Ok(sessions) = self.parts.store.sessions().await else {
+            return;
+        };
+        let Some(folder) = folder_of(command, &sessions) else {
+            return;
+        };
+        if !lock(&self.looked).folders.insert(folder.clone()) {
+            return;
+        }
+        for session in sessions {
+            if self.departure.is_near() {
+                // Whoever comes next goes on with it: nobody waits at the door for a neighbour.
+                return;
+            }
+            if session.open_runs == 0 || session.owned || session.workspace != folder {
+                continue;
+            }
+            let slot = self.slot(&session.tree);
+            let held = slot.lock().await;
+            if held.as_ref().is_some_and(Handle::is_live) {
+                continue;
+            }
+            if let Ok((board, _)) = self.open(&session.tree).await {
+                let noted = board.state().take_notices();
+                // A command that came meanwhile stays pending for whoever opens the tree next. An
+                // error leaves the tree as a crash would.
+                drop(self.parts.store.release(board.lease.clone()).await);
+                // The lease goes with the board, whatever was pending.
+                drop((board, held));
+                // Nobody else will tell them: whoever leaves in good order waits for them.
+                self.tell(noted).await;
+            }
+        }
+    }
+
+    /// Takes a tree over: claim, load, recover.
+    pub(super) async fn open(
+        &self,
+        tree: &TreeId,
+    ) -> Result<(Arc<Board>, Arc<Notify>), StoreError> {
+        let lease = self.parts.store.claim(tree).await?;
+        let folded = session::load(&self.parts, &lease).await?;
+        let (board, nudged) = self.boards.add(lease, &self.parts, folded);
+        if let Err(error) = session::recover(&self.parts, &board).await {
+            // Whoever tries again finds those runs settled, and has nothing to tell.
+            let noted = board.state().take_notices();
+            drop(board);
+            self.tell(noted).await;
+            return Err(error);
+        }
+        Ok((board, nudged))
+    }
+
+    async fn tell(&self, noted: Vec<Occasion>) {
+        let grace = self.parts.limits.grace;
+        notices::tell_without_a_board(&self.parts.hooks, grace, noted).await;
+    }
+}
+
+/// Returns the folder of the session that a command is about.
+fn folder_of(command: &Command, sessions: &[SessionSummary]) -> Option<String> {
+    let tree = match &command.order {
+        Order::Open(opening) => return Some(opening.workspace.clone()),
+        // A copy is where what it is a copy of is.
+        Order::Fork(fork) => &TreeId::of(fork.of.clone()),
+        Order::Prompt(_)
+        | Order::Cancel(_)
+        | Order::Promote
+        | Order::Answer(_)
+        | Order::Rewind(_)
+        | Order::Resume
+        | Order::Rename(_)
+        | Order::Summarise
+        | Order::Compact => &command.tree,
+    };
+    let session = sessions.iter().find(|session| session.tree == *tree)?;
+    Some(session.workspace.clone())
+}
