@@ -2,12 +2,13 @@
 //!
 //! On stderr and line by line, before anything paints the terminal. Only a clear yes
 //! accepts: an empty line and the end of input are a no, and after anything else it is
-//! asked again. What is accepted is what was read before it was shown, and nothing is
-//! accepted that was not.
+//! asked again. What was typed before a question was there is no answer to it. What is
+//! accepted is what was read before it was shown, and nothing is accepted that was not.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use offshoot_agents::Doubt;
+use rustix::termios::{self, QueueSelector};
 
 use super::{Kind, Standing, Thing, accept};
 use crate::config::Settings;
@@ -171,6 +172,11 @@ fn answer(question: &str) -> Result<String, Stop> {
 }
 
 fn ask(question: &str) -> io::Result<()> {
+    // Before the question and not after it, or an answer that comes at once could be lost.
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        termios::tcflush(&stdin, QueueSelector::IFlush)?;
+    }
     let mut stderr = io::stderr().lock();
     stderr.write_all(question.as_bytes())?;
     stderr.flush()
