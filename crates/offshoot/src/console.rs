@@ -28,6 +28,7 @@ use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
 use tokio::time::Instant;
 
+pub(crate) use self::ask::Taken;
 use self::ask::{Heard, Open};
 use self::editor::{Editor, Key};
 use self::keys::{Keys, Pressed};
@@ -54,6 +55,10 @@ const SMALL: usize = 12;
 
 /// Said to who types a message while something is asked.
 const BUSY: &str = "an agent asks: send what you type, or clear it with Ctrl-U, to answer";
+
+/// Said to who was typing an answer when its ask went.
+const STRAY: &str =
+    "what you were answering is over: what you type up to Enter (or Ctrl-C) goes nowhere";
 
 /// What a console is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,7 +345,9 @@ impl Console {
         }
         block.extend(asks);
         let waits = front.is_some() && self.reply.line().is_none() && !self.input.is_empty();
-        let hint = self.hint.as_deref().or(waits.then_some(BUSY));
+        let stray = self.reply.is_stray().then_some(STRAY);
+        let hint = stray.or(self.hint.as_deref());
+        let hint = hint.or(waits.then_some(BUSY));
         let hint = hint.map(|hint| Line::of(Tone::Dim, hint));
         match hint {
             // What is asked would leave the window at its top.
@@ -440,6 +447,13 @@ impl Console {
         if key == Key::Control('z') {
             return Some(Input::Suspend);
         }
+        if self.reply.is_stray() {
+            self.reply.swallow(&key, Instant::now());
+            if !self.reply.is_stray() {
+                self.hint("what you typed was not sent: it was for what is over");
+            }
+            return None;
+        }
         if key == Key::Control('c') {
             // As in a shell: who has begun to type means what they type.
             let line = match self.reply.line_mut() {
@@ -478,7 +492,8 @@ impl Console {
             self.wants_all = true;
             return None;
         }
-        if self.talk == Talk::Chat && text.trim_start().starts_with('/') {
+        // A path is an answer.
+        if self.talk == Talk::Chat && commands::is_one(text.trim()) {
             return self.said(text.trim());
         }
         match self.asks.hear(text) {
@@ -492,6 +507,19 @@ impl Console {
                 self.hint("y, a, s or n, please; messages wait until this is answered");
                 None
             }
+        }
+    }
+
+    /// Takes what became of an answer; tells whether it was said how else it was answered.
+    pub(crate) fn answer(
+        &mut self,
+        agent: &AgentId,
+        call: &CallId,
+        taken: Taken,
+    ) -> io::Result<bool> {
+        match self.asks.answered(agent, call, taken) {
+            Some(how) => self.aside(&how).map(|()| true),
+            None => Ok(false),
         }
     }
 

@@ -215,6 +215,42 @@ fn tls_10_a_question_at_a_terminal_is_answered_there() {
 }
 
 #[test]
+fn tls_10_a_question_is_answered_with_a_path_and_only_known_words_are_commands() {
+    let stage = Stage::new(ASKS);
+    let chat = ["chat", "--model", MODEL, "--session", "root"];
+    let mut terminal = Terminal::start(&stage, (100, 24), &chat);
+    terminal.until(&["> "]);
+    terminal.enter("wonder");
+    // Its words carry a mark, so that they cannot pass for the console's.
+    terminal.until(&["| Colour: Which colour?", "answer:"]);
+    terminal.enter("/help");
+    terminal.until(&["/agent NAME", "question 1 of 2"]);
+    terminal.enter("/usr/lib");
+    terminal.until(&["question 2 of 2", "answer:"]);
+    terminal.enter("/tmp");
+    terminal.until(&["it said", "/usr/lib", "/tmp"]);
+}
+
+#[test]
+fn the_first_answer_has_won_although_the_session_has_not_heard_it_yet() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "run", "--wait-for-answers");
+    run.until("permission.requested");
+    let name = name(&stage);
+    run.signal("STOP");
+    let first = stage.offshoot(["inbox", "answer", &name, "--once"]);
+    assert_eq!(first.succeeded().stdout, "kept\n");
+    let second = stage.offshoot(["inbox", "answer", &name, "--deny"]);
+    let second = second.exited(1);
+    assert_eq!(second.stdout, "not answered\n");
+    assert_eq!(second.stderr, "it has been answered\n");
+    run.signal("CONT");
+    let (done, events) = run.wait();
+    done.succeeded();
+    assert!(last_answer(&events).contains("ran"), "{events:?}");
+}
+
+#[test]
 fn r16_an_ask_survives_kill_9_and_is_answered_while_nobody_runs_the_session() {
     let stage = killed("root", "run");
     let asks = asked(&stage);
