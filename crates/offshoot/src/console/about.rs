@@ -63,7 +63,8 @@ impl About {
                 let all = all.filter(|all| **all != Value::Bool(false));
                 let all = all.map(|_| Changed::Said("all occurrences".to_owned()));
                 let lines = gone.chain(lines("new_string").map(Changed::New));
-                lines.chain(all).collect()
+                // First, because the end of what is long may not be shown.
+                all.into_iter().chain(lines).collect()
             }
             _ => said(value.as_ref(), told),
         };
@@ -121,7 +122,7 @@ mod tests {
         };
         assert_eq!(edit(false), [gone("1"), new("3")]);
         let all = Changed::Said("all occurrences".to_owned());
-        assert_eq!(edit(true), [gone("1"), new("3"), all]);
+        assert_eq!(edit(true), [all, gone("1"), new("3")]);
         let write = about("write", &json!({ "path": "a", "content": "x\n\ny\n" }));
         assert_eq!(write.change, [new("x"), new(""), new("y")]);
     }

@@ -212,6 +212,11 @@ impl Open {
         front.is_some_and(|ask| ask.question().is_some())
     }
 
+    /// Tells whether it is a hook that has somebody asked now.
+    pub(crate) fn is_of_hook(&self) -> bool {
+        self.asks.front().is_some_and(Ask::is_of_hook)
+    }
+
     /// Returns the lines that ask, above the line that answers: at most so many rows of a window.
     pub(crate) fn lines(&mut self, width: usize, rows: usize) -> Vec<Line> {
         let many = self.asks.len();
@@ -280,7 +285,10 @@ impl Ask {
     /// Takes a line: `None` if it is no answer, `Some(None)` if there is more to answer.
     fn hear(&mut self, text: &str) -> Option<Option<Verdict>> {
         let Some(question) = self.question() else {
-            return verdict(text).map(Some);
+            let verdict = verdict(text)?;
+            // What is not offered is no answer: a yes to a hook's question is for this call.
+            let widens = matches!(verdict, Verdict::Session | Verdict::Agent);
+            return (!widens || !self.is_of_hook()).then_some(Some(verdict));
         };
         if let Some(verdict) = left_unanswered(text) {
             return Some(Some(verdict));
@@ -293,6 +301,11 @@ impl Ask {
         }
         let answers = std::mem::take(&mut self.said);
         Some(Some(Verdict::Said { answers }))
+    }
+
+    /// Tells whether a hook has somebody asked.
+    fn is_of_hook(&self) -> bool {
+        self.needs.iter().any(Need::is_of_hook)
     }
 
     /// Returns the question that is to be answered next, if it is one.
@@ -310,7 +323,7 @@ impl Ask {
             };
             return (words, SHORT_WORDS_FOR_QUESTIONS);
         }
-        if self.needs.iter().any(Need::is_of_hook) {
+        if self.is_of_hook() {
             return (WORDS_FOR_HOOKS, SHORT_WORDS_FOR_HOOKS);
         }
         let is_file = |need: &Need| need.capability.starts_with("fs.");

@@ -113,6 +113,10 @@ impl Console {
                 self.hint("an answer or the number of a choice, please, or - for none");
                 None
             }
+            Heard::Nothing if self.asks.is_of_hook() => {
+                self.hint("y or n, please: a hook asks, of this call only");
+                None
+            }
             Heard::Nothing => {
                 self.hint("y, a, s or n, please; messages wait until this is answered");
                 None

@@ -8,7 +8,6 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use offshoot_agents::Doubt;
-use rustix::termios::{self, QueueSelector};
 
 use super::{Kind, Standing, Thing, accept};
 use crate::config::Settings;
@@ -172,11 +171,7 @@ fn answer(question: &str) -> Result<String, Stop> {
 }
 
 fn ask(question: &str) -> io::Result<()> {
-    // Before the question and not after it, or an answer that comes at once could be lost.
-    let stdin = io::stdin();
-    if stdin.is_terminal() {
-        termios::tcflush(&stdin, QueueSelector::IFlush)?;
-    }
+    terminal::forget_typed()?;
     let mut stderr = io::stderr().lock();
     stderr.write_all(question.as_bytes())?;
     stderr.flush()

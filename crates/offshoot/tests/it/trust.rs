@@ -430,28 +430,22 @@ fn asked_times(terminal: &Terminal, question: &str, times: usize) {
 
 #[test]
 fn r24_keys_that_were_pressed_before_a_question_was_there_do_not_answer_it() {
-    let chat = "chat --model scripted/script.yaml";
-    let asks = [("trust", "accept all 2?"), (chat, "use them from now on?")];
-    for (command, question) in asks {
+    let chat = ["chat", "--model", "scripted/script.yaml"];
+    let asks = [
+        (&["trust"][..], "accept all 2?"),
+        (&chat[..], "use them from now on?"),
+    ];
+    for (args, question) in asks {
         let stage = stage();
-        let known = stage.command(["x"]);
-        let mut shell = Command::new("sh");
-        let settings = known.get_envs();
-        shell.envs(settings.filter_map(|(name, value)| Some((name, value?))));
-        let binary = known.get_program().to_str().unwrap();
-        // The second line waits in the terminal before there is anybody to ask.
-        let line = format!("read go; exec {binary} {command}");
-        shell.args(["-c", &line]).current_dir(stage.path());
-        let mut terminal = Terminal::run(shell.env("TERM", "xterm"), (100, 40));
-        terminal.press("go\ry\r");
+        let mut terminal = Terminal::typed_ahead(&stage, (100, 40), args, "y\r");
         asked_times(&terminal, question, 1);
         terminal.enter("n");
-        match command {
-            "trust" => assert_eq!(terminal.ended(), Some(0)),
+        match args {
+            ["trust"] => assert_eq!(terminal.ended(), Some(0)),
             _ => terminal.until(&["\n> "]),
         }
         let expected = pairs(&[("build", "new"), ("critic", "new")]);
-        assert_eq!(standing(&stage, &[]), expected, "{command}");
+        assert_eq!(standing(&stage, &[]), expected, "{args:?}");
     }
 }
 

@@ -136,6 +136,10 @@ fn r22_what_a_hook_asks_is_offered_for_this_call_only() {
     let lines = shown(&open.lines(80, 20));
     assert_eq!(lines[2], "  because hook guard asks: sure?");
     assert_eq!(lines.last().unwrap(), WORDS_FOR_HOOKS);
+    for wider in ["s", "a"] {
+        assert!(matches!(open.hear(wider), Heard::Nothing), "{wider}");
+    }
+    assert!(matches!(open.hear("y"), Heard::Answer(..)));
 }
 
 #[test]
