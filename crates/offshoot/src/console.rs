@@ -14,6 +14,7 @@ mod live;
 mod markdown;
 mod reply;
 mod screen;
+mod typing;
 
 use std::io;
 use std::time::Duration;
@@ -28,9 +29,10 @@ use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
 use tokio::time::Instant;
 
-use self::ask::{Heard, Open};
-use self::editor::{Editor, Key};
-use self::keys::{Keys, Pressed};
+use self::ask::Open;
+pub(crate) use self::ask::Taken;
+use self::editor::Editor;
+use self::keys::Keys;
 pub(crate) use self::line::Style;
 use self::line::{Line, Tone};
 use self::live::Live;
@@ -54,6 +56,10 @@ const SMALL: usize = 12;
 
 /// Said to who types a message while something is asked.
 const BUSY: &str = "an agent asks: send what you type, or clear it with Ctrl-U, to answer";
+
+/// Said to who was typing an answer when its ask went.
+const STRAY: &str =
+    "what you were answering is over: what you type up to Enter (or Ctrl-C) goes nowhere";
 
 /// What a console is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,7 +346,9 @@ impl Console {
         }
         block.extend(asks);
         let waits = front.is_some() && self.reply.line().is_none() && !self.input.is_empty();
-        let hint = self.hint.as_deref().or(waits.then_some(BUSY));
+        let stray = self.reply.is_stray().then_some(STRAY);
+        let hint = stray.or(self.hint.as_deref());
+        let hint = hint.or(waits.then_some(BUSY));
         let hint = hint.map(|hint| Line::of(Tone::Dim, hint));
         match hint {
             // What is asked would leave the window at its top.
@@ -394,104 +402,16 @@ impl Console {
         lines.into_iter().skip(skip).collect()
     }
 
-    /// Waits for the person, or for a while. Loses nothing when dropped.
-    pub(crate) async fn input(&mut self) -> Input {
-        loop {
-            // Kept from call to call: whoever is interrupted often enough would never get there.
-            let tick = tokio::time::sleep_until(self.tick);
-            let pressed = match &mut self.keys {
-                Some(keys) => tokio::select! {
-                    biased;
-                    pressed = keys.next() => Some(pressed),
-                    () = tick => None,
-                },
-                None => {
-                    tick.await;
-                    None
-                }
-            };
-            match pressed {
-                None => {
-                    self.ticked(Instant::now());
-                    return Input::Tick;
-                }
-                Some(Pressed::Resize) => return Input::Tick,
-                Some(Pressed::Key(key)) => {
-                    self.dirty = true;
-                    return self.key(key).unwrap_or(Input::Tick);
-                }
-                Some(Pressed::Gone) => self.keys = None,
-            }
-        }
-    }
-
-    /// Opens the line that answers, where what is asked has been seen and nothing else is typed.
-    fn ticked(&mut self, now: Instant) {
-        self.tick = now + TICK;
-        if self.reply.line().is_none() && self.input.is_empty() {
-            self.reply.wait(self.asks.first(), now);
-            self.dirty |= self.reply.line().is_some();
-        }
-    }
-
-    fn key(&mut self, key: Key) -> Option<Input> {
-        self.hint = None;
-        self.reply.follow(self.asks.first());
-        if key == Key::Control('z') {
-            return Some(Input::Suspend);
-        }
-        if key == Key::Control('c') {
-            // As in a shell: who has begun to type means what they type.
-            let line = match self.reply.line_mut() {
-                Some(line) => line,
-                None => &mut self.input,
-            };
-            if !line.is_empty() {
-                line.clear();
-                self.hint("the line is cleared; Ctrl-C again is for what runs");
-                return None;
-            }
-            return Some(Input::Interrupt);
-        }
-        if let Some(line) = self.reply.line() {
-            if key == Key::Control('d') && line.is_empty() && self.talk == Talk::Chat {
-                return Some(Input::Quit);
-            }
-            let text = self.reply.key(key)?;
-            return self.answered(&text);
-        }
-        self.reply.typed_elsewhere(Instant::now());
-        if self.talk == Talk::Once {
-            return None;
-        }
-        if key == Key::Control('d') && self.input.is_empty() {
-            return Some(Input::Quit);
-        }
-        let text = self.input.key(key)?;
-        self.said(text.trim())
-    }
-
-    /// Takes a line that answers what is asked.
-    fn answered(&mut self, text: &str) -> Option<Input> {
-        let is_question = self.asks.is_question();
-        if !is_question && ask::wants_all(text) {
-            self.wants_all = true;
-            return None;
-        }
-        if self.talk == Talk::Chat && text.trim_start().starts_with('/') {
-            return self.said(text.trim());
-        }
-        match self.asks.hear(text) {
-            Heard::Answer(agent, call, verdict) => Some(Input::Answer(agent, call, verdict)),
-            Heard::More => None,
-            Heard::Nothing if is_question => {
-                self.hint("an answer or the number of a choice, please, or - for none");
-                None
-            }
-            Heard::Nothing => {
-                self.hint("y, a, s or n, please; messages wait until this is answered");
-                None
-            }
+    /// Takes what became of an answer; tells whether it was said how else it was answered.
+    pub(crate) fn answer(
+        &mut self,
+        agent: &AgentId,
+        call: &CallId,
+        taken: Taken,
+    ) -> io::Result<bool> {
+        match self.asks.answered(agent, call, taken) {
+            Some(how) => self.aside(&how).map(|()| true),
+            None => Ok(false),
         }
     }
 

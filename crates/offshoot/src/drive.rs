@@ -95,7 +95,7 @@ pub(crate) async fn drive(
         Ok(Ended::Quiet(_) | Ended::Talked | Ended::Asleep(_)) => Ending::WhenQuiet,
         Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated) | Err(_) => Ending::Now,
     };
-    tell_ends(&ends, leave(runtime, ending, signals)).await;
+    tell_ends((&runtime, &id), &ends, leave(&runtime, ending, signals)).await;
     Ok(match ended? {
         Ended::Quiet(code) => code,
         Ended::Talked => Code::Completed,
@@ -140,26 +140,43 @@ async fn sum_up(runtime: &Runtime, id: &TreeId, signals: &mut Signals) {
     }
 }
 
-/// Waits until the session is let go; says after a moment which hooks that may wait for.
-async fn tell_ends(ends: &[String], left: impl Future<Output = ()>) {
+/// Waits until the session is let go; says after a moment what that may wait for.
+async fn tell_ends(
+    (runtime, id): (&Runtime, &TreeId),
+    ends: &[String],
+    left: impl Future<Output = ()>,
+) {
     let mut left = std::pin::pin!(left);
     if ends.is_empty() {
         return left.await;
     }
-    if tokio::time::timeout(MOMENT, &mut left).await.is_err() {
-        let hooks = match ends {
-            [one] => format!("hook {one}"),
-            many => format!("hooks {}", many.join(", ")),
+    let mut told_of = None;
+    while tokio::time::timeout(MOMENT, &mut left).await.is_err() {
+        let Ok(Reply::Tree(tree)) = runtime.query(Query::Tree(id.clone())).await else {
+            return left.await;
         };
-        output::note(&render::harmless(&format!(
-            "waiting for {hooks} at the end of the session; Ctrl-C leaves at once"
-        )));
-        left.await;
+        let runs = tree.open_runs();
+        if told_of == Some(runs > 0) {
+            continue;
+        }
+        told_of = Some(runs > 0);
+        output::note(&render::harmless(&awaited(runs, ends)));
     }
 }
 
+/// Says what a session is waiting for that is about to be let go. Hooks are run once nobody works.
+fn awaited(runs: usize, ends: &[String]) -> String {
+    let what = match (runs, ends) {
+        (0, [one]) => format!("hook {one} at the end of the session"),
+        (0, many) => format!("hooks {} at the end of the session", many.join(", ")),
+        (1, _) => "an agent that still works".to_owned(),
+        (many, _) => format!("{many} agents that still work"),
+    };
+    format!("waiting for {what}; Ctrl-C leaves at once")
+}
+
 /// Leaves in good order, or at once when told so meanwhile. A terminal that is gone tells nothing more.
-pub(crate) async fn leave(runtime: Runtime, ending: Ending, signals: &mut Signals) {
+pub(crate) async fn leave(runtime: &Runtime, ending: Ending, signals: &mut Signals) {
     let at_once = async { while signals.next().await == Signal::HangUp {} };
     tokio::select! {
         biased;
@@ -303,4 +320,23 @@ async fn last_pos(runtime: &Runtime, tree: &TreeId, known: Pos) -> Result<Pos, S
         return Ok(known);
     };
     Ok(news.last().map_or(known, |entry| entry.pos))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r29_hooks_at_the_end_are_not_blamed_for_agents_that_still_work() {
+        let ends = ["log".to_owned(), "tidy".to_owned()];
+        for (runs, ends, expected) in [
+            (0, &ends[..1], "hook log at the end of the session"),
+            (0, &ends[..], "hooks log, tidy at the end of the session"),
+            (1, &ends[..], "an agent that still works"),
+            (2, &ends[..1], "2 agents that still work"),
+        ] {
+            let expected = format!("waiting for {expected}; Ctrl-C leaves at once");
+            assert_eq!(awaited(runs, ends), expected);
+        }
+    }
 }

@@ -97,7 +97,7 @@ type Answered = (Kind, Result<Receipt, CommandError>);
 type Ordered<'a> = Pin<Box<dyn Future<Output = Answered> + 'a>>;
 
 /// What an order of ours is, for the person who waits for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// It is done at once.
     Brief,
@@ -105,6 +105,8 @@ enum Kind {
     Chore,
     /// A session that was nobody's is opened.
     Opening,
+    /// The person answers a call, and may not be the only one.
+    Answer(AgentId, CallId),
 }
 
 /// A tree that is followed.
@@ -175,7 +177,7 @@ impl<'a> Follower<'a> {
                     },
                 },
                 Some((kind, receipt)) = self.ordered.next() => {
-                    if let (Kind::Opening, Ok(Receipt::NoEffect { .. })) = (kind, &receipt) {
+                    if let (Kind::Opening, Ok(Receipt::NoEffect { .. })) = (&kind, &receipt) {
                         return Ok(Ended::Asleep(asleep(&self.tree, &self.id)));
                     }
                     self.answered(kind, receipt)?;
@@ -352,16 +354,16 @@ impl<'a> Follower<'a> {
             agent,
             order,
         };
-        let kind = match command.order {
+        let kind = match &command.order {
             Order::Summarise | Order::Compact => Kind::Chore,
             Order::Open(_)
             | Order::Fork(_)
             | Order::Prompt(_)
             | Order::Cancel(_)
             | Order::Promote
-            | Order::Answer(_)
             | Order::Rewind(_)
             | Order::Rename(_) => Kind::Brief,
+            Order::Answer(answer) => Kind::Answer(command.agent.clone(), answer.call.clone()),
             Order::Resume => Kind::Opening,
         };
         self.chores += usize::from(kind == Kind::Chore);

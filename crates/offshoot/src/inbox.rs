@@ -39,6 +39,13 @@ async fn open(store: &dyn Store) -> Result<Vec<OpenAsk>, Stop> {
     Ok(asks)
 }
 
+/// Tells whether there is an answer to an ask that whoever runs the session has not heard yet.
+async fn is_answered(store: &dyn Store, ask: &OpenAsk) -> Result<bool, Stop> {
+    let pending = store.pending(&ask.tree).await?;
+    let mut answers = pending.iter().filter_map(|command| command.answers());
+    Ok(answers.any(|answer| answer == (&ask.agent, &ask.call)))
+}
+
 /// Returns what an ask is called: its agent and its call, for the agent may ask something else soon.
 ///
 /// As a shell takes it for one word: logs may have ids of any letters.

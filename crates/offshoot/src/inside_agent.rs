@@ -2,12 +2,17 @@
 //!
 //! Such a command has its user's rights and could say yes in their name; what is a
 //! person's to say is refused there (R24). Everything that a command starts has the
-//! process above it that keeps it, daemons too, so that is what is looked for, and not
-//! a variable, which a command can take away. Who cannot even see itself is taken for
-//! one. Who was put into a namespace of processes of its own cannot be told from a
-//! container, in which people work: that is for a sandbox to forbid.
+//! process above it that keeps it, daemons too, or the one that adopted it when it had
+//! killed that one. Both are Offshoot, which people never start anything from, so that is
+//! what is looked for, and not a variable, which a command can take away. Who cannot even
+//! see itself is taken for one. Whom a server of the user's has started (tmux, at), who
+//! outlived us, and who was put into a namespace of processes of its own cannot be told
+//! from a person's own: that is for a sandbox to forbid.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
 
 use crate::assemble::KEEP;
 use crate::exit::Stop;
@@ -29,7 +34,9 @@ pub(crate) fn refuse(what: &str) -> Result<(), Stop> {
 
 /// Tells whether a command of an agent started this process, or may have.
 pub(crate) fn is_inside_agent() -> bool {
-    is_below_a_keeper(std::process::id(), &look)
+    let own = std::process::id();
+    let ours = Program::of(own);
+    is_below_us(own, &|process| look(process, ours.as_ref()))
 }
 
 /// What is seen of a process.
@@ -37,19 +44,19 @@ pub(crate) fn is_inside_agent() -> bool {
 struct Seen {
     /// The process above it; 0 if that is not to be seen.
     above: u32,
-    /// Whether it keeps those of a command.
-    keeps: bool,
+    /// Whether it is Offshoot, or keeps those of a command.
+    ours: bool,
 }
 
-/// Looks for a keeper among the processes above one.
-fn is_below_a_keeper(own: u32, look: &dyn Fn(u32) -> Option<Seen>) -> bool {
+/// Looks for Offshoot among the processes above one.
+fn is_below_us(own: u32, look: &dyn Fn(u32) -> Option<Seen>) -> bool {
     let mut process = own;
     for _ in 0..MOST {
-        let Some(Seen { above, keeps }) = look(process) else {
+        let Some(Seen { above, ours }) = look(process) else {
             // Those of other users may be hidden, ourselves never are.
             return process == own;
         };
-        if keeps {
+        if ours && process != own {
             return true;
         }
         if above == 0 {
@@ -60,8 +67,37 @@ fn is_below_a_keeper(own: u32, look: &dyn Fn(u32) -> Option<Seen>) -> bool {
     true
 }
 
+/// The program that a process runs.
+struct Program {
+    /// Its name, whether or not the file is still there.
+    name: OsString,
+    /// Device and number of the file.
+    file: Option<(u64, u64)>,
+}
+
+impl Program {
+    /// Returns the program of a process; `None` if it is not to be seen.
+    fn of(process: u32) -> Option<Self> {
+        let exe = format!("/proc/{process}/exe");
+        let path = fs::read_link(&exe).ok()?;
+        // An update replaces the file while we run.
+        let name = path.file_name()?.as_bytes();
+        let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+        let file = fs::metadata(&exe).ok();
+        Some(Self {
+            name: OsString::from_vec(name.to_vec()),
+            file: file.map(|file| (file.dev(), file.ino())),
+        })
+    }
+
+    /// Tells whether both are the same program, perhaps of different versions.
+    fn is(&self, other: &Self) -> bool {
+        self.name == other.name || self.file.is_some() && self.file == other.file
+    }
+}
+
 /// Looks at a process; `None` if it cannot be seen.
-fn look(process: u32) -> Option<Seen> {
+fn look(process: u32, ours: Option<&Program>) -> Option<Seen> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name in front may have any letters, brackets too.
     let (_, behind) = stat.rsplit_once(')')?;
@@ -69,27 +105,31 @@ fn look(process: u32) -> Option<Seen> {
     let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let mut words = words.split(|byte| *byte == 0);
     let keeps = words.nth(1) == Some(KEEP.as_bytes());
-    Some(Seen { above, keeps })
+    let is_ours = || ours.is_some_and(|ours| Program::of(process).is_some_and(|it| ours.is(&it)));
+    Some(Seen {
+        above,
+        ours: keeps || is_ours(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Processes 3, 2 and 1, of which one may keep and one may be hidden.
+    /// Processes 3, 2 and 1, of which 3 and perhaps another are Offshoot, and one may be hidden.
     #[track_caller]
-    fn check(keeper: u32, hidden: u32, expected: bool) {
+    fn check(other: u32, hidden: u32, expected: bool) {
         let look = |process: u32| {
             let above = process - 1;
-            let keeps = process == keeper;
-            (process != hidden).then_some(Seen { above, keeps })
+            let ours = process == 3 || process == other;
+            (process != hidden).then_some(Seen { above, ours })
         };
-        let found = is_below_a_keeper(3, &look);
-        assert_eq!(found, expected, "{keeper} keeps, {hidden} hides");
+        let found = is_below_us(3, &look);
+        assert_eq!(found, expected, "{other} is ours, {hidden} hides");
     }
 
     #[test]
-    fn a_command_of_an_agent_is_told_by_who_keeps_it() {
+    fn a_command_of_an_agent_is_told_by_who_is_above_it() {
         check(2, 0, true);
         check(1, 0, true);
         check(0, 0, false);

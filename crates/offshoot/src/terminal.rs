@@ -6,6 +6,7 @@
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
+use rustix::termios::QueueSelector;
 use unicode_width::UnicodeWidthChar;
 
 use crate::config::Color;
@@ -54,6 +55,18 @@ pub(crate) fn has_unicode(surroundings: &Surroundings) -> bool {
         let locale = locale.to_string_lossy().to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })
+}
+
+/// Forgets what was typed up to now, where stdin is a terminal: it cannot answer what is asked next.
+///
+/// To be called before the question is written and not after it, or an answer that comes at once
+/// could be lost.
+pub(crate) fn forget_typed() -> std::io::Result<()> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        rustix::termios::tcflush(&stdin, QueueSelector::IFlush)?;
+    }
+    Ok(())
 }
 
 /// Tells whether a person sits in front of both streams.

@@ -13,13 +13,13 @@ use offshoot_engine::{Activity, Delta, Output};
 use offshoot_types::caps::{Caps, Money};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Did, Entry, Event, Hooked, TurnEnd};
-use offshoot_types::id::{AgentId, MessageId, Pos};
+use offshoot_types::id::{AgentId, CallId, MessageId, Pos};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::{Spent, Tree};
 
 use self::progress::{ADVICE, Advice, closing, progress};
 use crate::answers::Answers;
-use crate::console::{Console, Input};
+use crate::console::{Console, Input, Taken};
 use crate::env::System;
 use crate::json_events::{Fold, WireEvent};
 use crate::output::{self, Stdout};
@@ -365,6 +365,18 @@ impl View {
         match &mut self.form {
             Form::Console(console) => console.heard(text),
             Form::Answers(_) | Form::Events(_) => Ok(()),
+        }
+    }
+
+    /// Takes what became of a person's answer; tells whether it was said how else it was answered.
+    pub(crate) fn answered(
+        &mut self,
+        (agent, call): (&AgentId, &CallId),
+        taken: Taken,
+    ) -> io::Result<bool> {
+        match &mut self.form {
+            Form::Console(console) => console.answer(agent, call, taken),
+            Form::Answers(_) | Form::Events(_) => Ok(false),
         }
     }
 

@@ -44,7 +44,8 @@ pub(super) fn reported(report: Report, stop: Option<Stop>) -> Outcome {
 pub(super) fn lost(seen: &Capture, stop: Option<Stop>) -> Outcome {
     let (kind, what) = stop.map_or_else(
         || {
-            let what = "the process that keeps the command was killed, so the command was ended";
+            let what =
+                "the process that keeps the command was killed, so what was found of the command was ended";
             (ErrorKind::Failed, what.to_owned())
         },
         stopped,

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::environment::Environment;
-use super::orphans::{Ended, Mark};
+use super::orphans::{Ended, Known, Mark};
 use super::wire::{Job, Order};
 
 /// How long a keeper has to do as it is told.
@@ -131,7 +131,13 @@ impl Keepers {
             .stderr(Stdio::null());
         self.environment
             .apply(place.scratch.as_deref(), &mut command);
-        Ok((command.spawn()?, UnixStream::from_std(ours)?))
+        let mut known = Known::lock();
+        let child = command.spawn()?;
+        if let Some(keeper) = child.id().and_then(pid) {
+            known.add(keeper);
+        }
+        drop(known);
+        Ok((child, UnixStream::from_std(ours)?))
     }
 
     /// Ends all keepers of an owner with what they keep; resolves when they are gone.

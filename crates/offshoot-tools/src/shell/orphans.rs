@@ -1,16 +1,19 @@
 //! What is left when a keeper is killed.
 //!
 //! A command may kill its keeper (`kill -9 $PPID`). What it kept then has another
-//! parent, and the tree no longer tells whose it is. Nor do the children of our
-//! own process, even if we adopt them: others start processes in it too, and
-//! nothing tells an adopted child from theirs. So every command carries a mark
+//! parent, and the tree no longer tells whose it is. So every command carries a mark
 //! in its environment, the keeper's number and when it started, which no other
 //! keeper has; whoever bears it, and whatever descends from these, is ended. A
-//! process that cleared its environment and has lost its parents escapes, and so
-//! does everything if a command kills us and all our keepers at once.
+//! process that cleared its environment and has lost its parents is found where it
+//! becomes our child: if we adopt, had no children when we began to, and start none
+//! but keepers, then every other child of ours is such a one. It escapes where that
+//! does not hold (a container's first process has everybody's orphans), and so does
+//! everything if a command kills us and all our keepers at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -26,15 +29,50 @@ pub(super) const VARIABLE: &str = "OFFSHOOT_OWNER";
 const MOST_TRIES: usize = 150;
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Whether every child of this process that is no keeper was left behind by one.
+static EXCLUSIVE: AtomicBool = AtomicBool::new(false);
+
+/// The keepers that this process has started, at least those that live.
+static KEEPERS: Mutex<Vec<(Pid, u64)>> = Mutex::new(Vec::new());
+
 /// Makes this process the parent of orphans below it.
 ///
 /// With that, what a killed keeper leaves behind becomes ours rather than init's, so that it is
-/// seen below us and leaves no zombie where init does not look after them. What is not found by its
-/// mark stays ours, as a zombie once it ends. For the whole process: call it once, at the start of
-/// the program.
+/// seen below us and ended, and leaves no zombie where init does not look after them. For the whole
+/// process, and only for one that starts no processes but keepers: whatever else becomes its child
+/// is ended when a keeper is killed. Call it once, at the start of the program.
 pub fn adopt_orphans() -> io::Result<()> {
     let me = rustix::process::getpid();
-    Ok(rustix::process::set_child_subreaper(Some(me))?)
+    rustix::process::set_child_subreaper(Some(me))?;
+    // Who was started in place of a shell has the shell's children, and theirs may become ours.
+    let is_alone = !processes::all()?.iter().any(|it| it.is_child_of(me));
+    EXCLUSIVE.store(is_alone && !me.is_init(), Ordering::Relaxed);
+    Ok(())
+}
+
+/// The keepers of this process, for as long as nobody may start or look for one.
+pub(super) struct Known(MutexGuard<'static, Vec<(Pid, u64)>>);
+
+impl Known {
+    /// Waits for whoever starts one, or looks what is none.
+    pub(super) fn lock() -> Self {
+        Self(KEEPERS.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes a keeper that was started since.
+    pub(super) fn add(&mut self, keeper: Pid) {
+        let lives = |name: (Pid, u64)| Process::find(name.0).is_some_and(|it| it.name() == name);
+        self.0.retain(|name| lives(*name));
+        self.0.extend(Process::find(keeper).map(|it| it.name()));
+    }
+
+    /// Returns the children of ours that only a killed keeper can have left.
+    fn adopted<'a>(&'a self, all: &'a [Process]) -> impl Iterator<Item = &'a Process> {
+        let me = rustix::process::getpid();
+        let exclusive = EXCLUSIVE.load(Ordering::Relaxed);
+        let mine = all.iter().filter(move |it| exclusive && it.is_child_of(me));
+        mine.filter(|it| !self.0.contains(&it.name()))
+    }
 }
 
 /// Processes that were killed, each once.
@@ -61,7 +99,8 @@ impl Mark {
         &self.value
     }
 
-    /// Ends what bears the mark and what is below the keeper; blocks until it is gone.
+    /// Ends what bears the mark, what is below the keeper, and what we adopted; blocks until it is
+    /// gone.
     ///
     /// The keeper itself is spared: it may be there still, but not do its work. What was ended so
     /// far is taken and returned with the rest: when the keeper goes it may become our child, and
@@ -69,7 +108,9 @@ impl Mark {
     pub(super) fn end_bearers(&self, mut ended: Ended) -> Ended {
         for _ in 0..MOST_TRIES {
             // Without /proc nothing can be found; it was there when this began.
-            let found = sweep::kill(|all| self.family(all)).unwrap_or_default();
+            let known = Known::lock();
+            let found = sweep::kill(|all| self.family(all, &known)).unwrap_or_default();
+            drop(known);
             ended.extend(found.into_iter().map(|process| (process.name(), process)));
             if ended.values().all(is_gone) {
                 break;
@@ -79,13 +120,16 @@ impl Mark {
         ended
     }
 
-    fn family(&self, all: &[Process]) -> Vec<Process> {
+    fn family(&self, all: &[Process], known: &Known) -> Vec<Process> {
         let variable = format!("{VARIABLE}={}", self.value);
         let mut family: Vec<Process> = all
             .iter()
             .filter(|process| process.has_variable(variable.as_bytes()))
             .copied()
             .collect();
+        let bearers: HashSet<Pid> = family.iter().map(|process| process.pid).collect();
+        let adopted = known.adopted(all);
+        family.extend(adopted.filter(|process| !bearers.contains(&process.pid)));
         let keeper = all.iter().find(|process| process.pid == self.keeper);
         let keeper =
             keeper.filter(|keeper| self.value == format!("{}-{}", keeper.pid, keeper.start));

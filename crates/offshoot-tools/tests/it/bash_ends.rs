@@ -229,14 +229,37 @@ async fn kill_a_keeper_from_below() {
     assert_kind(&outcome, ErrorKind::Failed);
     assert_eq!(
         outcome.for_model(),
-        "error: the process that keeps the command was killed, so the command was ended; \
-         output so far:\nbye\n"
+        "error: the process that keeps the command was killed, so what was found of the command \
+         was ended; output so far:\nbye\n"
     );
 }
 
 #[tokio::test]
 async fn a_command_that_kills_its_keeper_is_ended() {
     kill_a_keeper_from_below().await;
+}
+
+/// The orphan has nothing left that would tell whose it is.
+async fn kill_a_keeper_and_be_nobodys() {
+    let shell = Shell::new();
+    let mark = mark();
+    let script =
+        format!("until [ -e go ]; do sleep 0.01; done; kill -9 $1; sleep {mark} & sleep {mark}");
+    std::fs::write(shell.path("w/orphan"), script).unwrap();
+    let command = format!("(env -i setsid sh orphan $PPID &); sleep {mark}");
+    // Another command goes on: its keeper is none of those that are ended.
+    let other = crate::bash_bench::mark();
+    let bystander = format!("setsid sleep {other} & true");
+    shell.call("b", &json!({"command": bystander})).await;
+    let call = shell.call("a", &json!({"command": command}));
+    let (outcome, ()) = tokio::join!(call, async {
+        until("it is up", || sleepers(&mark) == 1).await;
+        std::fs::write(shell.path("w/go"), "").unwrap();
+    });
+    assert_kind(&outcome, ErrorKind::Failed);
+    assert_nobody(&mark);
+    assert_eq!(sleepers(&other), 1);
+    shell.bash.end("b").await;
 }
 
 async fn overrule_a_stopped_keeper() {
@@ -289,6 +312,7 @@ fn adopted_orphans_are_ended_and_waited_for() {
         adopt_orphans().unwrap();
         runtime().block_on(async {
             kill_a_keeper_from_below().await;
+            kill_a_keeper_and_be_nobodys().await;
             overrule_a_stopped_keeper().await;
             until("adopted orphans are waited for", || zombies().is_empty()).await;
         });

@@ -9,6 +9,8 @@ use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
 use serde_json::Value;
 
+use crate::render;
+
 /// What a call is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
@@ -28,6 +30,9 @@ pub(crate) enum Changed {
     /// It is told to the tool, whatever that does with it.
     Said(String),
 }
+
+/// Most characters of an argument that is no text.
+const MOST_OF_VALUE: usize = 1000;
 
 /// The argument that tells a call apart: the first of these that there is.
 const TELLING: [&str; 4] = ["subagent_type", "command", "pattern", "path"];
@@ -54,7 +59,12 @@ impl About {
             "write" => lines("content").map(Changed::New).collect(),
             "edit" => {
                 let gone = lines("old_string").map(Changed::Gone);
-                gone.chain(lines("new_string").map(Changed::New)).collect()
+                let all = value.as_ref().and_then(|value| value.get("replace_all"));
+                let all = all.filter(|all| **all != Value::Bool(false));
+                let all = all.map(|_| Changed::Said("all occurrences".to_owned()));
+                let lines = gone.chain(lines("new_string").map(Changed::New));
+                // First, because the end of what is long may not be shown.
+                all.into_iter().chain(lines).collect()
             }
             _ => said(value.as_ref(), told),
         };
@@ -62,12 +72,14 @@ impl About {
     }
 }
 
-/// Returns every text among the arguments but the one that is told already.
+/// Returns every argument but the one that is told already.
 fn said(arguments: Option<&Value>, told: Option<&str>) -> Vec<Changed> {
     let arguments = arguments.and_then(Value::as_object).into_iter().flatten();
     let mut said = Vec::new();
-    for (key, text) in arguments.filter(|(key, _)| told != Some(key.as_str())) {
-        let Some(text) = text.as_str() else {
+    for (key, value) in arguments.filter(|(key, _)| told != Some(key.as_str())) {
+        let Some(text) = value.as_str() else {
+            let text = render::first_words(&value.to_string(), MOST_OF_VALUE);
+            said.push(Changed::Said(format!("{key}: {text}")));
             continue;
         };
         if text.trim_end().contains('\n') {
@@ -103,12 +115,20 @@ mod tests {
         let gone = |text: &str| Changed::Gone(text.to_owned());
         let new = |text: &str| Changed::New(text.to_owned());
         assert_eq!(edit.change, [gone("1"), gone("2"), new("3")]);
+        let edit = |all: bool| {
+            let edit =
+                json!({ "path": "a", "old_string": "1", "new_string": "3", "replace_all": all });
+            about("edit", &edit).change
+        };
+        assert_eq!(edit(false), [gone("1"), new("3")]);
+        let all = Changed::Said("all occurrences".to_owned());
+        assert_eq!(edit(true), [all, gone("1"), new("3")]);
         let write = about("write", &json!({ "path": "a", "content": "x\n\ny\n" }));
         assert_eq!(write.change, [new("x"), new(""), new("y")]);
     }
 
     #[test]
-    fn who_is_asked_sees_every_text_of_a_call_once() {
+    fn who_is_asked_sees_every_argument_of_a_call_once() {
         let said = |text: &str| Changed::Said(text.to_owned());
         let plan = about("plan_exit", &json!({ "plan": "1. paint\n2. dry\n" }));
         assert_eq!(plan.brief, "plan_exit");
@@ -119,7 +139,17 @@ mod tests {
         let mine = json!({ "command": "send", "to": "all", "times": 3 });
         let mine = about("mine", &mine);
         assert_eq!(mine.brief, "mine send");
-        assert_eq!(mine.change, [said("to: all")]);
+        assert_eq!(mine.change, [said("times: 3"), said("to: all")]);
+        let many = vec!["x"; 10_000];
+        let mine = about(
+            "mine",
+            &json!({ "what": {"deep": [true, null]}, "zs": many }),
+        );
+        assert_eq!(mine.change[0], said(r#"what: {"deep":[true,null]}"#));
+        let Changed::Said(long) = &mine.change[1] else {
+            panic!("{:?}", mine.change);
+        };
+        assert!(long.chars().count() <= MOST_OF_VALUE + 10, "{long}");
     }
 
     #[test]

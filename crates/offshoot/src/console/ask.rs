@@ -4,6 +4,7 @@
 //! what is too long the middle is left out, and said to be. An answer is a word of
 //! its own line: a message that happens to begin with y is not a yes.
 
+mod elsewhere;
 #[cfg(test)]
 mod tests;
 
@@ -12,10 +13,12 @@ use std::collections::VecDeque;
 use offshoot_types::command::Verdict;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId};
-use offshoot_types::permission::{Action, Decision, Need, Reach};
+use offshoot_types::permission::{Need, Reach};
 use offshoot_types::question::Question;
 use offshoot_types::tree::Tree;
 
+use self::elsewhere::Sent;
+pub(crate) use self::elsewhere::Taken;
 use super::about::{About, Changed};
 use super::line::{Line, Tone};
 use crate::inbox::words;
@@ -59,8 +62,8 @@ pub(crate) struct Open {
     asks: VecDeque<Ask>,
     /// How many were ever asked.
     asked: u64,
-    /// Whether something was said here that may answer more than one of them.
-    covers: bool,
+    /// What was answered here.
+    sent: Sent,
 }
 
 /// Tells one thing that was asked from all others.
@@ -127,16 +130,23 @@ impl Open {
                     set: None,
                 });
             }
-            Event::Decided { call, decision, .. } => {
-                let is_it = |ask: &Ask| ask.agent == *agent && ask.call == *call;
-                // What is answered here is gone already.
-                let at = self.asks.iter().position(is_it)?;
-                let ask = self.asks.remove(at)?;
-                return (!self.covers).then(|| elsewhere(&ask, decision));
+            Event::Decided {
+                call,
+                decision,
+                grant,
+                ..
+            } => {
+                let ask = self.take(agent, call);
+                let what = ask.as_ref().map(Ask::what);
+                return self
+                    .sent
+                    .decided((agent, call), what, (decision, grant.as_ref()));
             }
-            Event::CallFinished { call, .. } => {
-                self.asks
-                    .retain(|ask| ask.agent != *agent || ask.call != *call);
+            Event::CallFinished { call, outcome, .. } => {
+                let ask = self.take(agent, call);
+                let question = ask.filter(|ask| !ask.questions.is_empty());
+                let what = question.as_ref().map(Ask::what);
+                return self.sent.finished((agent, call), what, outcome);
             }
             Event::TurnEnded { .. } | Event::Settled { .. } => {
                 self.asks.retain(|ask| ask.agent != *agent);
@@ -158,6 +168,22 @@ impl Open {
         None
     }
 
+    fn take(&mut self, agent: &AgentId, call: &CallId) -> Option<Ask> {
+        let is_it = |ask: &Ask| ask.agent == *agent && ask.call == *call;
+        let at = self.asks.iter().position(is_it)?;
+        self.asks.remove(at)
+    }
+
+    /// Takes that an answer given here came too late, or was taken; returns what is to be said of it.
+    pub(crate) fn answered(
+        &mut self,
+        agent: &AgentId,
+        call: &CallId,
+        taken: Taken,
+    ) -> Option<String> {
+        self.sent.answered((agent, call), taken)
+    }
+
     /// Returns what is to be answered now.
     pub(crate) fn first(&self) -> Option<Ticket> {
         Some(self.asks.front()?.ticket)
@@ -172,7 +198,7 @@ impl Open {
             None => Heard::Nothing,
             Some(None) => Heard::More,
             Some(Some(verdict)) => {
-                self.covers |= matches!(verdict, Verdict::Session | Verdict::Agent);
+                self.sent.push(ask, &verdict);
                 let (agent, call) = (ask.agent.clone(), ask.call.clone());
                 self.asks.pop_front();
                 Heard::Answer(agent, call, verdict)
@@ -184,6 +210,11 @@ impl Open {
     pub(crate) fn is_question(&self) -> bool {
         let front = self.asks.front();
         front.is_some_and(|ask| ask.question().is_some())
+    }
+
+    /// Tells whether it is a hook that has somebody asked now.
+    pub(crate) fn is_of_hook(&self) -> bool {
+        self.asks.front().is_some_and(Ask::is_of_hook)
     }
 
     /// Returns the lines that ask, above the line that answers: at most so many rows of a window.
@@ -230,6 +261,14 @@ impl Open {
 }
 
 impl Ask {
+    /// Returns what it is about, in a line.
+    fn what(&self) -> String {
+        let question = self.questions.first();
+        let asked = question.and_then(|question| words::lines(question).into_iter().next());
+        let brief = || self.about.brief.lines().next().map(str::to_owned);
+        asked.or_else(brief).unwrap_or_default()
+    }
+
     /// Returns who asks, and that it is one of many.
     fn head(&self, many: usize, width: usize) -> Vec<Line> {
         let mut head = Line::of(Tone::Ask, &self.path).and(Tone::Plain, " asks");
@@ -246,7 +285,10 @@ impl Ask {
     /// Takes a line: `None` if it is no answer, `Some(None)` if there is more to answer.
     fn hear(&mut self, text: &str) -> Option<Option<Verdict>> {
         let Some(question) = self.question() else {
-            return verdict(text).map(Some);
+            let verdict = verdict(text)?;
+            // What is not offered is no answer: a yes to a hook's question is for this call.
+            let widens = matches!(verdict, Verdict::Session | Verdict::Agent);
+            return (!widens || !self.is_of_hook()).then_some(Some(verdict));
         };
         if let Some(verdict) = left_unanswered(text) {
             return Some(Some(verdict));
@@ -259,6 +301,11 @@ impl Ask {
         }
         let answers = std::mem::take(&mut self.said);
         Some(Some(Verdict::Said { answers }))
+    }
+
+    /// Tells whether a hook has somebody asked.
+    fn is_of_hook(&self) -> bool {
+        self.needs.iter().any(Need::is_of_hook)
     }
 
     /// Returns the question that is to be answered next, if it is one.
@@ -276,7 +323,7 @@ impl Ask {
             };
             return (words, SHORT_WORDS_FOR_QUESTIONS);
         }
-        if self.needs.iter().any(Need::is_of_hook) {
+        if self.is_of_hook() {
             return (WORDS_FOR_HOOKS, SHORT_WORDS_FOR_HOOKS);
         }
         let is_file = |need: &Need| need.capability.starts_with("fs.");
@@ -293,8 +340,10 @@ impl Ask {
         let (_, lines) = self.set.insert(set.unwrap_or_else(|| {
             let mut lines = Vec::new();
             if let Some(question) = self.questions.get(self.said.len()) {
+                // Marked, as in the inbox: an agent's words could imitate the lines around them.
                 for line in words::lines(question) {
-                    lines.extend(Line::of(Tone::Bold, &line).wrap(width, "     "));
+                    let line = Line::of(Tone::Dim, "| ").and(Tone::Bold, &line);
+                    lines.extend(line.wrap(width, "|      "));
                 }
                 return (width, lines);
             }
@@ -346,16 +395,6 @@ fn shortened(lines: &[Line], rows: usize) -> Vec<Line> {
     }
     short.extend_from_slice(&lines[lines.len() - tail..]);
     short
-}
-
-/// Says how something was answered that was asked here.
-fn elsewhere(ask: &Ask, decision: &Decision) -> String {
-    let what = ask.about.brief.lines().next().unwrap_or_default();
-    let how = match decision.action {
-        Action::Allow => "allowed",
-        Action::Ask | Action::Deny => "denied",
-    };
-    format!("answered elsewhere: {how} by {}: {what}", decision.layer)
 }
 
 /// Returns who asks, from the root down.

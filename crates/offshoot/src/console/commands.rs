@@ -8,9 +8,20 @@ use offshoot_types::message::MAX_PROMPT_BYTES;
 use super::{Console, Input, Offered};
 use crate::definitions;
 
+/// The words that there are.
+const WORDS: [&str; 8] = [
+    "/agent", "/title", "/summary", "/compact", "/cancel", "/quit", "/exit", "/help",
+];
+
 /// What there is.
 const HELP: &str = "/agent NAME, /title TEXT, /summary, /compact, /cancel (Ctrl-C), /quit (Ctrl-D); \
                     anything else is a message";
+
+/// Tells whether a line is a word to the console, and one that there is.
+pub(super) fn is_one(text: &str) -> bool {
+    let word = text.split_whitespace().next();
+    word.is_some_and(|word| WORDS.contains(&word))
+}
 
 impl Console {
     /// Takes a line of the conversation: a message, or a word to the console.

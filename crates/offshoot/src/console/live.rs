@@ -11,7 +11,7 @@ use offshoot_types::caps::Money;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, Timestamp};
 use offshoot_types::settlement::Status;
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Agent, Tree};
 
 use super::about::About;
 use super::line::{Line, Style, Tone};
@@ -186,7 +186,7 @@ impl Live {
         let depth = agent.spawned.depth as usize;
         let (sign, tone, doing) = match agent.settlement() {
             Some(settlement) => ended(&settlement.status, style),
-            None => self.doing(seen, style),
+            None => doing(tree, agent, seen, style),
         };
         // In a narrow window the words matter more than the place in the tree.
         let indent = (2 * depth).min(width / 4);
@@ -212,68 +212,105 @@ impl Live {
         );
         line.right(Tone::Dim, &cost, width, style)
     }
+}
 
-    /// Returns what an agent does now, in words.
-    fn doing(&self, seen: &Seen, style: Style) -> (&'static str, Tone, String) {
-        let (works, waits, asks) = if style.unicode {
-            ("●", "◌", "?")
-        } else {
-            ("*", ".", "?")
-        };
-        let about = || {
-            let calls = seen.calls.iter();
-            let about: Vec<String> = calls
-                .map(|(_, about)| about.brief.chars().take(MOST_OF_CALL).collect())
-                .collect();
-            about.join(", ")
-        };
-        match &seen.activity {
-            None | Some(Activity::Resting) => (works, Tone::Name, "starts".to_owned()),
-            Some(Activity::Slot) => (waits, Tone::Dim, "waits for a free slot".to_owned()),
-            Some(Activity::RateLimit) => (
-                waits,
-                Tone::Dim,
-                "waits for the rate limit of its model".to_owned(),
-            ),
-            Some(Activity::Budget) => (waits, Tone::Dim, "waits for room in its budget".to_owned()),
-            Some(Activity::FirstByte) => (works, Tone::Name, "waits for the model".to_owned()),
-            Some(Activity::Streaming) => (works, Tone::Name, "writes".to_owned()),
-            Some(Activity::Retrying {
-                attempt,
-                message,
-                after,
-            }) => {
-                let after = clock::span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
-                let text = format!("tries again after {after} (attempt {attempt}): {message}");
-                (waits, Tone::Ask, text)
-            }
-            Some(Activity::Permission(_) | Activity::Question) => {
-                (asks, Tone::Ask, format!("asks: {}", about()))
-            }
-            Some(Activity::Tools(tools)) => {
-                let about = about();
-                let mut text = if about.is_empty() {
-                    tools.join(", ")
-                } else {
-                    about
-                };
-                if !seen.heard.is_empty() {
-                    text.push_str(&format!(" | {}", seen.heard));
-                }
-                (works, Tone::Name, text)
-            }
-            Some(Activity::Hooks(point)) => {
-                (works, Tone::Name, format!("waits for hooks ({point})"))
-            }
-            Some(Activity::Compacting) => {
-                let text = "sums up its conversation, which is long".to_owned();
-                (works, Tone::Name, text)
-            }
-            Some(Activity::Children { all, .. }) => {
-                let many = if *all == 1 { "agent" } else { "agents" };
-                (waits, Tone::Dim, format!("waits for {all} {many}"))
-            }
+/// Returns what an agent does now, in words.
+fn doing(tree: &Tree, agent: &Agent, seen: &Seen, style: Style) -> (&'static str, Tone, String) {
+    let (works, waits, asks) = if style.unicode {
+        ("●", "◌", "?")
+    } else {
+        ("*", ".", "?")
+    };
+    let about = || {
+        let calls = seen.calls.iter();
+        let about: Vec<String> = calls
+            .map(|(_, about)| about.brief.chars().take(MOST_OF_CALL).collect())
+            .collect();
+        about.join(", ")
+    };
+    match &seen.activity {
+        None | Some(Activity::Resting) => match logged(tree, agent) {
+            Logged::Starts => (works, Tone::Name, "starts".to_owned()),
+            Logged::Asks => (asks, Tone::Ask, format!("asks: {}", about())),
+            Logged::Calls => (works, Tone::Name, about()),
+            Logged::Model => (works, Tone::Name, "waits for the model".to_owned()),
+            Logged::Children(many) => (waits, Tone::Dim, waits_for(many)),
+        },
+        Some(Activity::Slot) => (waits, Tone::Dim, "waits for a free slot".to_owned()),
+        Some(Activity::RateLimit) => (
+            waits,
+            Tone::Dim,
+            "waits for the rate limit of its model".to_owned(),
+        ),
+        Some(Activity::Budget) => (waits, Tone::Dim, "waits for room in its budget".to_owned()),
+        Some(Activity::FirstByte) => (works, Tone::Name, "waits for the model".to_owned()),
+        Some(Activity::Streaming) => (works, Tone::Name, "writes".to_owned()),
+        Some(Activity::Retrying {
+            attempt,
+            message,
+            after,
+        }) => {
+            let after = clock::span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+            let text = format!("tries again after {after} (attempt {attempt}): {message}");
+            (waits, Tone::Ask, text)
         }
+        Some(Activity::Permission(_) | Activity::Question) => {
+            (asks, Tone::Ask, format!("asks: {}", about()))
+        }
+        Some(Activity::Tools(tools)) => {
+            let about = about();
+            let mut text = if about.is_empty() {
+                tools.join(", ")
+            } else {
+                about
+            };
+            if !seen.heard.is_empty() {
+                text.push_str(&format!(" | {}", seen.heard));
+            }
+            (works, Tone::Name, text)
+        }
+        Some(Activity::Hooks(point)) => (works, Tone::Name, format!("waits for hooks ({point})")),
+        Some(Activity::Compacting) => {
+            let text = "sums up its conversation, which is long".to_owned();
+            (works, Tone::Name, text)
+        }
+        Some(Activity::Children { all, .. }) => (waits, Tone::Dim, waits_for(*all)),
+    }
+}
+
+fn waits_for(agents: usize) -> String {
+    let many = if agents == 1 { "agent" } else { "agents" };
+    format!("waits for {agents} {many}")
+}
+
+/// What the log knows of what an agent does: all there is where another process runs it (R29).
+enum Logged {
+    Starts,
+    Asks,
+    Calls,
+    Model,
+    Children(usize),
+}
+
+fn logged(tree: &Tree, agent: &Agent) -> Logged {
+    let calls = agent.open_calls();
+    if calls.iter().any(|call| call.asks.is_some()) {
+        return Logged::Asks;
+    }
+    let children = calls.iter().filter(|call| call.child.is_some()).count();
+    if children > 0 && children == calls.len() {
+        return Logged::Children(children);
+    }
+    if !calls.is_empty() {
+        return Logged::Calls;
+    }
+    if agent.turn.is_some() {
+        return Logged::Model;
+    }
+    let children = agent.children.iter().filter_map(|id| tree.agent(id));
+    match children.filter(|child| child.open_run().is_some()).count() {
+        0 => Logged::Starts,
+        many => Logged::Children(many),
     }
 }
 

@@ -3,7 +3,8 @@
 //! Bound to one ask and to no other: when that is gone, so is what was typed. An
 //! ask can be answered only after the window has shown it for a while in which
 //! nobody typed, and where the person is not in the middle of a message. So keys
-//! that were meant for something else, or pressed beforehand, allow nothing.
+//! that were meant for something else, or pressed beforehand, allow nothing. Who was in
+//! the middle of an answer when its ask went types on, and that is nobody's up to Enter.
 
 use std::time::Duration;
 
@@ -23,14 +24,30 @@ pub(crate) struct Reply {
     to: Option<Ticket>,
     /// What the window shows, and since when it has with nobody typing.
     shown: Option<(Ticket, Instant)>,
+    /// Whether what is typed now is the rest of an answer whose ask is gone.
+    stray: bool,
 }
 
 impl Reply {
     /// Notes what is to be answered now; what was typed for anything else is gone.
     pub(crate) fn follow(&mut self, front: Option<Ticket>) {
         if self.to.is_some() && self.to != front {
+            self.stray |= !self.line.is_empty();
             (self.to, self.line) = (None, Editor::default());
         }
+    }
+
+    /// Tells whether what is typed now is the rest of an answer whose ask is gone.
+    pub(crate) fn is_stray(&self) -> bool {
+        self.stray
+    }
+
+    /// Takes a key of the rest of an answer whose ask is gone: up to Enter, or until it is given up.
+    pub(crate) fn swallow(&mut self, key: &Key, now: Instant) {
+        if matches!(key, Key::Enter | Key::Control('c' | 'u')) {
+            self.stray = false;
+        }
+        self.typed_elsewhere(now);
     }
 
     /// Notes what the window shows.
@@ -51,6 +68,7 @@ impl Reply {
     pub(crate) fn wait(&mut self, front: Option<Ticket>, now: Instant) {
         self.follow(front);
         if let Some((shown, since)) = self.shown
+            && !self.stray
             && Some(shown) == front
             && now.duration_since(since) >= CALM
         {
@@ -130,6 +148,14 @@ mod tests {
             assert_eq!(text(&reply), Some("y"));
             reply.follow(next);
             assert_eq!(text(&reply), None, "{next:?}");
+            // The rest of it counts for nothing either, up to its end.
+            assert!(reply.is_stray());
+            reply.swallow(&Key::Char('e'), start + CALM);
+            reply.painted(next, start + CALM);
+            reply.wait(next, start + CALM * 9);
+            assert_eq!(text(&reply), None, "{next:?}");
+            reply.swallow(&Key::Enter, start + CALM * 2);
+            assert!(!reply.is_stray());
             reply.painted(next, start + CALM * 2);
             reply.wait(next, start + CALM * 2);
             assert_eq!(text(&reply), None, "{next:?}");

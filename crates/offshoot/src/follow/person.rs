@@ -11,7 +11,7 @@ use offshoot_types::id::MessageId;
 use offshoot_types::message::Author;
 
 use super::{Ended, Follower, Kind};
-use crate::console::Input;
+use crate::console::{Input, Taken};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 
@@ -90,6 +90,29 @@ impl Follower<'_> {
             }
             Err(error) => return Err(error.into()),
         };
+        if let Kind::Answer(agent, call) = &kind {
+            let taken = match &receipt {
+                Receipt::Answered => Some(Taken::Yes),
+                Receipt::NoEffect { .. } => Some(Taken::No),
+                Receipt::Queued
+                | Receipt::Opened
+                | Receipt::Prompted
+                | Receipt::Settled(_)
+                | Receipt::TurnCancelled
+                | Receipt::Promoted
+                | Receipt::Rewound { .. }
+                | Receipt::Resumed
+                | Receipt::Renamed
+                | Receipt::Summarised { .. }
+                | Receipt::Compacted { .. } => None,
+            };
+            // How it was answered says why this one does not count.
+            if let Some(taken) = taken
+                && self.view.answered((agent, call), taken)?
+            {
+                return Ok(());
+            }
+        }
         match receipt {
             Receipt::NoEffect { .. } if stopped => self.view.remark("stopped")?,
             Receipt::NoEffect { why } => self.view.remark(&why)?,

@@ -1,6 +1,7 @@
 //! `inbox answer`: one answer to one ask, and what became of it.
 
 use offshoot_types::command::{Answer, Order, Receipt, Verdict};
+use offshoot_types::permission::Need;
 use offshoot_types::store::{OpenAsk, Store};
 use serde_json::json;
 
@@ -35,11 +36,21 @@ pub(super) async fn answer(
         let name = super::name(&ask.agent, &ask.call);
         return Err(Stop::usage(format!("say which call: {name}")));
     }
+    // The first has won, although whoever runs the session may not have heard it yet.
+    if super::is_answered(store.as_ref(), ask).await? {
+        return not_answered("it has been answered", json);
+    }
+    let widened = matches!(verdict, Verdict::Session | Verdict::Agent);
+    let narrowed = widened && ask.ask.needs.iter().any(Need::is_of_hook);
     let order = Order::Answer(Answer::new(ask.call.clone(), verdict));
     let found = lookup::find(store.as_ref(), ask.agent.as_str()).await?;
     let receipt = send(settings, store, found, order).await?;
     let (word, why, code) = match &receipt {
-        Receipt::Answered => ("answered", None, Code::Completed),
+        Receipt::Answered => {
+            let only = "a hook asked, of this call only; the next one is asked about again";
+            let why = narrowed.then(|| only.to_owned());
+            ("answered", why, Code::Completed)
+        }
         Receipt::Queued => ("kept", Some(kept(ask)), Code::Completed),
         Receipt::NoEffect { why } => ("not answered", Some(why.clone()), Code::Failed),
         Receipt::Opened
@@ -79,13 +90,18 @@ async fn too_late(store: &dyn Store, name: &str, json: bool, stop: Stop) -> Resu
     if !known {
         return Err(stop);
     }
+    not_answered(&stop.to_string(), json)
+}
+
+/// Says that an answer was not sent, and why.
+fn not_answered(why: &str, json: bool) -> Result<Code, Stop> {
     let mut stdout = Stdout::default();
     if json {
         stdout.line(&json!({ "status": "not answered", "receipt": null }).to_string())?;
         return Ok(Code::Failed);
     }
     stdout.line("not answered")?;
-    output::note(&stop.to_string());
+    output::note(why);
     Ok(Code::Failed)
 }
 

@@ -66,9 +66,7 @@ async fn asked(store: &dyn Store, ask: OpenAsk) -> Result<Asked, Stop> {
         };
         message.calls().find(|call| call.id == ask.call).cloned()
     });
-    let pending = store.pending(&ask.tree).await?;
-    let mut answers = pending.iter().filter_map(|command| command.answers());
-    let answered = answers.any(|answer| answer == (&ask.agent, &ask.call));
+    let answered = super::is_answered(store, &ask).await?;
     Ok(Asked {
         ask,
         call,
@@ -85,12 +83,12 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
     let path: Vec<&str> = ask.path.iter().map(|(_, name)| name.as_str()).collect();
     let age = clock::age(ask.asked_at, now);
     let mut head = format!("{name}  {} asks, {age} ago", path.join(" > "));
-    if let Some(deadline) = ask.ask.deadline {
-        let left = deadline.get().saturating_sub(now.get());
-        head.push_str(&match left {
-            0 => "; it is too late by now".to_owned(),
-            left => format!("; too late in {}", clock::span(left)),
-        });
+    let left = ask.ask.deadline;
+    let left = left.map(|deadline| deadline.get().saturating_sub(now.get()));
+    match left {
+        None => {}
+        Some(0) => head.push_str("; it is too late by now"),
+        Some(left) => head.push_str(&format!("; too late in {}", clock::span(left))),
     }
     if *answered {
         head.push_str("; it is answered");
@@ -135,7 +133,7 @@ fn lines(asked: &Asked, name: &str, now: Timestamp) -> Vec<String> {
         reasons.dedup();
         lines.extend(reasons.iter().map(|why| format!("  because {why}")));
     }
-    if !answered {
+    if !answered && left != Some(0) {
         lines.extend(width(ask));
         let command = super::command(name, &ask.ask);
         lines.push(format!("  answer: {command}{}", otherwise(&ask.ask)));
@@ -239,5 +237,47 @@ fn arguments(call: &Call) -> RawJson {
     match &call.arguments {
         Arguments::Json(arguments) => arguments.clone(),
         Arguments::Malformed(text) => RawJson::of(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_types::id::{CallId, TreeId};
+    use offshoot_types::permission::Action;
+
+    use super::*;
+
+    #[test]
+    fn what_it_is_too_late_for_is_not_offered_to_be_answered() {
+        let agent = AgentId::new("root");
+        let asked = Asked {
+            ask: OpenAsk {
+                tree: TreeId::of(agent.clone()),
+                agent: agent.clone(),
+                call: CallId::new("c"),
+                path: vec![(agent, "build".to_owned())],
+                tool: "bash".to_owned(),
+                ask: Ask {
+                    needs: Vec::new(),
+                    questions: Vec::new(),
+                    deadline: Some(Timestamp::new(1000)),
+                },
+                decision: Decision {
+                    action: Action::Ask,
+                    layer: Decision::DEFAULT.to_owned(),
+                    rule: None,
+                },
+                asked_at: Timestamp::new(0),
+                owned: true,
+            },
+            call: None,
+            answered: false,
+        };
+        let shown = |now: u64| lines(&asked, "root:c", Timestamp::new(now)).join("\n");
+        assert!(shown(999).contains("  answer: offshoot inbox answer root:c"));
+        let late = shown(1000);
+        assert!(late.contains("it is too late by now"), "{late}");
+        assert!(!late.contains("answer: "), "{late}");
+        assert!(!late.contains("--session"), "{late}");
     }
 }

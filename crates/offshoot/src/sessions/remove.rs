@@ -17,7 +17,7 @@ use crate::exit::{Code, Stop};
 use crate::inside_agent;
 use crate::lookup::{self, Found, Session};
 use crate::output::{self, Stdout};
-use crate::render;
+use crate::{render, terminal};
 
 /// How many characters of a session's first prompt are shown.
 const MOST_OF_PROMPT: usize = 48;
@@ -118,6 +118,7 @@ fn agreed(sessions: &[Session]) -> Result<bool, Stop> {
     for session in sessions {
         writeln!(stderr, "  {}", named(session))?;
     }
+    terminal::forget_typed()?;
     write!(stderr, "remove {count} {what} for good? [y/N] ")?;
     stderr.flush()?;
     let mut answer = String::new();

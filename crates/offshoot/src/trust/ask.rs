@@ -2,8 +2,8 @@
 //!
 //! On stderr and line by line, before anything paints the terminal. Only a clear yes
 //! accepts: an empty line and the end of input are a no, and after anything else it is
-//! asked again. What is accepted is what was read before it was shown, and nothing is
-//! accepted that was not.
+//! asked again. What was typed before a question was there is no answer to it. What is
+//! accepted is what was read before it was shown, and nothing is accepted that was not.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -171,6 +171,7 @@ fn answer(question: &str) -> Result<String, Stop> {
 }
 
 fn ask(question: &str) -> io::Result<()> {
+    terminal::forget_typed()?;
     let mut stderr = io::stderr().lock();
     stderr.write_all(question.as_bytes())?;
     stderr.flush()

@@ -4,7 +4,8 @@
 //! whom. Nothing is judged, and words of an author are cut.
 
 use offshoot_agents::Origin;
-use offshoot_types::manifest::{Manifest, Mode};
+use offshoot_types::caps::{Caps, Span};
+use offshoot_types::manifest::{Context, Manifest, Mode};
 use offshoot_types::permission::{Action, Rule};
 
 use crate::config::Hook;
@@ -27,8 +28,9 @@ pub(crate) fn hook(hook: &Hook) -> String {
         matcher => format!(" of {}", render::first_words(matcher, MOST_OF_NAME)),
     };
     let command = command(&hook.command);
+    let limit = Span::millis(u64::try_from(hook.limit.as_millis()).unwrap_or(u64::MAX));
     format!(
-        "at {}{about} runs a command as you, which no rule holds: {command}",
+        "at {}{about}, for up to {limit}, runs a command as you, which no rule holds: {command}",
         hook.event
     )
 }
@@ -121,17 +123,54 @@ pub(crate) fn agent(manifest: &Manifest, replaces: Option<&Origin>) -> String {
             format!("of what its session may do only: {rules}")
         }
     });
+    if !manifest.own_permissions.is_empty() {
+        let rules: Vec<String> = manifest.own_permissions.iter().map(rule).collect();
+        let rules = listed(rules.iter().map(String::as_str));
+        parts.push(format!("itself, and not those it starts: {rules}"));
+    }
     if let Some(model) = &manifest.model {
         parts.push(format!("asks the model {}", cut(model)));
     }
+    let sees = match manifest.context {
+        Context::Fresh => None,
+        Context::Fork => Some("the last message of who starts it"),
+        Context::Inherit => Some("the whole conversation of who starts it"),
+    };
+    parts.extend(sees.map(|sees| format!("its model is sent {sees}")));
+    let limits = limits(&manifest.limits);
+    if !limits.is_empty() {
+        parts.push(format!("may use {} a run", limits.join(", ")));
+    }
     match manifest.spawns.as_deref() {
-        None | Some([]) => {}
+        None => {}
+        Some([]) => parts.push("starts nobody".to_owned()),
         Some(names) => {
             let names = names.iter().map(String::as_str);
             parts.push(format!("starts {}", listed(names)));
         }
     }
     parts.join("; ")
+}
+
+/// Names the limits that it sets itself, in the place of those that hold otherwise.
+fn limits(caps: &Caps) -> Vec<String> {
+    let Caps {
+        steps,
+        tokens,
+        cost,
+        time,
+        stall,
+        descendants,
+    } = caps;
+    let limits = [
+        steps.map(|steps| format!("{steps} turns")),
+        tokens.map(|tokens| format!("{tokens} tokens")),
+        cost.map(|cost| cost.to_string()),
+        time.map(|time| time.to_string()),
+        stall.map(|stall| format!("{stall} without progress")),
+        descendants.map(|agents| format!("{agents} agents at a time")),
+    ];
+    limits.into_iter().flatten().collect()
 }
 
 fn rule(rule: &Rule) -> String {
@@ -156,4 +195,42 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 
 fn cut(text: &str) -> String {
     render::first_words(text, MOST_OF_NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_types::caps::Money;
+
+    use super::*;
+
+    #[test]
+    fn what_an_agent_sees_uses_and_denies_itself_is_told() {
+        let mut manifest = Manifest::new("a", Mode::Subagent, "Work.");
+        let plain = "agents start it; all tools; may do what its session may";
+        assert_eq!(agent(&manifest, None), plain);
+        manifest.spawns = Some(Vec::new());
+        assert_eq!(agent(&manifest, None), format!("{plain}; starts nobody"));
+        manifest.own_permissions = vec![Rule::new("fs.write", "*", Action::Deny)];
+        manifest.model = Some("far/away".to_owned());
+        manifest.limits.cost = Some(Money::micros(50_000_000));
+        manifest.limits.steps = Some(900);
+        let shown = |context: Context, manifest: &Manifest| {
+            let manifest = Manifest {
+                context,
+                ..manifest.clone()
+            };
+            agent(&manifest, None)
+        };
+        assert_eq!(
+            shown(Context::Inherit, &manifest),
+            format!(
+                "{plain}; itself, and not those it starts: deny fs.write *; asks the model \
+                 far/away; its model is sent the whole conversation of who starts it; may use 900 \
+                 turns, $50 a run; starts nobody"
+            )
+        );
+        let fork = shown(Context::Fork, &manifest);
+        let last = "its model is sent the last message of who starts it";
+        assert!(fork.contains(last), "{fork}");
+    }
 }

@@ -28,12 +28,17 @@ pub(super) enum Advice {
     NotNeeded,
     /// Something was, and will be denied.
     Due,
+    /// They were told, or it would be wrong.
     Given,
 }
 
 impl Advice {
     /// Takes what happened; tells whether it is time to say it, which it is once.
     pub(super) fn take(&mut self, event: &Event) -> bool {
+        // Somebody can be asked, and was; that nobody answered in time is another matter.
+        if matches!(event, Event::Asked { .. }) {
+            *self = Self::Given;
+        }
         if *self == Self::NotNeeded
             && let Event::Decided { decision, .. } = event
             && decision.action == Action::Ask

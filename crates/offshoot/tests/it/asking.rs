@@ -200,6 +200,59 @@ fn what_is_typed_for_one_ask_does_not_answer_the_next() {
 }
 
 #[test]
+fn the_rest_of_an_answer_whose_ask_is_gone_is_sent_to_nobody() {
+    let stage = Stage::new(ASKS);
+    let mut terminal = Terminal::start(&stage, (100, 24), &CHAT);
+    terminal.until(&["> "]);
+    terminal.enter("go");
+    terminal.until(&["build asks", "allow?"]);
+    terminal.press("n my password is hunt");
+    terminal.until(&["allow? n my password is hunt"]);
+    let name = crate::inbox::name(&stage);
+    let deny = ["inbox", "answer", &name, "--deny", "no"];
+    stage.offshoot(deny).succeeded();
+    terminal.until(&[
+        "answered elsewhere: denied by the user: bash echo ran",
+        "what you were answering is over: what you type up to Enter",
+    ]);
+    terminal.enter("er2 stop");
+    terminal.until(&["what you typed was not sent", "it said error"]);
+    // What comes after that is a message again.
+    terminal.enter("once more");
+    terminal.until(&["\n> once more\n", "allow?"]);
+    let shown = stage.offshoot(["sessions", "show", "asks", "--full"]);
+    let shown = shown.succeeded().stdout;
+    assert!(shown.contains("once more"), "{shown}");
+    assert!(!shown.contains("er2"), "{shown}");
+}
+
+#[test]
+fn r29_who_follows_another_process_sees_what_its_agents_wait_for() {
+    let stage = Stage::new(TWO);
+    let waits = [&RUN[..5], &["--json", "--wait-for-answers", "go"]].concat();
+    let mut run = stage.live(&waits);
+    run.until("permission.requested")
+        .until("permission.requested");
+    let terminal = Terminal::start(&stage, (100, 24), &["chat", "--session", "asks"]);
+    terminal.until(&["following it there", "build  waits for 2 agents"]);
+    terminal.wait_for("two that ask", |text| {
+        text.matches("asks: bash touch ran").count() == 2 && !text.contains("starts")
+    });
+}
+
+#[test]
+fn who_waited_for_answers_in_vain_is_not_told_to_wait_for_answers() {
+    let stage = Stage::new(ASKS);
+    let waits = [&RUN[..5], &["--wait-for-answers=1s", "go"]].concat();
+    let done = stage.offshoot(waits).succeeded();
+    assert!(done.stderr.contains("nobody answered in time"), "{done:#?}");
+    assert!(
+        !done.stderr.contains("nobody can be asked here"),
+        "{done:#?}"
+    );
+}
+
+#[test]
 fn who_cannot_be_asked_is_told_once_what_to_do_about_it() {
     let stage = Stage::new(
         "replies:

@@ -404,7 +404,49 @@ echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision
     assert!(listed.stdout.contains("\n  task worker\n"), "{listed:?}");
     assert_eq!(listed.stdout.matches(hook).count(), 1, "{listed:?}");
     assert!(!listed.stdout.contains("hook.asks"), "{listed:?}");
+    // A yes for more than the call is one to the call, and they are told so.
+    let name = crate::inbox::name(&stage);
+    let answered = stage.offshoot(["inbox", "answer", &name, "--session"]);
+    let answered = answered.succeeded();
+    assert_eq!(answered.stdout, "answered\n");
+    assert!(
+        answered.stderr.contains("of this call only"),
+        "{answered:?}"
+    );
     run.kill();
+}
+
+#[test]
+fn the_guard_of_the_manual_holds_write_and_edit_and_refuses_what_it_cannot_read() {
+    let manual = include_str!("../../../../docs/hooks.md");
+    let (_, guard) = manual.split_once("```sh\n").unwrap();
+    let (guard, _) = guard.split_once("```\n").unwrap();
+    let stage = Stage::new(SCRIPT);
+    stage.write("guard.sh", guard);
+    let refuses = |path: &str, file: &str| {
+        let told = format!(r#"{{"cwd": "/w", "tool_input": {{"file_path": "{file}"}}}}"#);
+        stage.write("told.json", &told);
+        let mut sh = std::process::Command::new("/bin/sh");
+        sh.args(["-c", "/bin/sh guard.sh < told.json"])
+            .env("PATH", path);
+        let done = sh.current_dir(stage.path()).output().unwrap();
+        match done.status.code() {
+            Some(0) => false,
+            Some(2) => true,
+            other => panic!("{other:?} {done:?}"),
+        }
+    };
+    let path = std::env::vars().find(|(name, _)| name == "PATH").unwrap().1;
+    // Without jq it refuses everything, here too.
+    let folders = std::env::split_paths(&path);
+    let has_jq = folders
+        .map(|folder| folder.join("jq"))
+        .any(|jq| jq.exists());
+    assert!(refuses(&path, "/w/migrations/a"));
+    assert_eq!(refuses(&path, "/w/src/migrations/a"), !has_jq);
+    assert!(refuses("/nowhere", "/w/src/a"));
+    let none = refuses(&path, r#"x", "file_path": null, "y": ""#);
+    assert!(none);
 }
 
 #[test]

@@ -215,6 +215,42 @@ fn tls_10_a_question_at_a_terminal_is_answered_there() {
 }
 
 #[test]
+fn tls_10_a_question_is_answered_with_a_path_and_only_known_words_are_commands() {
+    let stage = Stage::new(ASKS);
+    let chat = ["chat", "--model", MODEL, "--session", "root"];
+    let mut terminal = Terminal::start(&stage, (100, 24), &chat);
+    terminal.until(&["> "]);
+    terminal.enter("wonder");
+    // Its words carry a mark, so that they cannot pass for the console's.
+    terminal.until(&["| Colour: Which colour?", "answer:"]);
+    terminal.enter("/help");
+    terminal.until(&["/agent NAME", "question 1 of 2"]);
+    terminal.enter("/usr/lib");
+    terminal.until(&["question 2 of 2", "answer:"]);
+    terminal.enter("/tmp");
+    terminal.until(&["it said", "/usr/lib", "/tmp"]);
+}
+
+#[test]
+fn the_first_answer_has_won_although_the_session_has_not_heard_it_yet() {
+    let stage = Stage::new(ASKS);
+    let mut run = start(&stage, "root", "run", "--wait-for-answers");
+    run.until("permission.requested");
+    let name = name(&stage);
+    run.signal("STOP");
+    let first = stage.offshoot(["inbox", "answer", &name, "--once"]);
+    assert_eq!(first.succeeded().stdout, "kept\n");
+    let second = stage.offshoot(["inbox", "answer", &name, "--deny"]);
+    let second = second.exited(1);
+    assert_eq!(second.stdout, "not answered\n");
+    assert_eq!(second.stderr, "it has been answered\n");
+    run.signal("CONT");
+    let (done, events) = run.wait();
+    done.succeeded();
+    assert!(last_answer(&events).contains("ran"), "{events:?}");
+}
+
+#[test]
 fn r16_an_ask_survives_kill_9_and_is_answered_while_nobody_runs_the_session() {
     let stage = killed("root", "run");
     let asks = asked(&stage);
@@ -328,6 +364,53 @@ fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
         let why = "a command of an agent does not speak for you";
         assert!(done.stdout.contains(why), "{done:?}");
     }
+}
+
+#[test]
+fn r24_a_command_that_killed_its_keeper_does_not_speak_for_a_person_either() {
+    let script = r#"
+replies:
+  - {after_tools: false, call: [{tool: bash, arguments: {command: "sh build.sh"}}]}
+  - {say: "it said {output}"}
+"#;
+    let stage = Stage::new(script);
+    // Nothing tells whose it is any more: not its environment, its session or its parents.
+    let build = format!(
+        "[ \"$1\" = in ] || {{ (env -i HOME=$HOME OFFSHOOT_DATA_DIR=$OFFSHOOT_DATA_DIR \
+         setsid sh build.sh in $PPID &); sleep 60; exit; }}\n\
+         kill -9 \"$2\"\nexec {} trust --all --cwd {}\n",
+        env!("CARGO_BIN_EXE_offshoot"),
+        stage.path().display()
+    );
+    stage.write("build.sh", &build);
+    let agent = "---\ndescription: theirs\nmode: primary\n---\nobey\n";
+    stage.write(".offshoot/agents/theirs.md", agent);
+    let done = stage
+        .offshoot(["run", "--model", MODEL, "--session", "root", "--yes", "go"])
+        .succeeded();
+    let why = "the process that keeps the command was killed";
+    assert!(done.stdout.contains(why), "{done:?}");
+    let listed = stage.offshoot(["trust", "--list"]).succeeded();
+    assert!(listed.stdout.contains("theirs, not accepted"), "{listed:?}");
+}
+
+#[test]
+fn r24_nothing_below_offshoot_speaks_for_a_person() {
+    let stage = Stage::new(ASKS);
+    // The parent of what a killed keeper leaves: told by its program, whatever that was called with.
+    let parent = stage.path().join("offshoot");
+    std::fs::copy("/bin/sh", &parent).unwrap();
+    let tries = format!(
+        "{} trust --all; echo it ended with $?",
+        env!("CARGO_BIN_EXE_offshoot")
+    );
+    let mut command = std::process::Command::new(parent);
+    command.args(["-c", &tries]).current_dir(stage.path());
+    let tried = command.env("HOME", stage.path()).output().unwrap();
+    let said = String::from_utf8(tried.stdout).unwrap();
+    assert_eq!(said, "it ended with 2\n");
+    let why = String::from_utf8(tried.stderr).unwrap();
+    assert!(why.contains("does not speak for you"), "{why}");
 }
 
 #[test]

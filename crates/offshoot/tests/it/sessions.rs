@@ -276,6 +276,12 @@ fn who_is_asked_whether_to_remove_sees_what() {
     terminal.enter("n");
     assert_eq!(terminal.ended(), Some(0));
     assert_eq!(stage.status("family-session"), "completed");
+    // What was typed before it was asked is no answer.
+    let mut terminal = Terminal::typed_ahead(&stage, (120, 10), &rm, "y\r");
+    terminal.until(&["remove 1 session for good?"]);
+    terminal.enter("n");
+    assert_eq!(terminal.ended(), Some(0));
+    assert_eq!(stage.status("family-session"), "completed");
 }
 
 #[test]

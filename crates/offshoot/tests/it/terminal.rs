@@ -38,6 +38,23 @@ impl Terminal {
         Self::run(stage.command(args).env("TERM", "xterm"), size)
     }
 
+    /// Starts the binary on a terminal into which keys were typed before there was anybody to ask.
+    pub(crate) fn typed_ahead(stage: &Stage, size: (u16, u16), args: &[&str], keys: &str) -> Self {
+        let known = stage.command(args);
+        let mut shell = Command::new("sh");
+        let settings = known.get_envs();
+        shell
+            .envs(settings.filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(stage.path())
+            // It begins when the first line is there, and the second waits in the terminal.
+            .args(["-c", "read go; exec \"$0\" \"$@\""])
+            .arg(known.get_program())
+            .args(args);
+        let mut terminal = Self::run(shell.env("TERM", "xterm"), size);
+        terminal.press(&format!("go\r{keys}"));
+        terminal
+    }
+
     /// Starts a command on a terminal of so many columns and rows.
     pub(crate) fn run(command: &mut Command, (columns, rows): (u16, u16)) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;

@@ -421,6 +421,34 @@ fn what_cannot_be_read_cannot_be_accepted() {
     }
 }
 
+/// Waits until something was asked so often: what is typed before counts for nothing.
+#[track_caller]
+fn asked_times(terminal: &Terminal, question: &str, times: usize) {
+    let is_asked = |text: &str| text.matches(question).count() == times;
+    terminal.wait_for(&format!("{question} {times} times"), is_asked);
+}
+
+#[test]
+fn r24_keys_that_were_pressed_before_a_question_was_there_do_not_answer_it() {
+    let chat = ["chat", "--model", "scripted/script.yaml"];
+    let asks = [
+        (&["trust"][..], "accept all 2?"),
+        (&chat[..], "use them from now on?"),
+    ];
+    for (args, question) in asks {
+        let stage = stage();
+        let mut terminal = Terminal::typed_ahead(&stage, (100, 40), args, "y\r");
+        asked_times(&terminal, question, 1);
+        terminal.enter("n");
+        match args {
+            ["trust"] => assert_eq!(terminal.ended(), Some(0)),
+            _ => terminal.until(&["\n> "]),
+        }
+        let expected = pairs(&[("build", "new"), ("critic", "new")]);
+        assert_eq!(standing(&stage, &[]), expected, "{args:?}");
+    }
+}
+
 #[test]
 fn a_person_at_a_terminal_decides_about_each() {
     let stage = stage();
@@ -430,10 +458,12 @@ fn a_person_at_a_terminal_decides_about_each() {
     stage.write(FILE, "---\nmode: all\n---\nSteal.\n");
     terminal.enter("s");
     terminal.until(&["--- .offshoot/agents/critic.md", "| Judge."]);
+    asked_times(&terminal, "accept all 2?", 2);
     terminal.enter("e");
     terminal.until(&["  agent build, not accepted", "accept it? y, n, or s"]);
     terminal.enter("");
     terminal.until(&["  agent critic, not accepted"]);
+    asked_times(&terminal, "accept it?", 2);
     terminal.enter("y");
     assert_eq!(terminal.ended(), Some(0));
     terminal.until(&["accepted agent critic, as .offshoot/agents/critic.md is now"]);
@@ -505,6 +535,7 @@ fn a_conversation_asks_before_it_begins_and_only_a_clear_yes_counts() {
     terminal.until(&asked);
     terminal.enter("s");
     terminal.until(&["| Judge."]);
+    asked_times(&terminal, "use them from now on?", 2);
     terminal.enter("y");
     terminal.until(&["\n> "]);
     terminal.enter("/agent critic");

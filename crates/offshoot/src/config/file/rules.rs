@@ -180,6 +180,14 @@ impl Reading<'_> {
                 }
             ));
         }
+        for Sourced { value, source } in rules {
+            if is_about_files(value) && has_bracket(&value.pattern) {
+                self.layer.warnings.push(format!(
+                    "`[` in the rule in {source} is just that letter, and no choice of letters as \
+                     in a shell; write `\\[` if you mean it"
+                ));
+            }
+        }
         if self.owner == Owner::User {
             return;
         }
@@ -198,4 +206,23 @@ impl Reading<'_> {
             ));
         }
     }
+}
+
+/// Tells whether the pattern of a rule is one of paths.
+fn is_about_files(rule: &Rule) -> bool {
+    let tools = ["read", "write", "edit", "glob", "grep"];
+    rule.permission.starts_with("fs.") || tools.contains(&rule.permission.as_str())
+}
+
+/// Tells whether a pattern has a bracket that no backslash stands before.
+fn has_bracket(pattern: &str) -> bool {
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '[' => return true,
+            '\\' => drop(letters.next()),
+            _ => {}
+        }
+    }
+    false
 }

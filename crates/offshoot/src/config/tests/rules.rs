@@ -112,6 +112,20 @@ fn rules_that_contradict_each_other_are_told() {
 }
 
 #[test]
+fn a_bracket_in_a_pattern_of_paths_is_said_to_be_just_that() {
+    let warned = |permission: &str, pattern: &str| {
+        let text = format!(
+            "permissions = [{{permission = '{permission}', pattern = '{pattern}', action = 'deny'}}]"
+        );
+        !parse(&text, Owner::User).unwrap().warnings.is_empty()
+    };
+    assert!(warned("fs.write", "[ab"));
+    assert!(warned("edit", "src/[ab].rs"));
+    assert!(!warned("fs.write", r"app/\[id]/**"));
+    assert!(!warned("shell.run", "[ -e x ]"));
+}
+
+#[test]
 fn a_projects_allow_that_gives_nothing_is_told() {
     let warnings = |text: &str, owner| parse(text, owner).unwrap().warnings;
     assert_eq!(

@@ -2,7 +2,11 @@
 
 use offshoot_types::event::{Origin, Profile, Spawned};
 use offshoot_types::id::{Pos, Seq, Timestamp, TreeId};
+use offshoot_types::json::RawJson;
+use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Layer;
+use offshoot_types::permission::{Action, Decision, Grant};
+use serde_json::json;
 
 use super::super::line::Style;
 use super::*;
@@ -132,6 +136,10 @@ fn r22_what_a_hook_asks_is_offered_for_this_call_only() {
     let lines = shown(&open.lines(80, 20));
     assert_eq!(lines[2], "  because hook guard asks: sure?");
     assert_eq!(lines.last().unwrap(), WORDS_FOR_HOOKS);
+    for wider in ["s", "a"] {
+        assert!(matches!(open.hear(wider), Heard::Nothing), "{wider}");
+    }
+    assert!(matches!(open.hear("y"), Heard::Answer(..)));
 }
 
 #[test]
@@ -215,4 +223,99 @@ fn who_was_asked_is_told_that_it_was_answered_elsewhere() {
     let mut open = asked("ls");
     assert!(matches!(open.hear("y"), Heard::Answer(..)));
     assert_eq!(told(&mut open, Action::Allow), None);
+    // Who was not the first is told what counts.
+    let mut open = asked("ls");
+    assert!(matches!(open.hear("y"), Heard::Answer(..)));
+    assert_eq!(told(&mut open, Action::Deny).as_deref(), Some(expected));
+    let (agent, call) = (AgentId::new("root"), CallId::new("c"));
+    let late = |open: &mut Open| open.answered(&agent, &call, Taken::No);
+    let mut open = asked("ls");
+    assert!(matches!(open.hear("n not now"), Heard::Answer(..)));
+    assert_eq!(told(&mut open, Action::Deny), None);
+    assert_eq!(late(&mut open).as_deref(), Some(expected));
+    let mut open = asked("ls");
+    assert!(matches!(open.hear("n not now"), Heard::Answer(..)));
+    assert_eq!(late(&mut open), None);
+    assert_eq!(told(&mut open, Action::Deny).as_deref(), Some(expected));
+    let expected = "nobody answered in time: bash ls";
+    let mut open = asked("ls");
+    assert_eq!(told(&mut open, Action::Ask).as_deref(), Some(expected));
+}
+
+/// How a call is decided: by whom, and whether that holds for others too.
+fn decided(call: &str, layer: &str, grant: Option<Grant>) -> Entry {
+    entry(Event::Decided {
+        call: CallId::new(call),
+        decision: Decision {
+            action: Action::Allow,
+            layer: layer.to_owned(),
+            rule: None,
+        },
+        grant,
+        reason: None,
+    })
+}
+
+#[test]
+fn an_answer_for_the_session_does_not_silence_what_others_answer_later() {
+    let root = AgentId::new("root");
+    let grant = || Grant::like(root.clone(), &[], "/w", |_| Reach::Like);
+    let mut open = asked("ls");
+    for call in ["covered", "other", "elsewhere", "after"] {
+        let mut ask = open.asks[0].clone();
+        ask.call = CallId::new(call);
+        open.asks.push_back(ask);
+    }
+    assert!(matches!(open.hear("s"), Heard::Answer(..)));
+    let mut told = |call, layer, grant| {
+        let entry = decided(call, layer, grant);
+        open.entry(&Tree::default(), &entry, |_| None)
+    };
+    assert_eq!(told("c", Grant::SESSION, Some(grant())), None);
+    assert_eq!(told("covered", Grant::SESSION, None), None);
+    let once = told("other", "the user", None);
+    let expected = "answered elsewhere: allowed by the user: bash ls";
+    assert_eq!(once.as_deref(), Some(expected));
+    // Now it is somebody else's word that others are covered by.
+    let expected = "answered elsewhere: allowed by the user, for this session: bash ls";
+    let session = told("elsewhere", Grant::SESSION, Some(grant()));
+    assert_eq!(session.as_deref(), Some(expected));
+    let covered = told("after", Grant::SESSION, None);
+    assert_eq!(covered.as_deref(), Some(expected));
+}
+
+#[test]
+fn who_was_asked_a_question_is_told_how_it_was_answered_elsewhere() {
+    let question = || {
+        let mut open = asked("ls");
+        open.asks[0].questions = vec![Question {
+            question: "Which?".to_owned(),
+            header: None,
+            options: Vec::new(),
+            multi_select: false,
+        }];
+        open
+    };
+    let told = |outcome: Outcome| {
+        let finished = Event::CallFinished {
+            call: CallId::new("c"),
+            outcome,
+            delivers: Vec::new(),
+        };
+        question().entry(&Tree::default(), &entry(finished), |_| None)
+    };
+    let answers = RawJson::of(&json!({ "answers": [["red", "blue"]] }));
+    assert_eq!(
+        told(Outcome::output(answers)).as_deref(),
+        Some("answered elsewhere: red, blue: Which?")
+    );
+    let denied = Outcome::error(ErrorKind::Denied, "the user does not answer: later");
+    assert_eq!(
+        told(denied).as_deref(),
+        Some("answered elsewhere: the user does not answer: later: Which?")
+    );
+    assert_eq!(told(Outcome::error(ErrorKind::Cancelled, "over")), None);
+    // An agent's words carry a mark.
+    let shown = shown(&question().lines(80, 20));
+    assert!(shown.contains(&"| Which?".to_owned()), "{shown:?}");
 }

@@ -1,0 +1,312 @@
+//! The arguments of `offshoot sessions`.
+
+use std::ffi::OsString;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand, ValueEnum};
+use offshoot_types::caps::Span;
+
+use super::{Consent, Trusting, Waiting, most};
+
+#[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+/// Ids may be cut to a part of at least 8 characters that no other id begins or ends with.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// Lists the sessions, the one that changed last first
+    List {
+        /// Lists agents of sessions that can be looked into as well
+        #[arg(long)]
+        children: bool,
+        /// Prints one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows what happened in a session, or to one agent and those below it
+    Show {
+        /// The id of a session or of an agent
+        id: String,
+        /// Cuts nothing and names every message; by default long texts and long lists of calls are
+        /// cut
+        #[arg(long)]
+        full: bool,
+        /// Prints events, one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows the agents of a session and what they do
+    Tree {
+        /// The id of a session
+        id: String,
+        /// Prints one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Follows a session that another process runs, until it is quiet
+    ///
+    /// Looks only: it starts nothing, and Ctrl-C leaves the session as it is. The exit code is that
+    /// of the run that was seen to end, 0 if none was, and 130 after Ctrl-C.
+    Attach {
+        /// The id of a session or of an agent
+        id: String,
+        /// Shows what happened before, too
+        #[arg(long)]
+        from_start: bool,
+        /// Prints events instead of answers, one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Sends a message to a session or to one of its agents
+    ///
+    /// If another process runs the session, the message is handed to it. Otherwise the session is
+    /// run here until it is quiet, and the answer is printed.
+    Message {
+        /// The id of a session or of an agent
+        id: String,
+        /// What to say; `-` reads it from stdin
+        text: OsString,
+        #[command(flatten)]
+        consent: Consent,
+        #[command(flatten)]
+        waiting: Waiting,
+        #[command(flatten)]
+        trusting: Trusting,
+        /// Prints events instead of the answer, one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stops a session or one of its agents, and prints how it ended
+    ///
+    /// The exit code is 0 whether there was something to stop or not.
+    Cancel {
+        /// The id of a session or of an agent
+        id: String,
+        /// Stops only the turn and what it waits for; background agents go on
+        #[arg(long)]
+        turn: bool,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prints a session as JSON: its row, its messages and their parts
+    Export {
+        /// The id of a session, or of an agent that can be looked into
+        id: String,
+        /// One JSON object a line, or one in all
+        #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+        format: Format,
+    },
+    /// Shows what a session, or one agent and those below it, changed in files
+    ///
+    /// As a unified diff. Knows what agents wrote and edited; what a command of a shell did to files
+    /// it does not.
+    Diff {
+        /// The id of a session or of an agent
+        id: String,
+    },
+    /// Puts back what a session, or one agent and those below it, changed in files
+    ///
+    /// A file that somebody edited later is kept as it is. The exit code is 3 if some were kept and
+    /// 1 if all were.
+    Revert {
+        /// The id of a session or of an agent
+        id: String,
+        /// Says what would be done, and does nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Takes back the last prompt of a session, or of one of its agents, and all that followed
+    ///
+    /// Prints how many messages are hidden from here on, and the prompt. What agents did to files
+    /// stays (see `sessions revert`); agents that were started by what is taken back are stopped.
+    /// An agent that is working is refused: cancel it first.
+    #[command(after_help = "\
+Examples:
+  offshoot sessions rewind 1f2e3d4c                    the last prompt and its answer
+  offshoot sessions rewind 1f2e3d4c --prompts 3        the last three
+  offshoot sessions rewind 1f2e3d4c --to 9a8b7c6d      all after this message; `show --full` names them")]
+    Rewind {
+        /// The id of a session or of an agent
+        id: String,
+        /// The last message that stays
+        #[arg(long, value_name = "MESSAGE")]
+        to: Option<String>,
+        /// How many prompts are taken back
+        #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "to")]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        prompts: u32,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copies a session, to go on from there in another direction, and prints the id of the copy
+    ///
+    /// The session has to be at rest, and stays as it is. The copy has what is visible of it, up to a
+    /// message or to its end; files, processes and what was allowed for the session are not copied.
+    Fork {
+        /// The id of a session
+        id: String,
+        /// The last message that is copied; `show --full` names them [default: the last there is]
+        #[arg(long, value_name = "MESSAGE")]
+        at: Option<String>,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Removes sessions for good
+    ///
+    /// What their agents did to files stays. A session that another process runs is refused.
+    Rm {
+        /// The ids of sessions
+        #[arg(required = true)]
+        ids: Vec<String>,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Waits until sessions or agents have ended what they do, and says how each ended
+    ///
+    /// Looks only: what nobody runs is told and not waited for. The exit code is that of the worst
+    /// end; 124 if the time was up first, and then nothing is stopped; 130 after Ctrl-C.
+    Wait {
+        /// The ids of sessions or of agents
+        #[arg(required = true)]
+        ids: Vec<String>,
+        /// Waits for the first that ends, not for all
+        #[arg(long)]
+        any: bool,
+        /// Waits no longer than this, such as 30s or 10m
+        #[arg(long, value_name = "TIME", value_parser = most::time)]
+        timeout: Option<Span>,
+        /// Prints one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Gives a session a name
+    Rename {
+        /// The id of a session
+        id: String,
+        /// The name; its first line counts
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        title: String,
+    },
+    /// Says what was asked in a session, what was done and what is open
+    ///
+    /// Prints the summary that is there if nothing has happened since it was written, and has one
+    /// written otherwise, by `small_model` or else the session's model.
+    Summary {
+        /// The id of a session or of an agent
+        id: String,
+        /// Has one written in any case
+        #[arg(long)]
+        fresh: bool,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Puts a summary in the place of what was said, so that a long conversation can go on
+    ///
+    /// Nothing is lost: `sessions show` has all of it. Models are sent the summary from then on. The
+    /// exit code is 0 also where there was nothing to shorten.
+    Compact {
+        /// The id of a session or of an agent
+        id: String,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Sends an agent that is waited for to the background
+    ///
+    /// Its parent goes on at once and is told of the result when there is one. The exit code is 0
+    /// whether there was something to promote or not.
+    Promote {
+        /// The id of an agent
+        id: String,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Sessions {
+    pub(super) fn trusting(&self) -> Option<Trusting> {
+        match &self.command {
+            SessionsCommand::Message { trusting, .. } => Some(*trusting),
+            SessionsCommand::List { .. }
+            | SessionsCommand::Show { .. }
+            | SessionsCommand::Tree { .. }
+            | SessionsCommand::Attach { .. }
+            | SessionsCommand::Cancel { .. }
+            | SessionsCommand::Export { .. }
+            | SessionsCommand::Diff { .. }
+            | SessionsCommand::Revert { .. }
+            | SessionsCommand::Rewind { .. }
+            | SessionsCommand::Fork { .. }
+            | SessionsCommand::Rm { .. }
+            | SessionsCommand::Wait { .. }
+            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Summary { .. }
+            | SessionsCommand::Compact { .. }
+            | SessionsCommand::Promote { .. } => None,
+        }
+    }
+
+    /// Tells whether it says yes for a person.
+    pub(super) fn consents(&self) -> bool {
+        match &self.command {
+            SessionsCommand::Message { consent, .. } | SessionsCommand::Rm { consent, .. } => {
+                consent.yes
+            }
+            SessionsCommand::List { .. }
+            | SessionsCommand::Show { .. }
+            | SessionsCommand::Tree { .. }
+            | SessionsCommand::Attach { .. }
+            | SessionsCommand::Cancel { .. }
+            | SessionsCommand::Export { .. }
+            | SessionsCommand::Diff { .. }
+            | SessionsCommand::Revert { .. }
+            | SessionsCommand::Rewind { .. }
+            | SessionsCommand::Fork { .. }
+            | SessionsCommand::Wait { .. }
+            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Summary { .. }
+            | SessionsCommand::Compact { .. }
+            | SessionsCommand::Promote { .. } => false,
+        }
+    }
+
+    /// Tells whether it changes nothing: no session, no file.
+    pub(crate) fn looks_only(&self) -> bool {
+        match &self.command {
+            SessionsCommand::List { .. }
+            | SessionsCommand::Show { .. }
+            | SessionsCommand::Tree { .. }
+            | SessionsCommand::Attach { .. }
+            | SessionsCommand::Export { .. }
+            | SessionsCommand::Diff { .. }
+            | SessionsCommand::Wait { .. } => true,
+            SessionsCommand::Message { .. }
+            | SessionsCommand::Cancel { .. }
+            | SessionsCommand::Revert { .. }
+            | SessionsCommand::Rewind { .. }
+            | SessionsCommand::Fork { .. }
+            | SessionsCommand::Rm { .. }
+            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Summary { .. }
+            | SessionsCommand::Compact { .. }
+            | SessionsCommand::Promote { .. } => false,
+        }
+    }
+}
+
+/// How a session is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One object a line.
+    Jsonl,
+    /// One object.
+    Json,
+}
