@@ -132,10 +132,12 @@ command = "! grep -q hunter2 || { echo 'that is a password' >&2; exit 2; }"
     let list = stage.offshoot(["sessions", "list"]);
     assert!(!list.stdout.contains("hunter2"), "{list:?}");
     // Neither of one that is said to a session that is there.
-    let session = stage.offshoot(asked("go")).succeeded().session();
-    let more = ["run", "--session", &session, "hunter2"];
+    let done = stage.offshoot(asked("go")).succeeded();
+    let mut lines = done.stderr.lines();
+    let session = lines.find_map(|line| line.strip_prefix("session ")).unwrap();
+    let more = ["run", "--session", session, "hunter2"];
     stage.offshoot(more).complained(2, "that is a password");
-    let message = ["sessions", "message", &session, "hunter2"];
+    let message = ["sessions", "message", session, "hunter2"];
     stage.offshoot(message).complained(2, "that is a password");
     for file in std::fs::read_dir(stage.data()).unwrap() {
         let path = file.unwrap().path();
