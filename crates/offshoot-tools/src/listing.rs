@@ -124,11 +124,8 @@ impl<'a> Listing<'a> {
             let count = walked.unreadable;
             note(&format!("folders that could not be read: {count}"));
         }
-        if walked.withheld > 0 {
-            let files = count(walked.withheld, "file", "files");
-            note(&format!(
-                "{files} left out, which rules keep from this search"
-            ));
+        if walked.narrowed {
+            note("files that rules keep from this search are left out, if there are any");
         }
         notes.iter().for_each(|text| note(text));
         head.push_str(summary);
