@@ -154,7 +154,7 @@ impl<D: Decode> Stage<D> {
                     }
                     Err(_elapsed) => {
                         // It waits its turn: nothing hangs.
-                        ready.push_back(Chunk::Gathering { bytes: 0 });
+                        ready.push_back(Chunk::Queued);
                         Self::Queueing(exchange, slot)
                     }
                 }

@@ -1,4 +1,4 @@
-//! When an answer is over, of servers that do not say it as they should.
+//! How long is waited: for the end of an answer whose server does not say it, and for a slot.
 //!
 //! The transport is played and time is paused: the waiting is what is tested.
 
@@ -8,7 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use offshoot_models::{HttpRequest, HttpResponse, OpenAiChat, Transport, TransportError};
+use offshoot_models::{
+    HttpRequest, HttpResponse, OpenAiChat, OpenAiChatSettings, Transport, TransportError,
+};
+use offshoot_types::cancel::Cancel;
 use offshoot_types::model::{Chunk, Models};
 use tokio::time::Instant;
 
@@ -108,4 +111,27 @@ async fn usage_that_comes_soon_after_the_reason_is_counted() {
 async fn an_answer_that_is_not_complete_is_waited_for() {
     let events = &[(0, TEXT), (600_000, STOP)];
     check(events, After::Nothing, ("a | End", 0, 603_000)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_slot_says_so_and_says_nothing_of_an_answer() {
+    let transport = Open {
+        events: &[(0, TEXT)],
+        after: After::Nothing,
+    };
+    let settings = OpenAiChatSettings {
+        slots: 1,
+        ..settings("http://h".to_owned())
+    };
+    let provider = OpenAiChat::new(settings, Arc::new(transport));
+    let model = provider.find("m").unwrap();
+    let mut first = model.stream(ask("x"), Cancel::never());
+    let text = Some(Ok(Chunk::Text("a".to_owned())));
+    assert_eq!(first.next().await, text);
+    let mut second = model.stream(ask("x"), Cancel::never());
+    for _ in 0..3 {
+        assert_eq!(second.next().await, Some(Ok(Chunk::Queued)));
+    }
+    drop(first);
+    assert_eq!(second.next().await, text);
 }

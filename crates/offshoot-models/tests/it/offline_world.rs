@@ -385,7 +385,8 @@ pub(crate) fn step(request: Request) -> (Vec<AssistantPart>, Vec<Call>) {
                 assert_eq!(usage, Usage::default());
                 stopped = Some(stop);
             }
-            other @ (Chunk::Reasoning(_)
+            other @ (Chunk::Queued
+            | Chunk::Reasoning(_)
             | Chunk::ReasoningBlock(_)
             | Chunk::Gathering { .. }
             | Chunk::Raw(_)) => {

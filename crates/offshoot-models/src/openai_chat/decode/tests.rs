@@ -44,7 +44,9 @@ fn render(chunk: &Chunk) -> String {
             Arguments::Malformed(text) => format!("{tool}#{id} malformed {text}"),
         },
         Chunk::End { stop, .. } => format!("{stop:?}"),
-        Chunk::Gathering { .. } | Chunk::ReasoningBlock(_) | Chunk::Raw(_) => format!("{chunk:?}"),
+        Chunk::Queued | Chunk::Gathering { .. } | Chunk::ReasoningBlock(_) | Chunk::Raw(_) => {
+            format!("{chunk:?}")
+        }
     }
 }
 
