@@ -330,6 +330,19 @@ async fn r28_a_limit_on_tokens_is_waited_for_and_shortens_no_conversation() {
 }
 
 #[tokio::test]
+async fn r28_an_error_in_a_list_is_retried_by_its_code() {
+    check(
+        Reply::new(
+            "200 OK",
+            JSON,
+            r#"[{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}]"#,
+        ),
+        "RateLimited { retry_after: None }: ask m at PLACE: the provider failed: Quota exceeded",
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn what_is_no_json_is_invalid() {
     let server = Server::start([Reply::events(&["{\"choices\": oops"])]).await;
     let said = reply(&model(settings(server.base_url()))).await;
