@@ -235,7 +235,11 @@ impl Agent {
         let whole_workspace = !chain.narrows_sight(tool, Need::FS_READ, &workspace);
         let says_yes = was_asked || self.parts.asks.yes;
         let (board, agent, tool) = (self.board.clone(), self.id.clone(), tool.to_owned());
-        Sight::new(move |path| {
+        let narrows = {
+            let (chain, tool) = (chain.clone(), tool.clone());
+            move |folder: &str| chain.narrows_sight(&tool, Need::FS_READ, folder)
+        };
+        Sight::new(narrows, move |path| {
             if whole_workspace && path.starts_with(&workspace) {
                 return true;
             }

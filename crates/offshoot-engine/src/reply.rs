@@ -207,7 +207,8 @@ fn wait_before(error: &ModelError, attempt: u32) -> Option<Duration> {
     let backoff = BACKOFF * 2_u32.saturating_pow(attempt - 1);
     match error.kind {
         ModelErrorKind::RateLimited { retry_after } => {
-            Some(retry_after.unwrap_or(backoff).min(LONGEST))
+            // Some say 0, or a moment that has passed, and mean nothing by it.
+            Some(retry_after.unwrap_or_default().max(backoff).min(LONGEST))
         }
         ModelErrorKind::Unavailable => Some(backoff),
         ModelErrorKind::TooLong | ModelErrorKind::Invalid | ModelErrorKind::Config => None,
@@ -308,6 +309,11 @@ impl<'a> Step<'a> {
     }
 
     fn take(&mut self, chunk: Chunk, transcript: &Transcript) {
+        if chunk == Chunk::Queued {
+            // It waits its turn: that is no stall, and nothing has come.
+            self.agent.set_activity(Activity::FirstByte);
+            return;
+        }
         self.agent.set_activity(Activity::Streaming);
         if !matches!(chunk, Chunk::Started { .. }) {
             self.first.get_or_insert_with(|| self.agent.parts.env.now());
@@ -348,7 +354,7 @@ impl<'a> Step<'a> {
                 }));
             }
             Chunk::Raw(raw) => self.parts.push(AssistantPart::Raw(raw)),
-            Chunk::End { .. } => {}
+            Chunk::Queued | Chunk::End { .. } => {}
         }
     }
 

@@ -15,6 +15,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use offshoot_types::cancel::Cancel;
 use offshoot_types::model::{Chunk, ModelError, ModelErrorKind};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::failure::{Asked, Refusal, Told};
 use crate::sse::{Event, Parser};
@@ -31,6 +32,8 @@ const ERROR_PATIENCE: Duration = Duration::from_secs(5);
 const PULSE: Duration = Duration::from_secs(10);
 /// How long a body may take to end once all was said. Only then is its connection used again.
 const END_PATIENCE: Duration = Duration::from_millis(200);
+/// How long what may follow a complete answer is waited for, such as usage and `[DONE]`.
+const REST_PATIENCE: Duration = Duration::from_secs(3);
 
 type Body = BoxStream<'static, Result<Bytes, TransportError>>;
 /// A slot that is waited for; its place in the queue goes with it.
@@ -123,6 +126,7 @@ impl<D: Decode> Exchange<D> {
             decoder: self.decoder,
             body: response.body,
             bytes_read: 0,
+            until: None,
             _slot: slot,
         })
     }
@@ -150,7 +154,7 @@ impl<D: Decode> Stage<D> {
                     }
                     Err(_elapsed) => {
                         // It waits its turn: nothing hangs.
-                        ready.push_back(Chunk::Gathering { bytes: 0 });
+                        ready.push_back(Chunk::Queued);
                         Self::Queueing(exchange, slot)
                     }
                 }
@@ -187,12 +191,14 @@ struct Reading<D> {
     form: Form,
     body: Body,
     bytes_read: usize,
+    /// When a complete answer is over, whatever its server does with the connection.
+    until: Option<Instant>,
     _slot: OwnedSemaphorePermit,
 }
 
 impl<D: Decode> Reading<D> {
     async fn next(&mut self, ready: &mut VecDeque<Chunk>) -> Result<Flow, ModelError> {
-        let piece = match self.body.next().await {
+        let piece = match self.piece().await {
             Some(Ok(piece)) => piece,
             Some(Err(error)) if !self.decoder.is_complete() => {
                 let what = format!("the stream ended early: {error}");
@@ -217,7 +223,20 @@ impl<D: Decode> Reading<D> {
             self.drain().await;
             self.finish(ready).map_err(|broken| self.error(&broken))?;
         }
+        if self.decoder.is_complete() && self.until.is_none() {
+            self.until = Some(Instant::now() + REST_PATIENCE);
+        }
         Ok(flow)
+    }
+
+    /// Waits for the next piece; `None` at the end, and when a complete answer has no end in time.
+    async fn piece(&mut self) -> Option<Result<Bytes, TransportError>> {
+        let next = self.body.next();
+        match self.until {
+            // A deadline, because some keep a connection alive with comments.
+            Some(until) => tokio::time::timeout_at(until, next).await.ok().flatten(),
+            None => next.await,
+        }
     }
 
     fn take(&mut self, piece: &[u8], ready: &mut VecDeque<Chunk>) -> Result<Flow, Broken> {

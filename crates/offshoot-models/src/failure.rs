@@ -129,7 +129,7 @@ impl Refusal {
             (ModelErrorKind::RateLimited { .. }, _) => ModelErrorKind::RateLimited {
                 retry_after: self.retry_after,
             },
-            (ModelErrorKind::Invalid, Some(ModelErrorKind::TooLong)) => ModelErrorKind::TooLong,
+            (ModelErrorKind::Invalid, _) if told.is_too_long() => ModelErrorKind::TooLong,
             // Whoever says when to come back is not there for anybody before that.
             (ModelErrorKind::Unavailable, _) if self.retry_after.is_some() => {
                 ModelErrorKind::RateLimited {
@@ -178,10 +178,14 @@ impl Told {
             Some(raw) => Some(format!("{}: {raw}", message.unwrap_or_default())),
             None => message,
         };
-        let status = error.get("code").and_then(Value::as_u64);
+        // Relays write the number as text.
+        let number = |code: &Value| match code.as_u64() {
+            Some(number) => u16::try_from(number).ok(),
+            None => code.as_str()?.parse().ok(),
+        };
         Self {
             message,
-            status: status.and_then(|code| u16::try_from(code).ok()),
+            status: error.get("code").and_then(number),
             names: ["code", "type", "status"]
                 .into_iter()
                 .filter_map(text)
@@ -206,20 +210,38 @@ impl Told {
     }
 
     /// What can be done, where there is no status of the response to go by.
+    ///
+    /// Words are believed last: who has to wait is also told of "too many tokens".
     fn kind(&self) -> ModelErrorKind {
         match (self.named(), self.status) {
+            (Some(ModelErrorKind::Invalid) | None, Some(429)) => of_status(429),
+            (Some(ModelErrorKind::Invalid) | None, _) if self.is_too_long() => {
+                ModelErrorKind::TooLong
+            }
             (Some(kind), _) => kind,
             (None, Some(status)) if status >= 400 => of_status(status),
             (None, Some(_) | None) => ModelErrorKind::Unavailable,
         }
     }
 
-    /// What the names for it say, the first that is known; of what is too long some have only words.
-    fn named(&self) -> Option<ModelErrorKind> {
-        let message = self.message.as_deref().unwrap_or_default();
-        if says_too_long(message) {
-            return Some(ModelErrorKind::TooLong);
+    /// Tells whether the conversation is what it has too much of. Some have only words for that, or
+    /// a name that says no more than that the request is wrong.
+    fn is_too_long(&self) -> bool {
+        match self.named() {
+            Some(ModelErrorKind::TooLong) => true,
+            Some(ModelErrorKind::Invalid) | None => {
+                says_too_long(self.message.as_deref().unwrap_or_default())
+            }
+            Some(
+                ModelErrorKind::RateLimited { .. }
+                | ModelErrorKind::Unavailable
+                | ModelErrorKind::Config,
+            ) => false,
         }
+    }
+
+    /// What the names for it say, the first that is known.
+    fn named(&self) -> Option<ModelErrorKind> {
         self.names.iter().find_map(|name| match name.as_str() {
             "insufficient_quota"
             | "invalid_api_key"
@@ -251,7 +273,8 @@ fn says_too_long(words: &str) -> bool {
         "reduce the length of the messages",
     ];
     let words = words.to_ascii_lowercase();
-    SAYINGS.iter().any(|saying| words.contains(saying))
+    // Nobody is helped by waiting when the conversation is too long.
+    !words.contains("please wait") && SAYINGS.iter().any(|saying| words.contains(saying))
 }
 
 /// Returns what is said; what is no text, as it is written.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// What stands in place of a secret.
 const HIDDEN: &str = "***";
 
-/// Fewest bytes of a key that somebody could not guess.
+/// Fewest bytes of a key that is not by accident a part of a word.
 const SHORTEST: usize = 8;
 
 /// A secret, such as a provider's key. Cloning shares it.
@@ -29,12 +29,28 @@ impl Secret {
 
     /// Returns `text` with the secret taken out, should it be in there.
     ///
-    /// What is short is no secret but a word for a server that wants any, and may be part of others.
+    /// What is short may be a part of other words, and goes only where it is one by itself.
     pub(crate) fn hide_in(&self, text: &str) -> String {
-        if self.0.len() < SHORTEST {
+        let secret = &*self.0;
+        if secret.is_empty() {
             return text.to_owned();
         }
-        text.replace(&*self.0, HIDDEN)
+        if secret.len() >= SHORTEST {
+            return text.replace(secret, HIDDEN);
+        }
+        let ends_word = |beside: Option<char>| !beside.is_some_and(char::is_alphanumeric);
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = 0;
+        for (at, found) in text.match_indices(secret) {
+            let (before, after) = (&text[..at], &text[at + found.len()..]);
+            if ends_word(before.chars().next_back()) && ends_word(after.chars().next()) {
+                shown.push_str(&text[rest..at]);
+                shown.push_str(HIDDEN);
+                rest = at + found.len();
+            }
+        }
+        shown.push_str(&text[rest..]);
+        shown
     }
 }
 
@@ -55,9 +71,23 @@ mod tests {
         let hidden = secret.hide_in("sk-12345, not sk-2, sk-12345");
         assert_eq!(hidden, "***, not sk-2, ***");
         assert_eq!(Secret::new("").hide_in("ab"), "ab");
+    }
+
+    #[test]
+    fn a_short_secret_is_hidden_where_it_is_a_word() {
+        let secret = Secret::new("ab-1");
+        for (text, expected) in [
+            ("key ab-1, ab-1.", "key ***, ***."),
+            ("ab-1", "***"),
+            ("Bearer=ab-1\"", "Bearer=***\""),
+            ("ab-12, xab-1, ab-1x, ab-1é", "ab-12, xab-1, ab-1x, ab-1é"),
+            ("üab-1 ab-1ü ü ab-1", "üab-1 ab-1ü ü ***"),
+        ] {
+            assert_eq!(secret.hide_in(text), expected);
+        }
         assert_eq!(
-            Secret::new("ollama").hide_in("the ollama server"),
-            "the ollama server"
+            Secret::new("no").hide_in("no node knows no"),
+            "*** node knows ***"
         );
     }
 }

@@ -100,6 +100,7 @@ checks! {
         the_last_writer_is_found_across_trees,
         a_change_of_a_former_owner_is_fenced,
         a_change_of_an_unknown_agent_is_a_conflict,
+        a_content_is_known_to_the_trees_that_name_it_only,
         deletion_takes_the_journal_of_its_tree_only;
 }
 

@@ -48,7 +48,7 @@ pub struct Handle {
     // In the order they are dropped: the writer may still need what comes after it.
     writer: Worker<Job>,
     reader: Reader,
-    _checkpoints: Option<Checkpoints>,
+    checkpoints: Option<Checkpoints>,
     place: Arc<dyn Place>,
     listeners: Listeners,
     another: Box<dyn Fn() -> Result<Handle, StoreError> + Send + Sync>,
@@ -86,6 +86,15 @@ impl Handle {
         (self.another)()
     }
 
+    /// Tells whether nothing that was deleted through this handle can be read from the store's files
+    /// any more. Waits a moment for others who are in the way.
+    pub async fn swept(&self) -> bool {
+        match &self.checkpoints {
+            Some(checkpoints) => checkpoints.swept().await,
+            None => true,
+        }
+    }
+
     fn over(shared: Arc<Shared>) -> Result<Self, StoreError> {
         let listeners = Listeners::default();
         let readers = Arc::clone(&shared);
@@ -115,7 +124,7 @@ impl Handle {
         Ok(Self {
             writer: Worker::start("offshoot-write", |mailbox| writer.run(mailbox))?,
             reader: Reader::start(parts.open)?,
-            _checkpoints: parts.checkpoints,
+            checkpoints: parts.checkpoints,
             place: parts.place,
             listeners: parts.listeners,
             another: parts.another,

@@ -430,19 +430,19 @@ impl Backend for Sqlite {
         })
     }
 
-    fn content(&mut self, _tree: &TreeId, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
+    fn content(&mut self, tree: &TreeId, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
         self.reading("read what a file contained", |connection| {
-            journal::content(connection, id)
+            journal::content(connection, tree, id)
         })
     }
 
     fn find_content(
         &mut self,
-        _tree: &TreeId,
+        tree: &TreeId,
         bytes: &[u8],
     ) -> Result<Option<ContentId>, StoreError> {
         self.reading("find what a file contains", |connection| {
-            journal::find(connection, bytes)
+            journal::find(connection, tree, bytes)
         })
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use offshoot_types::cancel::Cancel;
-use offshoot_types::hook::{Occasion, Point, Say, Trouble, Watch};
+use offshoot_types::hook::{Occasion, Point, Say, Trouble, Watch, Word};
 
 use crate::shell::once::Once;
 use crate::shell::{Environment, Keeper};
@@ -79,12 +79,25 @@ impl Watch for CommandHook {
         Box::pin(async move {
             let told = payload::of(&occasion);
             if told.len() > MOST_TOLD {
-                let text = format!("what it would be told has more than {MOST_TOLD} bytes");
-                return Err(Trouble::BrokeDown(text));
+                return too_long(occasion.point());
             }
             let folder = &occasion.who.workspace;
             let ran = commands.0.run(folder, command, told, &cancel).await;
             answer::read(occasion.point(), ran.map_err(Trouble::BrokeDown)?)
         })
     }
+}
+
+/// Says what becomes of what is too long to be told. A guard would be passed by who writes enough, so
+/// what it cannot judge it denies, whatever is said yes to beforehand.
+fn too_long(point: Point) -> Result<Say, Trouble> {
+    if point.guards() {
+        let reason = format!(
+            "it is too long for its hooks to judge: they are told at most {MOST_TOLD} bytes; do it in \
+             smaller parts"
+        );
+        return Ok(Say::word(Word::Deny { reason }));
+    }
+    let text = format!("what it would be told has more than {MOST_TOLD} bytes");
+    Err(Trouble::BrokeDown(text))
 }

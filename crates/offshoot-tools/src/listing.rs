@@ -16,11 +16,12 @@ use crate::sidecar::{self, Sidecar};
 use crate::target::Root;
 use crate::walk::Walked;
 
-/// Most bytes of what was found or read that an answer shows.
-///
-/// A request takes 200 KiB of an answer and cuts the end of what is longer. Notes stand at the end, so
-/// they have room of their own.
-pub(crate) const MOST_BYTES: usize = 200 * 1024 - ROOM_FOR_NOTES;
+/// Most bytes of an answer, with its notes. Less than the engine shows a model of an outcome (its
+/// `MAX_ITEM_BYTES`), which of what is longer leaves out the middle.
+pub(crate) const ANSWER_BYTES: usize = 200 * 1024;
+
+/// Most bytes of what was found or read that an answer shows. Notes have room of their own.
+pub(crate) const MOST_BYTES: usize = ANSWER_BYTES - ROOM_FOR_NOTES;
 
 /// What the notes of an answer may take: they name at most one path, of 4 KiB at most.
 const ROOM_FOR_NOTES: usize = 6 * 1024;
@@ -124,11 +125,8 @@ impl<'a> Listing<'a> {
             let count = walked.unreadable;
             note(&format!("folders that could not be read: {count}"));
         }
-        if walked.withheld > 0 {
-            let files = count(walked.withheld, "file", "files");
-            note(&format!(
-                "{files} left out, which rules keep from this search"
-            ));
+        if walked.narrowed {
+            note("files that rules keep from this search are left out, if there are any");
         }
         notes.iter().for_each(|text| note(text));
         head.push_str(summary);

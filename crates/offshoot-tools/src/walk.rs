@@ -54,8 +54,9 @@ pub(crate) struct Walked {
     pub(crate) unreadable: usize,
     /// Whether a folder had too many names to be held.
     pub(crate) overfull: bool,
-    /// How many files rules keep from being looked at.
-    pub(crate) withheld: usize,
+    /// Whether rules may have kept files from being looked at. Not whether they did, and not how many:
+    /// with a pattern, that would answer what stands in a folder that nobody may look into.
+    pub(crate) narrowed: bool,
 }
 
 /// A name in a folder.
@@ -153,6 +154,10 @@ pub(crate) fn is_folder(target: &Target) -> bool {
 
 impl Walk<'_> {
     fn run(&mut self, visit: &mut impl FnMut(&OwnedFd, &Seen)) {
+        let root = self.search.target.root();
+        let start = root.join(&self.start.to_string_lossy());
+        let start = format!("{}/", start.trim_end_matches('/'));
+        self.walked.narrowed = self.search.sight.narrows(&start);
         let rules = self.rules_above();
         let mut levels = Vec::new();
         levels.extend(self.enter(self.start.to_owned(), &rules));
@@ -172,7 +177,7 @@ impl Walk<'_> {
                     let path = &path;
                     visit(&self.root, &Seen { path, size });
                 }
-                Kind::File { .. } => self.walked.withheld += 1,
+                Kind::File { .. } => {}
                 Kind::Folder => {
                     let rules = level.rules.clone();
                     levels.extend(self.enter(path, &rules));
@@ -201,9 +206,9 @@ impl Walk<'_> {
             }
         }
         // A rule for all that is in the folder (`vendor/**`) is not about the folder (`vendor/`). It
-        // is met by any name.
+        // is met by any name. Where the folder itself is allowed (`!*/`), files are by their names too.
         let any = self.start.join("any name, whatever it is");
-        if rules.ignore(&any, false) {
+        if rules.ignore(&any, false) && !rules.keep(self.start, true) {
             Rules::default()
         } else {
             rules

@@ -12,16 +12,27 @@ use serde_json::Number;
 pub(crate) fn from_one<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<NonZeroUsize>, D::Error> {
+    let read = |whole| NonZeroUsize::new(usize::try_from(whole).ok()?);
+    take(deserializer, "whole number from 1 on", read)
+}
+
+/// Takes a whole number from 0 on, or none, for who says more of what it may be.
+pub(crate) fn from_zero<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    take(deserializer, "whole number", Some)
+}
+
+fn take<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    what: &str,
+    read: impl Fn(u64) -> Option<T>,
+) -> Result<Option<T>, D::Error> {
     let Some(number) = Option::<Number>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    let whole = whole(&number).and_then(|whole| NonZeroUsize::new(usize::try_from(whole).ok()?));
-    let refuse = || {
-        D::Error::custom(format!(
-            "invalid value: {number} is no whole number from 1 on"
-        ))
-    };
-    whole.map(Some).ok_or_else(refuse)
+    let refuse = || D::Error::custom(format!("invalid value: {number} is no {what}"));
+    whole(&number).and_then(read).map(Some).ok_or_else(refuse)
 }
 
 /// Returns a number that is whole and not below zero, whichever way it is written.

@@ -125,6 +125,9 @@ pub struct CallOutcome {
 /// A piece of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chunk {
+    /// The request waits its turn and was not sent yet. Says only that nothing hangs; may come again
+    /// and again before anything else.
+    Queued,
     /// The provider took the request and named its model.
     Started {
         /// As the provider names it.

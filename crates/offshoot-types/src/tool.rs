@@ -209,21 +209,37 @@ impl Output {
 /// Tells which files a search may look at: it is allowed for a folder, and rules may be about some
 /// of the files below. Cloning shares it.
 #[derive(Clone)]
-pub struct Sight(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+pub struct Sight {
+    narrows: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    shows: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+}
 
 impl Sight {
-    /// Has `shows` asked about the absolute path of every file; it must not block.
-    pub fn new(shows: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(shows))
+    /// Has `shows` asked about the absolute path of every file, and `narrows` about that of a folder,
+    /// with a slash at its end, whether `shows` could say no of a file below. Neither may block.
+    pub fn new(
+        narrows: impl Fn(&str) -> bool + Send + Sync + 'static,
+        shows: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            narrows: Arc::new(narrows),
+            shows: Arc::new(shows),
+        }
     }
 
     /// Everything may be looked at.
     pub fn unhindered() -> Self {
-        Self::new(|_| true)
+        Self::new(|_| false, |_| true)
+    }
+
+    /// Tells whether there may be files below a folder that may not be looked at. It says so whether
+    /// or not there are: nobody learns from it what is there.
+    pub fn narrows(&self, folder: &str) -> bool {
+        (self.narrows)(folder)
     }
 
     /// Tells whether a file may be looked at.
     pub fn shows(&self, path: &str) -> bool {
-        (self.0)(path)
+        (self.shows)(path)
     }
 }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use offshoot_engine::{Activity, Limits};
+use futures_util::FutureExt as _;
+use offshoot_engine::{Activity, Limits, Update};
 use offshoot_types::caps::{Caps, Span};
+use offshoot_types::event::Event;
+use offshoot_types::id::Pos;
 use offshoot_types::model::ModelErrorKind;
 use serde_json::json;
 
@@ -136,4 +139,49 @@ async fn r28_what_is_halved_are_streams_however_many_wait_for_a_slot() {
     begun.open();
     stage.pass(2).await;
     assert_eq!(stage.script.sent("worker").len(), 21);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_who_is_told_to_wait_no_time_waits_as_long_as_who_is_told_nothing() {
+    let script = Script::default().part("lead", [wait_for(0), wait_for(0), say("at last")]);
+    let stage = Stage::ticking(script, Vec::new()).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.until_activity(tries_again).await;
+    assert_eq!(stage.script.sent("lead").len(), 1);
+    // Half a second before the second try, a whole one before the third.
+    stage.pass(1).await;
+    assert_eq!(stage.script.sent("lead").len(), 2);
+    stage.pass(1).await;
+    assert_eq!(stage.script.sent("lead").len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_who_waits_for_a_slot_of_the_provider_neither_streams_nor_stalls() {
+    let line = say("at last").queueing(6, Duration::from_secs(5));
+    let script = Script::default().part("lead", [line]);
+    let limits = Limits {
+        root: Caps {
+            stall: Some(Span::secs(10)),
+            ..Caps::default()
+        },
+        ..Limits::default()
+    };
+    let stage = Stage::ticking_with(script, limits, Vec::new()).await;
+    stage.prompt(stage.root(), "go").await;
+    let mut updates = stage.runtime.subscribe(&stage.tree, Pos::ZERO).await;
+    stage.pass(12).await;
+    while let Some(Ok(update)) = updates.next().now_or_never() {
+        let streams = matches!(update, Update::Activity(_, Activity::Streaming));
+        assert!(!streams, "nothing has come yet");
+    }
+    stage.pass(20).await;
+    let settled = stage.settlement(&stage.root()).await;
+    assert_eq!(settled.output.as_deref(), Some("at last"));
+    let log = stage.log().await;
+    let timing = log.iter().find_map(|entry| match &entry.event {
+        Event::Replied(message) => message.timing,
+        _ => None,
+    });
+    let first = timing.and_then(|timing| timing.first_ms);
+    assert!(first.is_some_and(|first| first >= 30_000), "{first:?}");
 }

@@ -14,19 +14,21 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
     let [day, month, year, time, "GMT"] = rest.split(' ').collect::<Vec<_>>()[..] else {
         return None;
     };
-    let number = |text: &str| text.parse::<u64>().ok();
+    // Bounded, so that no sum overflows.
+    let number = |text: &str, most: u64| text.parse::<u64>().ok().filter(|number| *number <= most);
     let [hours, minutes, seconds] = time.split(':').collect::<Vec<_>>()[..] else {
         return None;
     };
     let month = MONTHS.iter().position(|name| *name == month)? as u64;
     // Years begin in March here, so that the day that may be missing is their last.
     let month_from_march = (month + 10) % 12;
-    let year = number(year)?.checked_sub(u64::from(month < 2))?;
-    let days_of_years = year.checked_mul(365)? + year / 4 - year / 100 + year / 400;
+    let year = number(year, 9999)?.checked_sub(u64::from(month < 2))?;
+    let days_of_years = year * 365 + year / 4 - year / 100 + year / 400;
     let days_of_months = (153 * month_from_march + 2) / 5;
-    let days = days_of_years + days_of_months + number(day)?;
-    let day_seconds = number(hours)? * 3600 + number(minutes)? * 60 + number(seconds)?;
-    days.checked_mul(86_400)?.checked_add(day_seconds)
+    let days = days_of_years + days_of_months + number(day, 31)?;
+    let day_seconds = number(hours, 23)? * 3600 + number(minutes, 59)? * 60;
+    // The last second of a day may be one more.
+    Some(days * 86_400 + day_seconds + number(seconds, 60)?)
 }
 
 #[cfg(test)]
@@ -79,6 +81,14 @@ mod tests {
             "Tue, 17 Nov 2026 03:14:00 CET",
             "Sunday, 06-Nov-94 08:49:37 GMT",
             "Tue, x Nov 99999999999999999999 03:14:00 GMT",
+            "Tue, 17 Nov 18446744073709551615 03:14:00 GMT",
+            "Tue, 17 Nov 50000000000000000 03:14:00 GMT",
+            "Tue, 18446744073709551615 Nov 2026 03:14:00 GMT",
+            "Tue, 17 Nov 2026 18446744073709551615:14:00 GMT",
+            "Tue, 17 Nov 2026 03:18446744073709551615:00 GMT",
+            "Tue, 17 Nov 2026 03:14:18446744073709551615 GMT",
+            "Tue, 32 Nov 2026 03:14:00 GMT",
+            "Tue, 17 Nov 2026 24:14:00 GMT",
         ] {
             assert_eq!(seconds(text), None, "{text}");
         }

@@ -44,7 +44,8 @@ pub(super) fn run(talk: &Conversation<'_>, command: &str) -> Reply {
     Reply::answer(page.render())
 }
 
-/// Says how a command ended, by the notes that `bash` puts below its output.
+/// Says how a command ended, by the notes that `bash` puts below its output. A command may print such a
+/// note itself, so that is said; that one failed without a note does not happen.
 fn ended(output: &str) -> String {
     let notes = output.lines().rev().map_while(|line| {
         let note = line.strip_prefix('[')?;
@@ -55,17 +56,23 @@ fn ended(output: &str) -> String {
     match notes.next() {
         Some(note) if note.starts_with("exit code ") => {
             format!(
-                "It was run and failed: it ended with {}",
+                "It was run and failed, by the last lines of its output: {}",
                 markdown::prose(note, 40)
             )
         }
         Some(note) if note.starts_with("killed ") => {
-            format!("It was run and was {}", markdown::prose(note, 40))
+            format!(
+                "It was run and ended, by the last lines of its output: {}",
+                markdown::prose(note, 40)
+            )
         }
         Some(_) => "It was run, was to be ended, and cannot be killed".to_owned(),
         None => "It was run and ended with exit code 0".to_owned(),
     }
 }
+
+/// How the engine says that a person said no; of rules it names where they stand (`the user's rules`).
+const BY_A_PERSON: &str = "denied by the user";
 
 /// Says what to do about a command that was not allowed; `None` for one that failed otherwise.
 fn refusal(why: &str) -> Option<&'static str> {
@@ -76,7 +83,7 @@ fn refusal(why: &str) -> Option<&'static str> {
              every permission that is asked for is given; a rule in `offshoot.toml` can allow this \
              command alone.",
         )
-    } else if first.contains("denied by the user") {
+    } else if first.ends_with(BY_A_PERSON) || first.contains(&format!("{BY_A_PERSON}: ")) {
         Some("It was not run: it was asked about and denied.")
     } else if first.contains("denied by") {
         Some(

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What a search says of files that rules keep from it.
-const LEFT_OUT: &str = " left out, which ";
+const LEFT_OUT: &str = " left out, if there are any";
 
 /// A number that may be only a lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,7 +227,7 @@ fn bracketed(line: &str) -> Option<&str> {
 
 /// Takes the notes off the end of a list.
 ///
-/// `[truncated: …]`, `[folders that could not be read: 3]`, `[2 files left out, which …]`: a path may
+/// `[truncated: …]`, `[folders that could not be read: 3]`, `[… left out, if there are any]`: a path may
 /// have brackets around it, but hardly a colon or a comma with a space inside.
 fn notes<'a>(lines: &mut Vec<&'a str>) -> Vec<&'a str> {
     let mut notes = Vec::new();

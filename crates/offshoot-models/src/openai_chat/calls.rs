@@ -93,9 +93,10 @@ impl Calls {
         let at = self.0.iter().rposition(|call| call.index == Some(index))?;
         let call = self.0.get(at)?;
         // The same number again may still be another call, which then has a name. A new id alone is
-        // none: some servers make one up for every piece.
+        // none: some servers make one up for every piece. Nor is a new name before the arguments have
+        // begun: it may be more of the name.
         let differs = if id.is_empty() || call.id.is_empty() {
-            call.came_whole
+            call.came_whole || call.has_begun() && piece.name() != Some(&call.tool)
         } else {
             call.id != id
         };
@@ -106,12 +107,14 @@ impl Calls {
 
 impl Gathered {
     fn add(&mut self, piece: &CallPiece) -> usize {
-        // Id and name come once; whoever repeats them repeats them in full.
+        // An id comes once; whoever repeats it repeats it in full.
         if self.id.is_empty() {
             self.id = piece.id().to_owned();
         }
-        if self.tool.is_empty() {
-            self.tool = piece.name().unwrap_or_default().to_owned();
+        if let Some(name) = piece.name()
+            && !self.has_begun()
+        {
+            self.name(name);
         }
         let text = piece.arguments().unwrap_or_default();
         if self.arguments.is_empty() {
@@ -119,6 +122,20 @@ impl Gathered {
         }
         self.arguments.push_str(&text);
         text.len()
+    }
+
+    /// Tells whether something of the arguments has come, and so the whole of the name.
+    fn has_begun(&self) -> bool {
+        !self.arguments.is_empty()
+    }
+
+    /// Takes a name: in full, again, with more of it, or what is to be added.
+    fn name(&mut self, name: &str) {
+        if name.starts_with(&self.tool) {
+            name.clone_into(&mut self.tool);
+        } else {
+            self.tool.push_str(name);
+        }
     }
 }
 

@@ -64,6 +64,10 @@ impl Decode for Decoder {
     }
 
     fn whole(&mut self, body: &str, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+        // No answer is a list, but some put one around their errors.
+        if body.trim_start().starts_with('[') {
+            return Err(Broken::Told(told(body)));
+        }
         self.answer(body, out)?;
         self.done = true;
         Ok(())
@@ -120,7 +124,7 @@ impl Decoder {
 
     fn choice(&mut self, choice: Choice, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
         let finish = choice.finish_reason().map(str::to_owned);
-        if let Some(said) = choice.delta.or(choice.message) {
+        if let Some(said) = choice.said() {
             self.said(said, out)?;
         }
         match finish.as_deref() {

@@ -15,7 +15,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use self::lenient::{Text, Word};
+use self::lenient::{List, Object, Text, Word};
 
 /// A piece of a streamed answer, or a whole one.
 #[derive(Deserialize)]
@@ -34,9 +34,11 @@ pub(super) struct Answer {
 pub(super) struct Choice {
     #[serde(default)]
     index: Word,
-    pub(super) delta: Option<Said>,
+    #[serde(default)]
+    delta: Object<Said>,
     /// In place of `delta` in a whole answer.
-    pub(super) message: Option<Said>,
+    #[serde(default)]
+    message: Object<Said>,
     #[serde(default)]
     finish_reason: Word,
 }
@@ -51,9 +53,11 @@ pub(super) struct Said {
     reasoning: Text,
     #[serde(default)]
     refusal: Text,
-    tool_calls: Option<Vec<CallPiece>>,
+    #[serde(default)]
+    tool_calls: List<CallPiece>,
     /// What calls were before there could be several.
-    function_call: Option<FunctionPiece>,
+    #[serde(default)]
+    function_call: Object<FunctionPiece>,
 }
 
 /// A call or a piece of one.
@@ -63,7 +67,8 @@ pub(super) struct CallPiece {
     index: Word,
     #[serde(default)]
     id: Word,
-    function: Option<FunctionPiece>,
+    #[serde(default)]
+    function: Object<FunctionPiece>,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +101,11 @@ impl Choice {
     pub(super) fn finish_reason(&self) -> Option<&str> {
         self.finish_reason.filled()
     }
+
+    /// Returns what is said.
+    pub(super) fn said(self) -> Option<Said> {
+        self.delta.0.or(self.message.0)
+    }
 }
 
 impl Said {
@@ -115,11 +125,11 @@ impl Said {
 
     /// Returns the pieces of calls; servers that send a call in the old form as well send it twice.
     pub(super) fn calls(&mut self) -> Vec<CallPiece> {
-        let old = self.function_call.take().map(|function| CallPiece {
-            function: Some(function),
+        let old = self.function_call.0.take().map(|function| CallPiece {
+            function: Object(Some(function)),
             ..CallPiece::default()
         });
-        let calls = self.tool_calls.take().unwrap_or_default();
+        let calls = std::mem::take(&mut self.tool_calls.0);
         if calls.is_empty() {
             old.into_iter().collect()
         } else {
@@ -141,12 +151,12 @@ impl CallPiece {
 
     /// Returns the tool's name, where this piece tells it.
     pub(super) fn name(&self) -> Option<&str> {
-        self.function.as_ref()?.name.filled()
+        self.function.0.as_ref()?.name.filled()
     }
 
     /// Returns a piece of the arguments' text.
     pub(super) fn arguments(&self) -> Option<String> {
-        let raw = self.function.as_ref()?.arguments.as_ref()?.get();
+        let raw = self.function.0.as_ref()?.arguments.as_ref()?.get();
         // Text is a piece of JSON; anything else is the JSON itself.
         Some(serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned()))
     }
@@ -169,8 +179,9 @@ fn first<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Choice>, D
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut choices: A) -> Result<Self::Value, A::Error> {
             let mut first = None;
-            while let Some(choice) = choices.next_element::<Choice>()? {
-                if choice.index.number().unwrap_or(0) == 0 {
+            while let Some(Object(choice)) = choices.next_element::<Object<Choice>>()? {
+                let is_ours = |choice: &Choice| choice.index.number().unwrap_or(0) == 0;
+                if let Some(choice) = choice.filter(is_ours) {
                     first.get_or_insert(choice);
                 }
             }

@@ -189,7 +189,8 @@ fn estimate(request: &Request, chunks: &[Chunk]) -> Usage {
             Chunk::Call {
                 tool, arguments, ..
             } => said += tool.len() + arguments_len(arguments),
-            Chunk::Started { .. }
+            Chunk::Queued
+            | Chunk::Started { .. }
             | Chunk::ReasoningBlock(_)
             | Chunk::Gathering { .. }
             | Chunk::Raw(_)

@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 use offshoot_models::{Http, OpenAiChat, OpenAiChatSettings};
 use offshoot_types::cancel::Cancel;
 use offshoot_types::model::{ModelErrorKind, Models};
+use serde_json::json;
 
 use crate::chat::{KEY, hello, model, reply, settings};
 use crate::server::{Reply, Server, nobody};
@@ -79,7 +80,7 @@ async fn a_conversation_that_is_too_long_is_known_by_the_servers_words() {
         "the request exceeds the available context size, try increasing it",
         "Input is too long for requested model",
     ] {
-        let body = serde_json::json!({"error": {"message": message, "code": 400}}).to_string();
+        let body = json!({"error": {"message": message, "code": 400}}).to_string();
         let server = Server::start([Reply::new("400 Bad Request", "", &body)]).await;
         let said = reply(&model(settings(server.base_url()))).await;
         assert!(said.starts_with("TooLong: "), "{said}");
@@ -285,6 +286,58 @@ async fn an_error_in_the_middle_comes_after_what_was_said() {
     check(
         Reply::stream("event: error\ndata: it broke\n\n"),
         "Unavailable: ask m at PLACE: the provider failed: it broke",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn r28_a_limit_on_tokens_is_waited_for_and_shortens_no_conversation() {
+    let wait = "Too many tokens, please wait before trying again.";
+    let long = "This model's maximum context length is 8192 tokens";
+    for (error, expected) in [
+        (
+            json!({"message": wait, "code": 429, "type": "rate_limit_error"}),
+            "RateLimited",
+        ),
+        (json!({"message": wait, "code": 429}), "RateLimited"),
+        (json!({"message": wait, "code": "429"}), "RateLimited"),
+        (
+            json!({"message": wait, "type": "rate_limit_error"}),
+            "RateLimited",
+        ),
+        // What has a name or a number is not read by its words, whatever they mention.
+        (json!({"message": long, "code": 429}), "RateLimited"),
+        (
+            json!({"message": long, "code": "insufficient_quota"}),
+            "Config",
+        ),
+        (json!({"message": wait}), "Unavailable"),
+        (json!({"message": long}), "TooLong"),
+        (
+            json!({"message": "too many tokens", "code": 400}),
+            "TooLong",
+        ),
+        (
+            json!({"message": long, "type": "invalid_request_error", "code": 400}),
+            "TooLong",
+        ),
+    ] {
+        let failure = json!({ "error": error }).to_string();
+        let server = Server::start([Reply::events(&[&failure])]).await;
+        let said = reply(&model(settings(server.base_url()))).await;
+        assert!(said.starts_with(expected), "{error}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn r28_an_error_in_a_list_is_retried_by_its_code() {
+    check(
+        Reply::new(
+            "200 OK",
+            JSON,
+            r#"[{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}]"#,
+        ),
+        "RateLimited { retry_after: None }: ask m at PLACE: the provider failed: Quota exceeded",
     )
     .await;
 }

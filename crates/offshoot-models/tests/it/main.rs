@@ -6,6 +6,7 @@
 )]
 
 mod chat;
+mod chat_ends;
 mod chat_errors;
 mod chat_request;
 mod docs;

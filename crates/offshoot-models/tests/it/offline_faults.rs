@@ -112,13 +112,13 @@ fn what_could_not_be_read_is_told() {
         ],
     );
     let run = World::of(&[])
-        .leaving_out("[2 files left out, which rules keep from this search]\n")
+        .leaving_out("[files that rules keep from this search are left out, if there are any]\n")
         .ask("Survey this repository");
     says(
         &run,
         &[
             "No files were found in what could be listed.",
-            "The list is not whole: 2 files left out, which rules keep from this search.",
+            "The list is not whole: files that rules keep from this search are left out, if there are any.",
         ],
     );
 }

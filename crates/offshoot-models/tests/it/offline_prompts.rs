@@ -292,13 +292,7 @@ fn a_folder_is_surveyed_alone() {
     );
     assert!(!run.text.contains("docs/guide.md"), "{}", run.text);
     let run = world().ask("Survey nowhere");
-    says(
-        &run,
-        &[
-            "# Survey of `nowhere`",
-            "No file was found in it, if there is such a folder.",
-        ],
-    );
+    says(&run, &["# Survey of `nowhere`", "There is no such folder."]);
     let run = world().denying(&["glob"]).ask("survey docs");
     says(&run, &["Its files could not be listed", "glob is denied"]);
 }

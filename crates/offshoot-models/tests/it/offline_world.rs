@@ -138,6 +138,11 @@ impl World {
         }
         let text = |key: &str| arguments.get(key).and_then(Value::as_str);
         match call.tool.as_str() {
+            "glob" | "grep" if !self.has(text("path")) => Err(format!(
+                "{} `{}`: there is no such file or folder",
+                call.tool,
+                text("path").unwrap_or_default()
+            )),
             "glob" => Ok(self.glob(text("pattern").unwrap(), text("path"))),
             "grep" => Ok(self.grep(text("pattern").unwrap(), text("path"), text("glob"))),
             "read" => self.read(text("path").unwrap(), &arguments),
@@ -167,6 +172,16 @@ impl World {
             }
         };
         Ok(serde_json::json!({ "output": output }).to_string())
+    }
+
+    /// Tells whether there is a file or a folder of that name.
+    fn has(&self, path: Option<&str>) -> bool {
+        let Some(path) = path.filter(|path| *path != ".") else {
+            return true;
+        };
+        let inside = format!("{}/", path.trim_end_matches('/'));
+        let mut paths = self.files.keys();
+        paths.any(|known| known == path || known.starts_with(&inside))
     }
 
     fn glob(&self, pattern: &str, folder: Option<&str>) -> String {
@@ -385,7 +400,8 @@ pub(crate) fn step(request: Request) -> (Vec<AssistantPart>, Vec<Call>) {
                 assert_eq!(usage, Usage::default());
                 stopped = Some(stop);
             }
-            other @ (Chunk::Reasoning(_)
+            other @ (Chunk::Queued
+            | Chunk::Reasoning(_)
             | Chunk::ReasoningBlock(_)
             | Chunk::Gathering { .. }
             | Chunk::Raw(_)) => {

@@ -80,7 +80,7 @@ pub(crate) async fn reply(model: &Scripted, request: Request) -> String {
 
 pub(crate) fn render(chunk: &Result<Chunk, ModelError>) -> Option<String> {
     Some(match chunk {
-        Ok(Chunk::Started { .. } | Chunk::Gathering { .. }) => return None,
+        Ok(Chunk::Queued | Chunk::Started { .. } | Chunk::Gathering { .. }) => return None,
         Ok(Chunk::Text(text)) => text.clone(),
         Ok(Chunk::Reasoning(text)) => format!("({text})"),
         Ok(Chunk::Call {

@@ -176,6 +176,29 @@ pub(super) async fn a_change_of_an_unknown_agent_is_a_conflict(a: Handle, _: Han
     assert_eq!(changes(&a, &scene).await, []);
 }
 
+pub(super) async fn a_content_is_known_to_the_trees_that_name_it_only(a: Handle, b: Handle) {
+    let (mut one, mut two) = (Scene::opened("one"), Scene::opened("two"));
+    let leases = (write(&a, &mut one).await, write(&b, &mut two).await);
+    let by_one = recorded("one", PATH, Some("shared"), Some("of one"));
+    assert_eq!(record(&a, &leases.0, &by_one).await, Ok(()));
+    let by_two = recorded("two", PATH, Some("of two"), Some("shared"));
+    assert_eq!(record(&b, &leases.1, &by_two).await, Ok(()));
+    let found = async |scene: &Scene, text: &str| {
+        let found = a.find_content(scene.tree(), text.as_bytes().to_vec());
+        found.await.expect("it can be read")
+    };
+    for (scene, own, strange) in [(&one, "of one", "of two"), (&two, "of two", "of one")] {
+        assert!(found(scene, own).await.is_some());
+        assert!(found(scene, "shared").await.is_some());
+        assert_eq!(found(scene, strange).await, None);
+    }
+    let id = found(&one, "of one").await.expect("it is named");
+    let read = a.content(two.tree(), id).await.expect("it can be read");
+    assert_ne!(read, Some(b"of one".to_vec()));
+    assert_eq!(changes(&a, &one).await, [by_one]);
+    assert_eq!(changes(&a, &two).await, [by_two]);
+}
+
 pub(super) async fn deletion_takes_the_journal_of_its_tree_only(a: Handle, b: Handle) {
     let (mut one, mut two) = (Scene::opened("one"), Scene::opened("two"));
     let leases = (write(&a, &mut one).await, write(&b, &mut two).await);

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use offshoot_types::store::{StoreError, StoreErrorKind};
 
@@ -23,6 +24,15 @@ struct State<T> {
     closed: bool,
     /// Whether the thread waits: waking one that does not costs a system call all the same.
     waiting: bool,
+}
+
+/// What was found in a mailbox.
+pub(super) enum Taken<T> {
+    Items(Vec<T>),
+    /// Nothing came in time.
+    Nothing,
+    /// It is closed and empty.
+    Closed,
 }
 
 impl<T> Mailbox<T> {
@@ -50,14 +60,39 @@ impl<T> Mailbox<T> {
 
     /// Waits, then takes what is there, up to `most`; `None` when it is closed and empty.
     pub(super) fn take(&self, most: usize) -> Option<Vec<T>> {
+        match self.take_within(most, None) {
+            Taken::Items(items) => Some(items),
+            Taken::Nothing | Taken::Closed => None,
+        }
+    }
+
+    /// Like `take`, and gives up when it has waited for that long.
+    pub(super) fn take_within(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
         let mut state = self.lock();
         while state.queue.is_empty() && !state.closed {
             state.waiting = true;
-            let woken = self.ready.wait(state);
-            state = woken.unwrap_or_else(PoisonError::into_inner);
+            let (woken, time_is_up) = match patience {
+                None => {
+                    let woken = self.ready.wait(state);
+                    (woken.unwrap_or_else(PoisonError::into_inner), false)
+                }
+                Some(patience) => {
+                    let woken = self.ready.wait_timeout(state, patience);
+                    let (state, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+                    (state, waited.timed_out())
+                }
+            };
+            state = woken;
+            if time_is_up && state.queue.is_empty() && !state.closed {
+                state.waiting = false;
+                return Taken::Nothing;
+            }
         }
         let count = state.queue.len().min(most);
-        (count > 0).then(|| state.queue.drain(..count).collect())
+        match count {
+            0 => Taken::Closed,
+            _ => Taken::Items(state.queue.drain(..count).collect()),
+        }
     }
 
     fn close(&self) {

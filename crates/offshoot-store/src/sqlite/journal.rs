@@ -152,17 +152,41 @@ pub(super) fn trace(connection: &Connection, tree: &TreeId) -> Result<Vec<Traced
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns what a blob holds; `None` if it is gone.
-pub(super) fn content(connection: &Connection, id: ContentId) -> Result<Option<Vec<u8>>, Failure> {
+/// Returns what a blob holds that a change of a tree names; `None` if none does.
+pub(super) fn content(
+    connection: &Connection,
+    tree: &TreeId,
+    id: ContentId,
+) -> Result<Option<Vec<u8>>, Failure> {
+    if !names(connection, tree, id.get())? {
+        return Ok(None);
+    }
     let sql = "SELECT bytes FROM blobs WHERE key = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_row([id.get()], |row| row.get(0));
     Ok(found.optional()?)
 }
 
-/// Finds the blob that holds a content.
-pub(super) fn find(connection: &Connection, bytes: &[u8]) -> Result<Option<ContentId>, Failure> {
-    Ok(find_blob(connection, fnv1a(bytes), bytes)?.map(ContentId::new))
+/// Finds the blob that holds a content, if a change of a tree names it.
+pub(super) fn find(
+    connection: &Connection,
+    tree: &TreeId,
+    bytes: &[u8],
+) -> Result<Option<ContentId>, Failure> {
+    Ok(match find_blob(connection, fnv1a(bytes), bytes)? {
+        Some(key) if names(connection, tree, key)? => Some(ContentId::new(key)),
+        Some(_) | None => None,
+    })
+}
+
+/// Tells whether a change of a tree names a blob: others have theirs in the same table.
+fn names(connection: &Connection, tree: &TreeId, blob: i64) -> Result<bool, Failure> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM file_changes WHERE before = ?2
+                AND tree = (SELECT key FROM trees WHERE id = ?1))
+        OR EXISTS (SELECT 1 FROM file_changes WHERE after = ?2
+                AND tree = (SELECT key FROM trees WHERE id = ?1))";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row(params![tree.as_str(), blob], |row| row.get(0))?)
 }
 
 /// Returns who recorded a change of a file last.

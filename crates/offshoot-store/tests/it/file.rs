@@ -9,13 +9,12 @@ use std::time::Duration;
 use offshoot_store::contract::scene::Scene;
 use offshoot_store::{Handle, Sqlite};
 use offshoot_types::command::{Command, Order};
-use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp};
-use offshoot_types::journal::Change;
+use offshoot_types::id::{CommandId, Pos, Timestamp};
 use offshoot_types::store::{Lease, Store, StoreErrorKind};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
@@ -23,7 +22,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -35,7 +34,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-async fn write(store: &Handle, scene: &mut Scene) -> Lease {
+pub(crate) async fn write(store: &Handle, scene: &mut Scene) -> Lease {
     let lease = store.claim(scene.tree()).await.unwrap();
     store.append(&lease, scene.take()).await.unwrap();
     lease
@@ -91,43 +90,6 @@ async fn what_was_written_is_there_when_it_is_opened_again() {
     let next = store.claim(scene.tree()).await.unwrap();
     assert!(next.epoch > lease.epoch);
     assert_eq!(fs::read_dir(data.path().join("nudge")).unwrap().count(), 1);
-}
-
-#[tokio::test]
-async fn what_was_deleted_cannot_be_read_from_the_file_or_its_log() {
-    const SECRET: &str = "correct horse battery staple";
-    let data = folder();
-    let holds_it = || {
-        let found = files(data.path()).into_iter();
-        found.filter(|path| path.is_file()).any(|path| {
-            let bytes = fs::read(path).unwrap();
-            bytes
-                .windows(SECRET.len())
-                .any(|at| at == SECRET.as_bytes())
-        })
-    };
-    // Somebody who stays: the log is not removed when the other one leaves.
-    let stays = Handle::open(data.path()).unwrap();
-    let _lease = write(&stays, &mut Scene::opened("other")).await;
-    let store = Handle::open(data.path()).unwrap();
-    let mut scene = Scene::opened("s");
-    for number in 0..50 {
-        scene.prompt("s", &format!("m{number}"), &SECRET.repeat(1 + number * 20));
-    }
-    let lease = write(&store, &mut scene).await;
-    let change = Change {
-        path: format!("/w/{SECRET}"),
-        before: None,
-        after: Some(SECRET.repeat(10_000).into_bytes()),
-    };
-    let (agent, call) = (AgentId::new("s"), CallId::new("c"));
-    let recorded = store.journal(&lease, &agent, "build", &call, change, Timestamp::new(1));
-    recorded.await.unwrap();
-    assert!(holds_it());
-    store.delete(lease).await.unwrap();
-    drop(store);
-    assert!(!holds_it());
-    assert_eq!(stays.sessions().await.unwrap().len(), 1);
 }
 
 #[test]

@@ -5,5 +5,6 @@
 mod chat;
 mod contract;
 mod damage;
+mod deletion;
 mod file;
 mod look;

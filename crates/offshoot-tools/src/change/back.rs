@@ -48,6 +48,8 @@ pub fn put_back(path: &str, place: &Place, after: &[u8], before: &[u8]) -> Resul
 }
 
 /// Makes a file again that was removed, if there is still none.
+///
+/// No tool of ours removes files; a tool of an embedder may, and record it.
 pub fn make_again(path: &str, place: &Place, before: &[u8]) -> Result<(), String> {
     let target = ready(path, place)?;
     let made = file::replace(&target, None, before);
@@ -184,6 +186,18 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(remove(text, &place, b"old", since), Ok(()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_a_tool_removed_is_made_again_unless_there_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(folder.path());
+        let path = folder.path().join("f");
+        let text = path.to_str().unwrap();
+        assert_eq!(make_again(text, &place, b"old"), Ok(()));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert!(make_again(text, &place, b"older").is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
     }
 
     #[test]

@@ -100,19 +100,39 @@ fn is_of_the_dead(draft: &str) -> bool {
 
 /// Tells whether a file is ours and nobody writes it.
 fn is_free(folder: &OwnedFd, name: &std::ffi::CStr) -> bool {
-    let Ok(file) = confined::open(folder, name, confined::READ) else {
+    // Across a network only who could write may lock for themselves alone.
+    let to_write = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = match confined::open(folder, name, to_write) {
+        // A draft may have the mode of what it was to replace.
+        Err(Errno::ACCESS) => confined::open(folder, name, confined::READ),
+        result => result,
+    };
+    let Ok(file) = opened else {
         return false;
     };
     let is_ours = rustix::fs::fstat(&file).is_ok_and(|stat| {
         confined::regular(&stat).is_ok() && stat.st_uid == geteuid().as_raw() && stat.st_nlink == 1
     });
-    let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
-    is_ours && locked != Err(Errno::WOULDBLOCK)
+    is_ours
+        && is_unlocked(rustix::fs::flock(
+            &file,
+            FlockOperation::NonBlockingLockExclusive,
+        ))
+}
+
+/// Tells by what came of locking a file whether nobody has. Who cannot tell leaves it.
+fn is_unlocked(locked: Result<(), Errno>) -> bool {
+    match locked {
+        // Where there are no locks, the number has to do.
+        Ok(()) | Err(Errno::NOTSUP | Errno::NOSYS) => true,
+        Err(_) => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 
     use rustix::fs::CWD;
@@ -144,12 +164,30 @@ mod tests {
         rustix::fs::flock(&held, FlockOperation::LockExclusive).unwrap();
         let dead = folder.path().join(name(gone, 7));
         fs::write(&dead, "").unwrap();
+        let unwritable = folder.path().join(name(gone, 8));
+        fs::write(&unwritable, "").unwrap();
+        fs::set_permissions(&unwritable, fs::Permissions::from_mode(0o444)).unwrap();
 
         let at = rustix::fs::openat(CWD, folder.path(), confined::FOLDER, Mode::empty()).unwrap();
         sweep(&at);
         assert!(!dead.exists());
+        assert!(!unwritable.exists());
         for name in stay {
             assert!(folder.path().join(&name).exists(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_draft_is_free_only_if_its_lock_was_got_or_there_are_no_locks() {
+        for (locked, expected) in [
+            (Ok(()), true),
+            (Err(Errno::NOTSUP), true),
+            (Err(Errno::NOSYS), true),
+            (Err(Errno::WOULDBLOCK), false),
+            (Err(Errno::BADF), false),
+            (Err(Errno::NOLCK), false),
+        ] {
+            assert_eq!(is_unlocked(locked), expected, "{locked:?}");
         }
     }
 }

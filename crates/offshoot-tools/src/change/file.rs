@@ -14,6 +14,7 @@ use offshoot_types::outcome::ErrorKind;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
+use super::belonging::Left;
 use super::{belonging, draft};
 use crate::confined::{self, Entered};
 use crate::refusal::Refusal;
@@ -85,7 +86,14 @@ fn replace_in(
             file: old, stat, ..
         }) = found
         {
-            belonging::carry_over(&old, &stat, &file).map_err(explain)?;
+            belonging::carry_over(&old, &stat, &file).map_err(|left| match left {
+                Left::Errno(errno) => explain(errno),
+                Left::Owner => Refusal::failed(format!(
+                    "it belongs to another user (number {}), to whom it could not be given back, and \
+                     is as it was",
+                    stat.st_uid
+                )),
+            })?;
         }
         rename(folder, &draft, name, before.is_some()).map_err(|errno| match errno {
             Errno::EXIST => changed(),

@@ -3,7 +3,9 @@
 //! Code 2 objects, with what it complained of as the reason. Code 0 with an object
 //! says more; `allow` in it is worth nothing, because a hook cannot allow. Any
 //! other code says that the hook failed. What cannot be understood, or was cut, is
-//! no answer: nobody knows what it would have said.
+//! no answer: nobody knows what it would have said. Nor is a decision that stands
+//! behind other words, in a list or in another encoding: nobody picks it out, so
+//! that it is either heard as it was meant or known not to have been.
 
 use offshoot_types::hook::{Point, Say, Trouble, Word};
 use serde::Deserialize;
@@ -65,14 +67,13 @@ fn said(point: Point, text: &str) -> Result<Say, Trouble> {
         })?;
         return object.say().map_err(Trouble::BrokeDown);
     }
-    // Whoever prints that means it, and nobody would hear of it.
-    if point.guards() && text.contains("permissionDecision") {
-        return Ok(Say {
-            note: Some(
-                "it printed a decision that was not read: it has to begin with {".to_owned(),
-            ),
-            ..Say::nothing()
-        });
+    // Plain words are context at some points, and may be about anything.
+    let is_for_the_agent = matches!(point, Point::UserPromptSubmit | Point::SessionStart);
+    if !is_for_the_agent && looks_like_a_decision(text) {
+        return Err(Trouble::BrokeDown(
+            "it printed a decision that was not read: what it prints has to begin with {"
+                .to_owned(),
+        ));
     }
     // Plain words are for the agent where it is about to be told something, and else for nobody.
     match point {
@@ -88,6 +89,20 @@ fn said(point: Point, text: &str) -> Result<Say, Trouble> {
         | Point::PreCompact
         | Point::Notification => Ok(Say::nothing()),
     }
+}
+
+/// Tells whether there is a decision in what is not an object: whoever prints that means it.
+fn looks_like_a_decision(text: &str) -> bool {
+    const NAMES: [&str; 2] = ["permissionDecision", "hookSpecificOutput"];
+    const FIELDS: [&str; 3] = ["decision", "behavior", "continue"];
+    // Of two bytes for each letter one is nothing.
+    let text = text.replace(['\0', '\u{fffd}'], "");
+    let is_field = |field: &&str| {
+        ['"', '\'']
+            .iter()
+            .any(|quote| text.contains(&format!("{quote}{field}{quote}")))
+    };
+    NAMES.iter().any(|name| text.contains(name)) || FIELDS.iter().any(is_field)
 }
 
 /// The object that a command may print. What is not known is ignored.
@@ -241,13 +256,31 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_behind_a_byte_order_mark_is_heard_and_one_behind_words_is_told_of() {
+    fn tls_18_a_decision_is_heard_or_known_not_to_have_been() {
         let decision = r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"no"}}"#;
         check(&format!("\u{feff}{decision}"), deny("no"));
-        let behind = format!("debug: on\n{decision}");
-        let say = read(Point::PreToolUse, printed(0, &behind, "")).unwrap();
-        assert_eq!(say.word, Word::Nothing);
-        assert!(say.note.unwrap().contains("was not read"));
+        let wide: Vec<u8> =
+            r#"{"decision":"block"}"#.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let marked = [&[0xff, 0xfe], &wide[..]].concat();
+        for unheard in [
+            format!("debug: on\n{decision}"),
+            format!("[{decision}]"),
+            "\u{1}{\"decision\":\"block\"}".to_owned(),
+            "ok {'decision': 'block'}".to_owned(),
+            r#"debug: on {"hook":{"behavior":"deny"}}"#.to_owned(),
+            "on\n{\"continue\": false}".to_owned(),
+            format!("x{}", String::from_utf8_lossy(&wide)),
+            String::from_utf8_lossy(&marked).into_owned(),
+        ] {
+            for point in [Point::PreToolUse, Point::PermissionRequest, Point::Stop] {
+                let trouble = read(point, printed(0, &unheard, "")).unwrap_err();
+                assert!(matches!(trouble, Trouble::BrokeDown(_)), "{unheard}");
+            }
+        }
+        for plain in ["a decision was made", "I continue", "[1, 2]"] {
+            let said = read(Point::PreToolUse, printed(0, plain, ""));
+            assert_eq!(said, Ok(Say::nothing()), "{plain}");
+        }
     }
 
     #[test]

@@ -1,10 +1,23 @@
 //! What a command is told: one JSON object, with the names of Claude Code's fields.
 //!
-//! Ours beside them: `parent_agent_id`, `depth`, `run` and, of an end, `status` and
-//! `is_over`. There is no transcript in a file, so the fields that name one are null.
+//! Ours beside them: `parent_agent_id`, `depth`, `run`, `tool_id` and, of an end,
+//! `status` and `is_over`. There is no transcript in a file, so the fields that name
+//! one are null. A guard that was written for Claude Code has to find what it looks
+//! for: it would not object to what it does not see.
 
 use offshoot_types::hook::{Ending, Occasion, Use, What, Who};
 use serde_json::{Map, Value, json};
+
+/// What Claude Code calls the tools that it has too.
+const ITS_NAMES: [(&str, &str); 7] = [
+    ("bash", "Bash"),
+    ("read", "Read"),
+    ("write", "Write"),
+    ("edit", "Edit"),
+    ("glob", "Glob"),
+    ("grep", "Grep"),
+    ("task", "Task"),
+];
 
 /// Tools for one file, whose input has its whole path beside what the agent wrote.
 const FILE_TOOLS: [&str; 3] = ["read", "write", "edit"];
@@ -69,15 +82,23 @@ fn common(who: &Who) -> Map<String, Value> {
 }
 
 fn tool(who: &Who, used: &Use) -> Value {
+    let id = used.tool.as_str();
     let mut input = value(&used.input);
-    // Guards that were written for Claude Code look there, and would see nothing to object to.
-    if FILE_TOOLS.contains(&used.tool.as_str())
+    // What an agent writes there itself is written over.
+    if FILE_TOOLS.contains(&id)
         && let Some(path) = input["path"].as_str()
     {
         input["file_path"] = absolute(&who.workspace, path).into();
     }
+    if id == "bash"
+        && let Some(milliseconds) = input.get("timeout_ms").cloned()
+    {
+        input["timeout"] = milliseconds;
+    }
+    let its_name = ITS_NAMES.iter().find(|(ours, _)| *ours == id);
     json!({
-        "tool_name": used.tool,
+        "tool_name": its_name.map_or(id, |(_, its)| *its),
+        "tool_id": id,
         "tool_input": input,
         "tool_use_id": used.call,
     })
@@ -115,8 +136,7 @@ mod tests {
 
     use super::*;
 
-    #[track_caller]
-    fn check(tool: &str, input: Value, expected: Value) {
+    fn told(tool: &str, input: &Value) -> Value {
         let session = AgentId::new("root");
         let who = Who {
             agent: session.clone(),
@@ -130,11 +150,75 @@ mod tests {
         let what = What::PreToolUse(Use {
             call: CallId::new("c"),
             tool: tool.to_owned(),
-            input: RawJson::of(&input),
+            input: RawJson::of(input),
         });
-        let told: Value = serde_json::from_str(&of(&Occasion { who, what })).unwrap();
+        serde_json::from_str(&of(&Occasion { who, what })).unwrap()
+    }
+
+    #[track_caller]
+    fn check(tool: &str, input: Value, expected: Value) {
+        let told = told(tool, &input);
         assert_eq!(told["tool_input"]["file_path"], expected, "{tool} {input}");
         assert_eq!(told["tool_input"]["path"], input["path"]);
+    }
+
+    #[test]
+    fn a_guard_of_claude_codes_finds_the_names_and_fields_that_it_asks_for() {
+        for (tool, name, input, added) in [
+            (
+                "bash",
+                "Bash",
+                json!({ "command": "ls", "timeout_ms": 5 }),
+                json!({ "timeout": 5 }),
+            ),
+            ("bash", "Bash", json!({ "command": "ls" }), json!({})),
+            (
+                "write",
+                "Write",
+                json!({ "path": "a", "content": "x" }),
+                json!({ "file_path": "/w/a" }),
+            ),
+            (
+                "edit",
+                "Edit",
+                json!({ "path": "a", "old_string": "x", "new_string": "y", "replace_all": true }),
+                json!({ "file_path": "/w/a" }),
+            ),
+            (
+                "read",
+                "Read",
+                json!({ "path": "a", "offset": 1, "limit": 2 }),
+                json!({ "file_path": "/w/a" }),
+            ),
+            (
+                "glob",
+                "Glob",
+                json!({ "pattern": "*", "path": "a" }),
+                json!({}),
+            ),
+            (
+                "grep",
+                "Grep",
+                json!({ "pattern": "x", "path": "a" }),
+                json!({}),
+            ),
+            (
+                "task",
+                "Task",
+                json!({ "subagent_type": "explore", "prompt": "look" }),
+                json!({}),
+            ),
+            ("wait", "wait", json!({}), json!({})),
+            ("mcp_x", "mcp_x", json!({}), json!({})),
+        ] {
+            let told = told(tool, &input);
+            assert_eq!(told["tool_name"], name);
+            assert_eq!(told["tool_id"], tool);
+            let mut expected = input.clone();
+            let fields = expected.as_object_mut().unwrap();
+            fields.extend(added.as_object().unwrap().clone());
+            assert_eq!(told["tool_input"], expected, "{tool}");
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use offshoot_types::tool::{Effect, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::whole;
+
 /// How long a command may take if the call does not say.
 const TIMEOUT_MS: u64 = 120_000;
 
@@ -27,7 +29,7 @@ pub(super) struct Arguments {
 #[serde(deny_unknown_fields)]
 struct Given {
     command: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole::from_zero")]
     timeout_ms: Option<u64>,
 }
 
@@ -90,4 +92,29 @@ pub(super) fn spec() -> ToolSpec {
         "additionalProperties": false
     });
     ToolSpec::new("bash", description, &parameters, Effect::Write)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_a_whole_number_whichever_way_it_is_written() {
+        let parse = |timeout: &str| {
+            let text = format!(r#"{{"command": "a", "timeout_ms": {timeout}}}"#);
+            Arguments::parse(&RawJson::parse(text).unwrap())
+        };
+        for (timeout, expected) in [
+            ("5000", 5000),
+            ("5000.0", 5000),
+            ("5e3", 5000),
+            ("null", 120_000),
+        ] {
+            let parsed = parse(timeout).unwrap();
+            assert_eq!(parsed.timeout, Duration::from_millis(expected), "{timeout}");
+        }
+        for timeout in ["0", "0.0", "600001", "1.5", "-1", "\"5000\""] {
+            assert!(parse(timeout).is_err(), "{timeout}");
+        }
+    }
 }

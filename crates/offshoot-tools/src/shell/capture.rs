@@ -6,15 +6,17 @@
 use std::collections::VecDeque;
 
 use super::characters::{first_character, whole_characters};
+use crate::listing::ANSWER_BYTES;
 
-/// Most bytes of the beginning that are kept and shown.
-///
-/// With the end that is less than the 200 KiB that a request takes of an answer: the line between them
-/// and the exit code below have to fit as well.
-const HEAD: usize = 140 * 1024;
+/// Most bytes that are kept and shown: an answer without the line between beginning and end, and what
+/// `bash` says below them of how the command ended.
+const SHOWN: usize = ANSWER_BYTES - 10 * 1024;
 
-/// Most bytes of the end that are kept and shown.
+/// Most bytes of the end.
 const TAIL: usize = 50 * 1024;
+
+/// Most bytes of the beginning.
+const HEAD: usize = SHOWN - TAIL;
 
 #[derive(Default)]
 pub(super) struct Capture {
@@ -49,7 +51,7 @@ impl Capture {
 
     /// Tells whether something has been dropped, or would be with `more` bytes.
     pub(super) fn overflows_with(&self, more: usize) -> bool {
-        self.total + more as u64 > (HEAD + TAIL) as u64
+        self.total + more as u64 > SHOWN as u64
     }
 
     /// Returns what is held: all of it, as long as nothing was dropped.
@@ -63,7 +65,7 @@ impl Capture {
         if !self.overflows_with(0) {
             let text = String::from_utf8_lossy(&held);
             // What is not text grows when it is made text.
-            if text.len() <= HEAD + TAIL {
+            if text.len() <= SHOWN {
                 return Excerpt {
                     head: text.into_owned(),
                     left_out: 0,
@@ -121,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_whole() {
-        let all = "ä".repeat((HEAD + TAIL) / 2);
+        let all = "ä".repeat(SHOWN / 2);
         for width in [1000, 65_537, all.len()] {
             let pieces: Vec<&[u8]> = all.as_bytes().chunks(width).collect();
             assert_eq!(excerpt(&pieces), (all.clone(), 0, String::new()));
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_stays_within_the_bound() {
-        for length in [HEAD + TAIL, 4 * HEAD] {
+        for length in [SHOWN, 4 * HEAD] {
             let garbage = vec![0xff; length];
             let (head, left_out, tail) = excerpt(&[&garbage]);
             assert!(head.len() <= HEAD && tail.len() <= TAIL);

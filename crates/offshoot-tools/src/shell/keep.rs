@@ -277,7 +277,11 @@ impl Keep {
         if !self.outgoing.is_empty() {
             interest |= PollFlags::OUT;
         }
-        let mut descriptors = vec![PollFd::from_borrowed_fd(self.reaper.as_fd(), PollFlags::IN)];
+        let mut descriptors = Vec::new();
+        if !self.nobody_left {
+            // After the last news its end is always there, and would keep us awake.
+            descriptors.push(PollFd::from_borrowed_fd(self.reaper.as_fd(), PollFlags::IN));
+        }
         if !self.is_alone() {
             descriptors.push(PollFd::from_borrowed_fd(self.socket.as_fd(), interest));
         }

@@ -75,6 +75,15 @@ impl Rules {
 
     /// Tells whether a file or folder is to be ignored; `path` is from the root.
     pub(super) fn ignore(&self, path: &Path, is_folder: bool) -> bool {
+        self.word(path, is_folder) == Word::Ignore
+    }
+
+    /// Tells whether a rule says that a file or folder is not to be ignored.
+    pub(super) fn keep(&self, path: &Path, is_folder: bool) -> bool {
+        self.word(path, is_folder) == Word::Keep
+    }
+
+    fn word(&self, path: &Path, is_folder: bool) -> Word {
         let (mut ignore, mut gitignore, mut exclude) = (Word::Silent, Word::Silent, Word::Silent);
         let mut in_repository = true;
         let mut rules = self;
@@ -88,7 +97,7 @@ impl Rules {
             in_repository &= !node.is_repository;
             rules = &node.above;
         }
-        ignore.or(|| gitignore).or(|| exclude) == Word::Ignore
+        ignore.or(|| gitignore).or(|| exclude)
     }
 }
 

@@ -293,26 +293,60 @@ fn tls_05_a_call_needs_to_read_what_it_searches() {
     }
 }
 
+/// Searches where rules keep everybody from `secrets`.
+async fn search(bench: &Bench, tool: &str, arguments: Value) -> String {
+    let hidden = bench.absolute("src/secrets/");
+    let narrowed = hidden.clone();
+    let sight = Sight::new(
+        move |folder| narrowed.starts_with(folder) || folder.starts_with(&narrowed),
+        move |path| !path.starts_with(&hidden),
+    );
+    let work = Work {
+        sight,
+        ..bench.work(&arguments)
+    };
+    find(tool).run(work).await.for_model()
+}
+
+const LEFT_OUT: &str = "[files that rules keep from this search are left out, if there are any]";
+
 #[tokio::test]
-async fn what_rules_keep_from_a_search_is_left_out_and_counted() {
+async fn what_rules_keep_from_a_search_is_left_out_which_is_said() {
     let bench = Bench::new();
-    for path in ["src/a", "src/secrets/b", "src/secrets/c"] {
+    for path in ["src/a", "src/secrets/b", "src/secrets/c", "docs/d"] {
         bench.file(path, "key\n");
     }
-    let search = async |tool: &str, arguments: Value| {
-        let work = Work {
-            sight: Sight::new(|path| !path.contains("/secrets/")),
-            ..bench.work(&arguments)
-        };
-        find(tool).run(work).await.for_model()
-    };
-    let left_out = "[2 files left out, which rules keep from this search]";
     assert_eq!(
-        search("grep", json!({"pattern": "key"})).await,
-        format!("src/a:1:key\n{left_out}\n[1 match in 1 file]")
+        search(&bench, "grep", json!({"pattern": "key", "path": "src"})).await,
+        format!("src/a:1:key\n{LEFT_OUT}\n[1 match in 1 file]")
     );
     assert_eq!(
-        search("glob", json!({"pattern": "**"})).await,
-        format!("src/a\n{left_out}\n[1 file, 4 B]")
+        search(&bench, "glob", json!({"pattern": "src/**"})).await,
+        format!("src/a\n{LEFT_OUT}\n[1 file, 4 B]")
     );
+    assert_eq!(
+        search(&bench, "glob", json!({"pattern": "**", "path": "docs"})).await,
+        "docs/d\n[1 file, 4 B]"
+    );
+}
+
+#[tokio::test]
+async fn a_search_does_not_tell_whether_there_is_a_file_that_it_may_not_show() {
+    let bench = Bench::new();
+    bench.file("src/secrets/prod-1.key", "key\n");
+    bench.file("src/a", "x\n");
+    for pattern in ["src/secrets/prod-*.key", "src/secrets/test-*.key", "no/**"] {
+        assert_eq!(
+            search(&bench, "glob", json!({ "pattern": pattern })).await,
+            format!("{LEFT_OUT}\n[no files match]"),
+            "{pattern}"
+        );
+    }
+    for pattern in ["key", "no such text"] {
+        assert_eq!(
+            search(&bench, "grep", json!({ "pattern": pattern })).await,
+            format!("{LEFT_OUT}\n[no matches]"),
+            "{pattern}"
+        );
+    }
 }

@@ -101,7 +101,8 @@ async fn a_command_is_told_who_does_what_in_the_words_of_claude_code() {
         ("agent_type", json!("worker")),
         ("parent_agent_id", json!("root")),
         ("run", json!(2)),
-        ("tool_name", json!("write")),
+        ("tool_name", json!("Write")),
+        ("tool_id", json!("write")),
         ("tool_use_id", json!("c1")),
         ("transcript_path", Value::Null),
     ] {
@@ -194,14 +195,27 @@ async fn a_hook_need_not_read_what_it_is_told_and_may_be_told_much() {
         .call(What::PreToolUse(used))
         .await;
     assert_eq!(said, Ok(Say::nothing()));
-    // More than that nobody could judge.
-    let input = RawJson::of(&"x".repeat(5_000_000));
+}
+
+#[tokio::test]
+async fn tls_18_a_call_that_is_too_long_to_be_judged_is_denied() {
     let used = Use {
-        input,
+        input: RawJson::of(&"x".repeat(5_000_000)),
         ..write("a")
     };
-    let said = Bench::new("exit 0").call(What::PreToolUse(used)).await;
-    assert_broke_down(said, "more than");
+    let bench = Bench::new("exit 0");
+    for what in [
+        What::PreToolUse(used.clone()),
+        What::PermissionRequest(used.clone()),
+    ] {
+        match bench.call(what).await.map(|say| say.word) {
+            Ok(Word::Deny { reason }) => assert!(reason.contains("too long"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let response = RawJson::of(&json!({}));
+    let told = bench.call(What::PostToolUse { used, response }).await;
+    assert_broke_down(told, "more than");
 }
 
 /// Starts what tries to get away, and waits for it.

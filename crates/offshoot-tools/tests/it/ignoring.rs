@@ -190,6 +190,24 @@ async fn a_folder_that_is_named_is_searched_whichever_way_it_is_ignored() {
 }
 
 #[tokio::test]
+async fn a_folder_that_is_named_shows_what_is_allowed_by_name_only() {
+    for rules in [
+        "*\n!*/\n!*.rs\n",
+        "*\n!src/\n!src/*.rs\n!src/*/\n!src/deep/*.rs\n",
+    ] {
+        let files = [
+            (".gitignore", rules),
+            ("src/a.rs", "x"),
+            ("src/a.o", "x"),
+            ("src/deep/b.rs", "x"),
+            ("src/deep/b.o", "x"),
+        ];
+        check("src", &files, &["src/a.rs", "src/deep/b.rs"]).await;
+        check("src/deep", &files, &["src/deep/b.rs"]).await;
+    }
+}
+
+#[tokio::test]
 async fn of_a_huge_ignore_file_the_beginning_counts() {
     let rules = "a\n".to_owned() + &"?*?*?*?*?\n".repeat(100_000) + "b\n";
     check(

@@ -19,6 +19,7 @@ mod grep;
 mod hook_commands;
 mod ignoring;
 mod journal;
+mod keeper;
 mod parallel;
 mod read;
 mod scratch;

@@ -7,10 +7,10 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use offshoot_engine::scratch;
+use offshoot_store::Handle;
 use offshoot_types::id::TreeId;
 use offshoot_types::store::{Store, StoreErrorKind};
 
-use crate::assemble;
 use crate::cli::Consent;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -22,16 +22,21 @@ use crate::{render, terminal};
 /// How many characters of a session's first prompt are shown.
 const MOST_OF_PROMPT: usize = 48;
 
+/// What people are told who think that nothing is left.
+const STILL_THERE: &str = "what was removed can still be found in `offshoot.db-wal`, in the data folder, \
+                           because another process reads there; it goes when the last process that uses \
+                           this data folder ends";
+
 /// Removes sessions.
 pub(super) async fn remove(
     settings: &Settings,
     ids: &[String],
     consent: Consent,
 ) -> Result<Code, Stop> {
-    let store = assemble::store(&settings.data_dir.value)?;
+    let store = Handle::open(&settings.data_dir.value)?;
     let mut sessions = Vec::new();
     for id in ids {
-        let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+        let Found { agent, session } = lookup::find(&store, id).await?;
         if agent != *session.id.root() {
             return Err(Stop::usage(format!(
                 "{agent} is an agent of session {}; only whole sessions are removed",
@@ -51,15 +56,23 @@ pub(super) async fn remove(
     }
     let mut stdout = Stdout::default();
     let mut code = Code::Completed;
+    let mut removed = 0;
     for session in sessions {
         let session = session.id;
-        match remove_one(store.as_ref(), &session, &settings.data_dir.value).await {
-            Ok(()) => stdout.line(&format!("removed {session}"))?,
+        match remove_one(&store, &session, &settings.data_dir.value).await {
+            Ok(()) => {
+                removed += 1;
+                stdout.line(&format!("removed {session}"))?;
+            }
             Err(stop) => {
                 output::complain(&stop.to_string());
                 code = worse(code, stop.code());
             }
         }
+    }
+    if removed > 0 && !store.swept().await {
+        output::complain(STILL_THERE);
+        code = worse(code, Code::Partial);
     }
     Ok(code)
 }

@@ -163,6 +163,13 @@ impl Line {
         self
     }
 
+    /// Says so many times that it waits its turn first, each after its time.
+    pub(crate) fn queueing(mut self, times: usize, each: Duration) -> Self {
+        self.acts.splice(..0, (0..times).map(|_| Ok(Chunk::Queued)));
+        self.writes_in = each;
+        self
+    }
+
     /// Waits at a gate before the first word.
     pub(crate) fn behind(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
@@ -337,7 +344,7 @@ impl Model for Script {
                     if let Some(gate) = wait {
                         gate.passed().await;
                     }
-                    if let Ok(Chunk::Gathering { .. }) = act {
+                    if let Ok(Chunk::Gathering { .. } | Chunk::Queued) = act {
                         tokio::time::sleep(writes_in).await;
                     }
                     script.spell(act)

@@ -79,7 +79,7 @@ fn a_tool_that_left_something_out_has_counted_no_more_than_a_part() {
         "[truncated: stopped after 30 seconds, there may be more]",
         "[folders that could not be read: 1]",
         "[truncated: 1 of 9 files shown; all of them are in x]\n[folders that could not be read: 1]",
-        "[2 files left out, which rules keep from this search]",
+        "[files that rules keep from this search are left out, if there are any]",
     ] {
         let text = format!("a\n{note}\n[9 files, 1 B]");
         let listing = Listing::read(&text);

@@ -51,12 +51,21 @@ pub(super) fn write(
     page.render()
 }
 
+/// How the tools say that there is nothing of that name.
+const NOT_THERE: &str = "there is no such file or folder";
+
 fn nothing(talk: &Conversation<'_>, brief: &Brief) -> String {
-    let listed = area::look(brief)
-        .iter()
-        .any(|call| matches!(talk.outcome(call), Outcome::Said(_)));
-    if listed {
-        "No file was found in it, if there is such a folder.".to_owned()
+    let calls = area::look(brief);
+    let mut outcomes = calls.iter().map(|call| talk.outcome(call));
+    if outcomes
+        .clone()
+        .any(|outcome| matches!(outcome, Outcome::Said(_)))
+    {
+        "No file was found in it.".to_owned()
+    } else if outcomes
+        .any(|outcome| matches!(outcome, Outcome::Failed(why) if why.contains(NOT_THERE)))
+    {
+        "There is no such folder.".to_owned()
     } else {
         "Its files could not be listed, so nothing is known of it.".to_owned()
     }

@@ -5,8 +5,129 @@
 //! because one odd field must not cost a whole answer.
 
 use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// Has a visitor take any of these for nothing.
+macro_rules! nothing_of {
+    ($($visit:ident: $type:ty),* $(,)?) => {
+        $(
+            fn $visit<E>(self, _: $type) -> Result<Self::Value, E> {
+                Ok(Self::Value::default())
+            }
+        )*
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+/// Has a visitor take whatever is neither a list nor an object for nothing.
+macro_rules! nothing_of_scalars {
+    () => {
+        nothing_of!(
+            visit_bool: bool,
+            visit_u64: u64,
+            visit_i64: i64,
+            visit_f64: f64,
+            visit_str: &str,
+        );
+    };
+}
+
+/// Has a visitor take a list for nothing.
+macro_rules! nothing_of_a_list {
+    () => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut odd: A) -> Result<Self::Value, A::Error> {
+            while odd.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+/// Has a visitor take an object for nothing.
+macro_rules! nothing_of_a_map {
+    () => {
+        fn visit_map<A: MapAccess<'de>>(self, mut odd: A) -> Result<Self::Value, A::Error> {
+            while odd.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+/// An object of some form, or nothing where there is something else.
+#[derive(Debug)]
+pub(super) struct Object<T>(pub(super) Option<T>);
+
+/// The objects of a list; none where there is something else.
+#[derive(Debug)]
+pub(super) struct List<T>(pub(super) Vec<T>);
+
+impl<T> Default for Object<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+                let object = T::deserialize(MapAccessDeserializer::new(fields))?;
+                Ok(Object(Some(object)))
+            }
+
+            nothing_of_scalars!();
+            nothing_of_a_list!();
+        }
+
+        deserializer.deserialize_any(Fields(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Items<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of objects")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(Object(item)) = items.next_element()? {
+                    list.extend(item);
+                }
+                Ok(List(list))
+            }
+
+            nothing_of_scalars!();
+            nothing_of_a_map!();
+        }
+
+        deserializer.deserialize_any(Items(PhantomData))
+    }
+}
 
 /// A text, or the texts of a list of parts.
 #[derive(Debug, Default)]
@@ -60,25 +181,12 @@ impl<'de> Deserialize<'de> for Text {
                 Ok(text)
             }
 
-            fn visit_unit<E>(self) -> Result<Text, E> {
-                Ok(Text(None))
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Text, E> {
-                Ok(Text(None))
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<Text, E> {
-                Ok(Text(None))
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<Text, E> {
-                Ok(Text(None))
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<Text, E> {
-                Ok(Text(None))
-            }
+            nothing_of!(
+                visit_bool: bool,
+                visit_u64: u64,
+                visit_i64: i64,
+                visit_f64: f64,
+            );
         }
 
         deserializer.deserialize_any(Parts)
@@ -131,23 +239,9 @@ impl<'de> Deserialize<'de> for Word {
                 Ok(Word(Some(number.to_string())))
             }
 
-            fn visit_bool<E>(self, _: bool) -> Result<Word, E> {
-                Ok(Word(None))
-            }
-
-            fn visit_unit<E>(self) -> Result<Word, E> {
-                Ok(Word(None))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut odd: A) -> Result<Word, A::Error> {
-                while odd.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Word(None))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut odd: A) -> Result<Word, A::Error> {
-                while odd.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Word(None))
-            }
+            nothing_of!(visit_bool: bool);
+            nothing_of_a_list!();
+            nothing_of_a_map!();
         }
 
         deserializer.deserialize_any(Scalar)
