@@ -38,7 +38,7 @@ use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::scheduler::resume;
 use crate::scratch::Scratch;
-use crate::steer::Arrived;
+use crate::turn::Arrived;
 use crate::update::Activity;
 use crate::{settle, turn};
 

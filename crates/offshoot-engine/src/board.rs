@@ -6,6 +6,8 @@
 //! of entries. It is locked for moments and never across an await, and it starts
 //! nothing: the session does.
 
+mod birth;
+mod following;
 mod live;
 mod places;
 
@@ -13,33 +15,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use offshoot_types::event::{Entry, Event, Origin};
+use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hooks, Occasion};
 use offshoot_types::id::{AgentId, CallId, RunId, TreeId};
 use offshoot_types::manifest::Context;
-use offshoot_types::permission::{Layer, Permissions};
-use offshoot_types::settlement::{CancelledBy, Settlement, Status};
+use offshoot_types::permission::Permissions;
+use offshoot_types::settlement::{CancelledBy, Settlement};
 use offshoot_types::store::Lease;
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, Semaphore, broadcast, oneshot};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use self::live::{Partial, Spoken};
 pub(crate) use self::places::Full;
 use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::governor::Governors;
-use crate::ground::{Files, Ground, Held};
-use crate::helper;
+use crate::ground::{Files, Ground};
 use crate::hooks::{self, Caller, notices};
 use crate::inherit::Shared;
 use crate::limits::Limits;
 use crate::next::{self, Next};
 use crate::node::{Node, Ordered};
-use crate::recover;
 use crate::sabotage::{Bug, planted};
-use crate::scratch::Scratch;
 use crate::settle;
 use crate::slots::Slots;
 use crate::update::{Activity, SessionState, Update};
@@ -539,263 +537,6 @@ impl State {
             (_, Some(_)) => SessionState::Busy,
             (_, None) if agent.paused => SessionState::Error,
             (_, None) => SessionState::Idle,
-        }
-    }
-
-    /// Updates everything that hangs on one entry, after the fold has taken it.
-    fn follow(&mut self, entry: &Arc<Entry>, ground: &Ground) {
-        let id = &entry.agent;
-        let mut parent = None;
-        match &entry.event {
-            Event::Spawned(spawned) => {
-                self.add_node(id, spawned, ground, Some(Vec::new()));
-                let changed = |above: &AgentId| {
-                    let agent = self.tree.agent(above);
-                    agent.is_some_and(|agent| agent.has_changed())
-                };
-                if self.tree.path(id).into_iter().any(changed) {
-                    self.change_role(id);
-                }
-                if let Origin::Task(parent) = &spawned.origin {
-                    self.born_as_planned(&parent.agent);
-                    let call = (parent.agent.clone(), parent.call.clone());
-                    self.children_of_calls.insert(call, id.clone());
-                }
-            }
-            Event::Settled { .. } => {
-                if let Some(node) = self.nodes.get_mut(id) {
-                    node.files.clear();
-                    node.activity = Activity::Resting;
-                    node.returned.notify_one();
-                }
-                parent = self
-                    .tree
-                    .agent(id)
-                    .and_then(|agent| Some(agent.parent()?.agent.clone()));
-                if let Some(order) = helper::follows(&entry.tree, &self.tree, id) {
-                    self.errands.push(order);
-                }
-                if let Some(above) = parent.as_ref().and_then(|parent| self.nodes.get(parent))
-                    && !planted(Bug::LostWake)
-                {
-                    above.wake.notify_one();
-                }
-            }
-            Event::Became(_) => self.change_role(id),
-            Event::Replied(_) => {
-                self.partials.remove(id);
-            }
-            Event::CallFinished { call, .. } => {
-                self.outputs.remove(&(id.clone(), call.clone()));
-                // Whoever answered what nobody waits for any more is told so, and whoever wanted it to
-                // return.
-                self.tell_late_answer(id, call, "the call was over by then");
-                let child = self.children_of_calls.remove(&(id.clone(), call.clone()));
-                let child = child.and_then(|child| self.nodes.get_mut(&child));
-                let promote = child.and_then(|child| child.promote.take());
-                let late = promote.map(|order| (order, "the agent had already ended"));
-                self.late.extend(late);
-            }
-            // The one that was heard is not there any more; whoever else answers is not to wait for the
-            // end of the call.
-            Event::Decided { call, .. } => self.tell_late_answer(id, call, "it has been decided"),
-            Event::TurnStarted { .. } => {
-                self.let_sleep(id);
-                // It was on its way when the process began to leave.
-                if self.leaving
-                    && let Some(node) = self.nodes.get_mut(id)
-                {
-                    node.cancelled_by.get_or_insert(CancelledBy::Shutdown);
-                    node.token.cancel();
-                }
-            }
-            Event::Steered { .. } => self.let_sleep(id),
-            Event::Prompted(_)
-            | Event::Completion { .. }
-            | Event::Asked { .. }
-            | Event::CallStarted { .. }
-            | Event::Titled { .. }
-            | Event::Summarised { .. }
-            | Event::Hooked(_)
-            | Event::Compacted(_) => {}
-            Event::TurnEnded { .. } => self.let_sleep_if_paused(id),
-            Event::Rewound { .. } => {
-                self.let_sleep(id);
-                self.change_role(id);
-            }
-        }
-        if let Some(infancy) = self
-            .nodes
-            .get_mut(id)
-            .and_then(|node| node.infancy.as_mut())
-        {
-            infancy.push(entry.clone());
-        }
-        self.concern(id);
-        if let Some(parent) = parent {
-            self.concern(&parent);
-            self.stirred.insert(parent);
-        }
-        if let Event::Settled { settlement, .. } = &entry.event
-            && (matches!(settlement.status, Status::Cancelled(_)) || self.is_stopped(id))
-        {
-            // What was held below may begin now, also where the stop came too late to count.
-            let below: Vec<AgentId> = self.tree.below(id).into_iter().cloned().collect();
-            for id in below {
-                self.concern(&id);
-                self.stirred.insert(id);
-            }
-        }
-        if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
-            self.stirred.insert(id.clone());
-        }
-    }
-
-    /// Has an answer that nobody waits for told why it has no effect.
-    fn tell_late_answer(&mut self, id: &AgentId, call: &CallId, why: &'static str) {
-        let node = self.nodes.get_mut(id);
-        let answer = node.and_then(|node| node.answers.remove(call));
-        self.late.extend(answer.map(|order| (order, why)));
-    }
-
-    /// Tells whether the turn of an agent only waits to be told something: such a turn of a root
-    /// outlives its process (R16), and sleeps until somebody opens the session.
-    pub(crate) fn sleeps(&self, id: &AgentId) -> bool {
-        let agent = self.tree.agent(id);
-        agent.is_some_and(recover::survives) && !self.is_stopped(id)
-    }
-
-    /// Tells whether the run of an agent was told to stop.
-    fn is_stopped(&self, id: &AgentId) -> bool {
-        self.nodes
-            .get(id)
-            .is_some_and(|node| node.stopped().is_some())
-    }
-
-    /// Notes that an entry of a commit concerns an agent; it is judged once, where the commit ends.
-    fn concern(&mut self, id: &AgentId) {
-        if self.concerned.last() != Some(id) {
-            self.concerned.push(id.clone());
-        }
-    }
-
-    /// Judges everybody whom a commit concerned.
-    fn judge_concerned(&mut self, limits: &Limits) {
-        for id in std::mem::take(&mut self.concerned) {
-            self.judge(&id, limits);
-        }
-    }
-
-    /// Keeps the set of agents that want to work although no run of theirs is open. Helpers do not
-    /// count: a tree is quiet without them (R19).
-    fn judge(&mut self, id: &AgentId, limits: &Limits) {
-        let helps = |agent: &offshoot_types::tree::Agent| agent.spawned.helper().is_some();
-        if self.tree.agent(id).is_some_and(helps) {
-            return;
-        }
-        let wants = match self.next(id, limits) {
-            Next::Start { .. } | Next::Run => true,
-            Next::Tell(_) | Next::Settle(_) | Next::Wait | Next::Rest => false,
-        };
-        if wants {
-            self.runnable.insert(id.clone());
-        } else {
-            self.runnable.remove(id);
-        }
-    }
-
-    fn add_node(
-        &mut self,
-        id: &AgentId,
-        spawned: &offshoot_types::event::Spawned,
-        ground: &Ground,
-        infancy: Option<Vec<Arc<Entry>>>,
-    ) {
-        let unbound = CancellationToken::new;
-        let (mut permissions, token, scratch, mut read_only) = match &spawned.origin {
-            Origin::Session { workspace, .. } => {
-                let above = ground.above_root(workspace);
-                (above, unbound(), ground.scratch.clone(), false)
-            }
-            Origin::Task(parent) => match self.nodes.get(&parent.agent) {
-                Some(node) => {
-                    let token = if planted(Bug::CancelStopsShort) {
-                        unbound()
-                    } else {
-                        node.token.child_token()
-                    };
-                    let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
-                    let above = self.at_birth(id, &parent.agent);
-                    (above.ceiling.hand_on(), token, scratch, above.read_only)
-                }
-                None => (Permissions::empty(), unbound(), None, false),
-            },
-            // It may do nothing, whatever its manifest says, and ends when whoever asked says so, or
-            // the session does.
-            Origin::Helper(_) => {
-                let nothing = Layer::of_agent(&spawned.definition, Some(&[]));
-                let none = Permissions::empty().narrow(nothing);
-                (none, unbound(), None, true)
-            }
-        };
-        if let Some(Scratch { data, folder }) = &scratch {
-            permissions = permissions.narrow(Layer::off_limits(data, folder));
-        }
-        let above = permissions;
-        let above_read_only = read_only;
-        let born = (
-            &spawned.layer,
-            spawned.terms.read_only,
-            spawned.definition.as_str(),
-        );
-        let held = self.held(born, scratch.as_ref());
-        let ceiling = held.ceiling(&above);
-        read_only |= held.is_read_only();
-        let node = Node {
-            permissions: held.itself(&ceiling),
-            ceiling,
-            above,
-            above_read_only,
-            scratch,
-            token,
-            cancelled_by: None,
-            wake: Arc::new(Notify::new()),
-            returned: Arc::new(Notify::new()),
-            promote: None,
-            claimed: None,
-            answers: BTreeMap::new(),
-            activity: Activity::Resting,
-            progress: Instant::now(),
-            infancy,
-            files: BTreeSet::new(),
-            read_only,
-        };
-        self.nodes.insert(id.clone(), node);
-    }
-
-    /// Returns what holds an agent of this session by what was written down of it and by its file.
-    pub(crate) fn held(&self, said: (&Layer, bool, &str), scratch: Option<&Scratch>) -> Held {
-        let root = self.tree.root().and_then(|root| self.tree.agent(root));
-        let workspace = root.and_then(|root| root.spawned.workspace());
-        self.files
-            .held(said, workspace.unwrap_or_default(), scratch)
-    }
-
-    /// Gives a new run of an agent a token of its own; a stopped one stays stopped.
-    pub(crate) fn renew_token(&mut self, id: &AgentId) {
-        let above = self
-            .tree
-            .agent(id)
-            .and_then(|agent| self.nodes.get(&agent.parent()?.agent))
-            .map(|parent| parent.token.clone());
-        if let Some(node) = self.nodes.get_mut(id)
-            && node.token.is_cancelled()
-        {
-            // A later run does not hang on the run that spawned it, which may be long over.
-            node.token = above
-                .filter(|token| !token.is_cancelled())
-                .map_or_else(CancellationToken::new, |token| token.child_token());
-            node.cancelled_by = None;
         }
     }
 }

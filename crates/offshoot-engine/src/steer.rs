@@ -7,21 +7,16 @@
 //! at its next step, and opens a new run of one that has settled. Orders go
 //! through the session; no agent waits to be let into another's mailbox (R11).
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod arguments;
+
 use std::time::Duration;
 
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
-use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, CommandId, MessageId, RunId};
 use offshoot_types::json::RawJson;
-use offshoot_types::message::{Author, MAX_PROMPT_BYTES};
+use offshoot_types::message::Author;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::CancelledBy;
-use offshoot_types::store::StoreError;
-use offshoot_types::tool::{Effect, ToolSpec};
-use offshoot_types::transcript::Transcript;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -32,7 +27,8 @@ use crate::board::State;
 use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::scheduler::Finished;
-use crate::{settle, turn};
+use crate::settle;
+pub(crate) use arguments::{Errand, Steering, WaitMode, Whom};
 
 /// Most children that are listed at once.
 const MOST_LISTED: usize = 200;
@@ -42,199 +38,6 @@ const MOST_RUNNING: usize = 50;
 
 /// Most bytes of answers that one `wait` returns; the rest waits for the next.
 const MOST_TOLD: usize = 150 * 1024;
-
-/// The calls of this kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Steering {
-    Children,
-    Wait,
-    Message,
-    Cancel,
-}
-
-/// What a call wants, checked.
-pub(crate) enum Errand {
-    Children,
-    Wait {
-        whom: Whom,
-        mode: WaitMode,
-        timeout: Option<Duration>,
-    },
-    Message {
-        target: [AgentId; 1],
-        text: String,
-    },
-    Cancel {
-        target: [AgentId; 1],
-    },
-}
-
-/// Whom a `wait` is for.
-pub(crate) enum Whom {
-    Named(Vec<AgentId>),
-    /// Whoever there is to wait for when it begins; these are there already.
-    Anybody(Vec<AgentId>),
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum WaitMode {
-    Any,
-    #[default]
-    All,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WaitFor {
-    #[serde(default)]
-    session_ids: Option<Vec<AgentId>>,
-    #[serde(default)]
-    mode: WaitMode,
-    #[serde(default)]
-    timeout_ms: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Tell {
-    session_id: AgentId,
-    text: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stop {
-    session_id: AgentId,
-}
-
-impl Steering {
-    pub(crate) const ALL: [Self; 4] = [Self::Children, Self::Wait, Self::Message, Self::Cancel];
-
-    pub(crate) fn id(self) -> &'static str {
-        match self {
-            Self::Children => "children",
-            Self::Wait => "wait",
-            Self::Message => "message",
-            Self::Cancel => "cancel",
-        }
-    }
-
-    /// Returns what models are told of it.
-    pub(crate) fn spec(self) -> ToolSpec {
-        let id = json!({ "type": "string", "description": "as task or children gave it" });
-        let (description, properties, required, effect) = match self {
-            Self::Children => (
-                "Lists the agents you have started: whether each still runs, what it does or waits \
-                 for, what it has used. Answers at once; it is not a way to wait.",
-                json!({}),
-                json!([]),
-                Effect::Read,
-            ),
-            Self::Wait => (
-                "Waits until agents you have started in the background are done, and returns what \
-                 they said. Without session_ids it waits for all that run. What it returns does not \
-                 arrive as a message again.",
-                json!({
-                    "session_ids": { "type": "array", "items": id, "description": "whom to wait for" },
-                    "mode": { "type": "string", "enum": ["any", "all"], "description": "default all" },
-                    "timeout_ms": { "type": "integer", "minimum": 0, "description": "then return what there is" },
-                }),
-                json!([]),
-                Effect::Read,
-            ),
-            Self::Message => (
-                "Says something to an agent below you. One that runs reads it before its next step; \
-                 one that is done goes on with it, and its answer arrives as a message.",
-                json!({
-                    "session_id": id,
-                    "text": { "type": "string", "description": "what to say" },
-                }),
-                json!(["session_id", "text"]),
-                Effect::Write,
-            ),
-            Self::Cancel => (
-                "Stops an agent below you and everything it has started, and returns how it ended.",
-                json!({ "session_id": id }),
-                json!(["session_id"]),
-                Effect::Write,
-            ),
-        };
-        let parameters = json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        });
-        ToolSpec::new(self.id(), description, &parameters, effect)
-    }
-
-    /// Reads what a call wants, or says why it cannot be.
-    pub(crate) fn parse(self, agent: &Agent, arguments: &RawJson) -> Result<Errand, Outcome> {
-        let state = agent.board.state();
-        match self {
-            Self::Children => self.read(arguments).map(|Nothing {}| Errand::Children),
-            Self::Wait => {
-                let wanted: WaitFor = self.read(arguments)?;
-                let whom = match wanted.session_ids {
-                    Some(ids) => {
-                        for id in &ids {
-                            check_below(&state, &agent.id, id)?;
-                        }
-                        Whom::Named(ids)
-                    }
-                    None => Whom::Anybody(state.awaitable(&agent.id)),
-                };
-                Ok(Errand::Wait {
-                    whom,
-                    mode: wanted.mode,
-                    timeout: wanted.timeout_ms.map(Duration::from_millis),
-                })
-            }
-            Self::Message => {
-                let Tell { session_id, text } = self.read(arguments)?;
-                check_below(&state, &agent.id, &session_id)?;
-                if text.len() > MAX_PROMPT_BYTES {
-                    let size = text.len();
-                    let text =
-                        format!("the text has {size} bytes; at most {MAX_PROMPT_BYTES} are taken");
-                    return Err(Outcome::error(ErrorKind::InvalidInput, text));
-                }
-                Ok(Errand::Message {
-                    target: [session_id],
-                    text,
-                })
-            }
-            Self::Cancel => {
-                let Stop { session_id } = self.read(arguments)?;
-                check_below(&state, &agent.id, &session_id)?;
-                Ok(Errand::Cancel {
-                    target: [session_id],
-                })
-            }
-        }
-    }
-
-    fn read<T: DeserializeOwned>(self, arguments: &RawJson) -> Result<T, Outcome> {
-        arguments.read().map_err(|error| {
-            let text = format!("the arguments of {}: {error}", self.id());
-            Outcome::error(ErrorKind::InvalidInput, text)
-        })
-    }
-}
-
-/// Refuses whoever is not below the caller, without saying whether they exist.
-fn check_below(state: &State, agent: &AgentId, target: &AgentId) -> Result<(), Outcome> {
-    if state.is_above(agent, target) {
-        return Ok(());
-    }
-    let text = format!("there is no agent {target} below you; children lists those there are");
-    Err(Outcome::error(ErrorKind::UnknownAgent, text))
-}
 
 impl Errand {
     /// Tells whether it does something, so that its start has to be stored first.
@@ -524,38 +327,6 @@ impl Agent {
         }
         self.wait_for(vec![run], WaitMode::All, None, cancel).await
     }
-
-    /// Takes messages that have come into the running turn: at a child's next step, and not before
-    /// a root's next turn.
-    pub(crate) async fn take_messages(
-        &self,
-        transcript: &mut Transcript,
-        arrived: &Arrived,
-    ) -> Result<(), StoreError> {
-        turn::follow(transcript, arrived.take())?;
-        if self.is_root() {
-            return Ok(());
-        }
-        let events: Vec<Event> = {
-            let state = self.board.state();
-            let queue = state.tree.agent(&self.id).map(|agent| &agent.queue);
-            let waiting = queue.into_iter().flatten();
-            // Messages not yet in the transcript wait for the next step; one that names another agent
-            // waits for a turn of its own.
-            let is_for_now = |id: &&MessageId| {
-                let message = transcript.queued(id);
-                message.is_some_and(|message| message.agent.is_none())
-            };
-            let known = waiting.take_while(is_for_now);
-            known
-                .map(|id| Event::Steered { prompt: id.clone() })
-                .collect()
-        };
-        if events.is_empty() {
-            return Ok(());
-        }
-        turn::follow(transcript, self.log.append(events).await?)
-    }
 }
 
 impl State {
@@ -685,23 +456,5 @@ impl State {
         }
         brief["tokens"] = agent.spent.tokens.into();
         Some(brief)
-    }
-}
-
-/// Entries that came while a turn runs, until it takes them up.
-#[derive(Clone, Default)]
-pub(crate) struct Arrived(Arc<Mutex<Vec<Arc<Entry>>>>);
-
-impl Arrived {
-    /// Adds entries, in the order of the log.
-    pub(crate) fn add(&self, entries: Vec<Arc<Entry>>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(entries);
-    }
-
-    /// Returns what has come since the last call.
-    pub(crate) fn take(&self) -> Vec<Arc<Entry>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *all)
     }
 }

@@ -6,6 +6,7 @@
 //! the log, whatever happened, unless the log itself failed: then it stops where
 //! it is and recovery does the rest.
 
+mod arrived;
 mod calls;
 
 use std::ops::ControlFlow;
@@ -29,7 +30,7 @@ use crate::node::Node;
 use crate::reply::{self, Reply};
 use crate::settle;
 use crate::slots::Rank;
-use crate::steer::Arrived;
+pub(crate) use arrived::Arrived;
 
 /// A turn that is over but for saying so in the log.
 pub(crate) struct Over {

@@ -16,8 +16,8 @@ use super::{Actor, Agent, nothing};
 use crate::compact::{Shortened, Wanted};
 use crate::log::Batch;
 use crate::node::Ordered;
-use crate::steer::Arrived;
 use crate::turn;
+use crate::turn::Arrived;
 use crate::update::Activity;
 
 /// Why a conversation was not shortened that has nothing in it but a summary, or nothing at all.

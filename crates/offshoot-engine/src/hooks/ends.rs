@@ -225,7 +225,11 @@ mod tests {
             (PartialReason::Schema, true),
             (PartialReason::NoAnswer, true),
         ] {
-            assert_eq!(may_be_kept(&Status::Partial(reason.clone())), kept, "{reason:?}");
+            assert_eq!(
+                may_be_kept(&Status::Partial(reason.clone())),
+                kept,
+                "{reason:?}"
+            );
         }
         assert!(may_be_kept(&Status::Completed));
     }

@@ -134,7 +134,9 @@ command = "! grep -q hunter2 || { echo 'that is a password' >&2; exit 2; }"
     // Neither of one that is said to a session that is there.
     let done = stage.offshoot(asked("go")).succeeded();
     let mut lines = done.stderr.lines();
-    let session = lines.find_map(|line| line.strip_prefix("session ")).unwrap();
+    let session = lines
+        .find_map(|line| line.strip_prefix("session "))
+        .unwrap();
     let more = ["run", "--session", session, "hunter2"];
     stage.offshoot(more).complained(2, "that is a password");
     let message = ["sessions", "message", session, "hunter2"];

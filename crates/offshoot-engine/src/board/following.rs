@@ -1,0 +1,183 @@
+//! What hangs on an entry: agents that are born, called, answered, woken and done.
+//!
+//! Called with every entry, after the fold has taken it. Nothing is started here: whoever is stirred
+//! is looked at by the session, and who wants to work is known from the tree alone.
+
+use std::sync::Arc;
+
+use offshoot_types::event::{Entry, Event, Origin};
+use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::settlement::{CancelledBy, Status};
+
+use super::State;
+use crate::ground::Ground;
+use crate::helper;
+use crate::limits::Limits;
+use crate::next::Next;
+use crate::recover;
+use crate::sabotage::{Bug, planted};
+use crate::update::Activity;
+
+impl State {
+    /// Updates everything that hangs on one entry, after the fold has taken it.
+    pub(super) fn follow(&mut self, entry: &Arc<Entry>, ground: &Ground) {
+        let id = &entry.agent;
+        let mut parent = None;
+        match &entry.event {
+            Event::Spawned(spawned) => {
+                self.add_node(id, spawned, ground, Some(Vec::new()));
+                let changed = |above: &AgentId| {
+                    let agent = self.tree.agent(above);
+                    agent.is_some_and(|agent| agent.has_changed())
+                };
+                if self.tree.path(id).into_iter().any(changed) {
+                    self.change_role(id);
+                }
+                if let Origin::Task(parent) = &spawned.origin {
+                    self.born_as_planned(&parent.agent);
+                    let call = (parent.agent.clone(), parent.call.clone());
+                    self.children_of_calls.insert(call, id.clone());
+                }
+            }
+            Event::Settled { .. } => {
+                if let Some(node) = self.nodes.get_mut(id) {
+                    node.files.clear();
+                    node.activity = Activity::Resting;
+                    node.returned.notify_one();
+                }
+                parent = self
+                    .tree
+                    .agent(id)
+                    .and_then(|agent| Some(agent.parent()?.agent.clone()));
+                if let Some(order) = helper::follows(&entry.tree, &self.tree, id) {
+                    self.errands.push(order);
+                }
+                if let Some(above) = parent.as_ref().and_then(|parent| self.nodes.get(parent))
+                    && !planted(Bug::LostWake)
+                {
+                    above.wake.notify_one();
+                }
+            }
+            Event::Became(_) => self.change_role(id),
+            Event::Replied(_) => {
+                self.partials.remove(id);
+            }
+            Event::CallFinished { call, .. } => {
+                self.outputs.remove(&(id.clone(), call.clone()));
+                // Whoever answered what nobody waits for any more is told so, and whoever wanted it to
+                // return.
+                self.tell_late_answer(id, call, "the call was over by then");
+                let child = self.children_of_calls.remove(&(id.clone(), call.clone()));
+                let child = child.and_then(|child| self.nodes.get_mut(&child));
+                let promote = child.and_then(|child| child.promote.take());
+                let late = promote.map(|order| (order, "the agent had already ended"));
+                self.late.extend(late);
+            }
+            // The one that was heard is not there any more; whoever else answers is not to wait for the
+            // end of the call.
+            Event::Decided { call, .. } => self.tell_late_answer(id, call, "it has been decided"),
+            Event::TurnStarted { .. } => {
+                self.let_sleep(id);
+                // It was on its way when the process began to leave.
+                if self.leaving
+                    && let Some(node) = self.nodes.get_mut(id)
+                {
+                    node.cancelled_by.get_or_insert(CancelledBy::Shutdown);
+                    node.token.cancel();
+                }
+            }
+            Event::Steered { .. } => self.let_sleep(id),
+            Event::Prompted(_)
+            | Event::Completion { .. }
+            | Event::Asked { .. }
+            | Event::CallStarted { .. }
+            | Event::Titled { .. }
+            | Event::Summarised { .. }
+            | Event::Hooked(_)
+            | Event::Compacted(_) => {}
+            Event::TurnEnded { .. } => self.let_sleep_if_paused(id),
+            Event::Rewound { .. } => {
+                self.let_sleep(id);
+                self.change_role(id);
+            }
+        }
+        if let Some(infancy) = self
+            .nodes
+            .get_mut(id)
+            .and_then(|node| node.infancy.as_mut())
+        {
+            infancy.push(entry.clone());
+        }
+        self.concern(id);
+        if let Some(parent) = parent {
+            self.concern(&parent);
+            self.stirred.insert(parent);
+        }
+        if let Event::Settled { settlement, .. } = &entry.event
+            && (matches!(settlement.status, Status::Cancelled(_)) || self.is_stopped(id))
+        {
+            // What was held below may begin now, also where the stop came too late to count.
+            let below: Vec<AgentId> = self.tree.below(id).into_iter().cloned().collect();
+            for id in below {
+                self.concern(&id);
+                self.stirred.insert(id);
+            }
+        }
+        if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
+            self.stirred.insert(id.clone());
+        }
+    }
+
+    /// Has an answer that nobody waits for told why it has no effect.
+    fn tell_late_answer(&mut self, id: &AgentId, call: &CallId, why: &'static str) {
+        let node = self.nodes.get_mut(id);
+        let answer = node.and_then(|node| node.answers.remove(call));
+        self.late.extend(answer.map(|order| (order, why)));
+    }
+
+    /// Tells whether the turn of an agent only waits to be told something: such a turn of a root
+    /// outlives its process (R16), and sleeps until somebody opens the session.
+    pub(crate) fn sleeps(&self, id: &AgentId) -> bool {
+        let agent = self.tree.agent(id);
+        agent.is_some_and(recover::survives) && !self.is_stopped(id)
+    }
+
+    /// Tells whether the run of an agent was told to stop.
+    pub(super) fn is_stopped(&self, id: &AgentId) -> bool {
+        self.nodes
+            .get(id)
+            .is_some_and(|node| node.stopped().is_some())
+    }
+
+    /// Notes that an entry of a commit concerns an agent; it is judged once, where the commit ends.
+    fn concern(&mut self, id: &AgentId) {
+        if self.concerned.last() != Some(id) {
+            self.concerned.push(id.clone());
+        }
+    }
+
+    /// Judges everybody whom a commit concerned.
+    pub(super) fn judge_concerned(&mut self, limits: &Limits) {
+        for id in std::mem::take(&mut self.concerned) {
+            self.judge(&id, limits);
+        }
+    }
+
+    /// Keeps the set of agents that want to work although no run of theirs is open. Helpers do not
+    /// count: a tree is quiet without them (R19).
+    pub(super) fn judge(&mut self, id: &AgentId, limits: &Limits) {
+        let helps = |agent: &offshoot_types::tree::Agent| agent.spawned.helper().is_some();
+        if self.tree.agent(id).is_some_and(helps) {
+            return;
+        }
+        let wants = match self.next(id, limits) {
+            Next::Start { .. } | Next::Run => true,
+            Next::Tell(_) | Next::Settle(_) | Next::Wait | Next::Rest => false,
+        };
+        if wants {
+            self.runnable.insert(id.clone());
+        } else {
+            self.runnable.remove(id);
+        }
+    }
+}
