@@ -277,7 +277,7 @@ impl Actor {
                 for waiting in std::mem::take(&mut self.chores) {
                     self.record(waiting, Batch::default(), nothing("it was stopped"));
                 }
-                if self.agent.sleeps() {
+                if self.stop_turn.is_none() && self.agent.sleeps() {
                     return self.dropping.push((order, scope));
                 }
                 self.agent.board.cancel(&self.agent.id, CancelledBy::User);
@@ -434,11 +434,15 @@ impl Actor {
     async fn drop_turn(&mut self) -> Result<(), StoreError> {
         let orders = std::mem::take(&mut self.dropping);
         let run = self.agent.open_run();
+        let Some(turn) = self.agent.turn() else {
+            for (order, scope) in orders {
+                self.take_cancel(order, scope);
+            }
+            return Ok(());
+        };
         let mut events = resume::withdrawn(self.transcript.open_calls());
-        events.push(Event::TurnEnded {
-            turn: self.agent.turn(),
-            end: self.agent.aborted(),
-        });
+        let end = self.agent.aborted();
+        events.push(Event::TurnEnded { turn, end });
         let mut settled = events.clone();
         let mut settles = self.agent.settled_by(&events);
         settles = settles.filter(|_| self.agent.has_no_open_child());
@@ -480,7 +484,8 @@ impl Actor {
                     self.agent.board.cancel(&self.agent.id, CancelledBy::User);
                     self.cancels.push((run, order));
                 }
-                (None, None) => {}
+                // A turn has a run.
+                (None, None) => self.take_cancel(order, scope),
             }
         }
         Ok(())
@@ -657,14 +662,11 @@ impl Agent {
             .map_or_else(CancellationToken::new, |node| node.token.clone())
     }
 
-    /// Returns the turn that runs.
-    pub(crate) fn turn(&self) -> TurnNo {
+    /// Returns the turn that is open; `None` between two.
+    pub(crate) fn turn(&self) -> Option<TurnNo> {
         let state = self.board.state();
-        let running = state
-            .tree
-            .agent(&self.id)
-            .and_then(|agent| agent.turn.as_ref());
-        running.map_or(TurnNo::ZERO, |running| running.turn)
+        let agent = state.tree.agent(&self.id)?;
+        Some(agent.turn.as_ref()?.turn)
     }
 
     /// Returns the message that the turn processes.

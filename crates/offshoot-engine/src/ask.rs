@@ -221,13 +221,26 @@ pub(crate) struct Asking<'a> {
     pub(crate) runs: Option<(&'a Arc<dyn Tool>, &'a RawJson)>,
 }
 
+/// Why a call may not run although somebody has said yes.
+pub(crate) struct Withheld {
+    /// Who denies it, if somebody does.
+    pub(crate) by: Option<Decision>,
+    /// What it is told.
+    pub(crate) told: Outcome,
+}
+
 impl Asking<'_> {
-    /// Returns who denies it by now: a yes to what was asked before says nothing against that.
-    pub(crate) fn denied(&self, agent: &Agent) -> Option<Decision> {
-        let decided = match (self.runs, self.ask.needs.first()) {
-            (Some((tool, arguments)), _) => match weigh(agent, tool, arguments).ok()? {
-                Weighed::Decided(decision) => decision,
-                Weighed::Open(..) => return None,
+    /// Says why a yes does not count by now: somebody denies what was asked about, or it needs what
+    /// nobody was asked about.
+    pub(crate) fn withheld(&self, agent: &Agent) -> Option<Withheld> {
+        let decision = match (self.runs, self.ask.needs.first()) {
+            (Some((tool, arguments)), _) => match weigh(agent, tool, arguments) {
+                Ok(Weighed::Decided(decision)) => decision,
+                Ok(Weighed::Open(needs, _)) => {
+                    let told = was_asked(agent, self.ask, &needs).err()?;
+                    return Some(Withheld { by: None, told });
+                }
+                Err(told) => return Some(Withheld { by: None, told }),
             },
             (None, Some(need)) => {
                 let names = agent.parts.registry.names_of(&need.target);
@@ -235,8 +248,23 @@ impl Asking<'_> {
             }
             (None, None) => return None,
         };
-        Some(decided).filter(|decision| decision.action == Action::Deny)
+        if decision.action != Action::Deny {
+            return None;
+        }
+        let told = denial(self.tool, &decision)?;
+        let by = Some(decision);
+        Some(Withheld { by, told })
     }
+}
+
+/// Refuses a call that needs more to be allowed by now than somebody was asked about: an answer to that
+/// is none to this.
+pub(crate) fn was_asked(agent: &Agent, ask: &Ask, needs: &[Need]) -> Result<(), Outcome> {
+    let knows = |need: &Need| ask.needs.contains(need);
+    if agent.parts.asks.yes || needs.iter().all(knows) {
+        return Ok(());
+    }
+    Err(has_changed())
 }
 
 /// How waiting for an answer ended.

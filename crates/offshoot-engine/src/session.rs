@@ -186,7 +186,10 @@ impl Session {
             self.end_leftovers().await;
         }
         self.turn_away();
-        self.tell_the_rest().await;
+        let farewell = self.farewell();
+        // The lease goes with the board: whoever wants the tree waits for nobody's hooks.
+        drop(self);
+        farewell.say().await;
     }
 
     async fn serve(&mut self) -> Result<(), StoreError> {

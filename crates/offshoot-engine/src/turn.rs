@@ -192,10 +192,10 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
             .retain(|part| !matches!(part, AssistantPart::Call(_)));
         events.push(Event::Replied(message));
     }
-    events.push(Event::TurnEnded {
-        turn: agent.turn(),
-        end: how,
-    });
+    let turn = agent
+        .turn()
+        .ok_or_else(|| broken("an end without a turn"))?;
+    events.push(Event::TurnEnded { turn, end: how });
     if let Some((run, mut settlement)) = agent.settles_after(&events) {
         agent.finish(&mut settlement, &transcript).await;
         let mut with_settlement = events.clone();
@@ -248,7 +248,7 @@ fn failed(error: ModelError) -> TurnEnd {
     }
 }
 
-fn broken(what: &str) -> StoreError {
+pub(crate) fn broken(what: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Conflict, format!("run a turn: {what}"))
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use offshoot_types::command::Verdict;
 use offshoot_types::event::{Did, Entry, Event, Hooked, TurnEnd};
 use offshoot_types::hook::{Point, Use, What, Word};
 use offshoot_types::id::CallId;
@@ -28,6 +29,7 @@ use crate::context::{Callable, Prefix};
 use crate::log::Batch;
 use crate::question::QUESTION;
 use crate::scheduler::own::OwnCall;
+use crate::scheduler::resume;
 
 /// What hooks have said of the calls of one message.
 #[derive(Default)]
@@ -51,6 +53,10 @@ impl Rulings {
     /// to be done: what the agent is to be told, and that it is to stop. What they said of calls that
     /// they are asked about again does not count any more.
     fn remembered(log: &[Entry], again: &[&Call]) -> Self {
+        let is_said_again = |hooked: &Hooked, call: &CallId| {
+            let again = again.iter().any(|again| again.id == *call);
+            again && hooked.point == Point::PreToolUse
+        };
         let mut rulings = Self::default();
         for entry in log {
             if matches!(entry.event, Event::Replied(_)) {
@@ -60,7 +66,7 @@ impl Rulings {
             if let Event::Hooked(hooked) = &entry.event
                 && hooked.point.guards()
                 && let Some(call) = &hooked.call
-                && !again.iter().any(|again| again.id == *call)
+                && !is_said_again(hooked, call)
             {
                 rulings.recall(hooked);
             }
@@ -111,15 +117,19 @@ impl Rulings {
     }
 
     /// Refuses a call that was taken up again if a hook refuses it by now, or wants to have asked what
-    /// nobody was.
+    /// nobody was. A question asks somebody anyway, and who has said no needs not be asked.
     pub(crate) fn check_again(
         &self,
         agent: &Agent,
         call: &Call,
-        asked: &[Need],
+        answer: Option<&Verdict>,
         batch: &mut Batch,
     ) -> Result<(), Outcome> {
         self.check(call, batch)?;
+        let ask = agent.asked(&call.id).unwrap_or_default();
+        if !ask.questions.is_empty() || matches!(answer, Some(Verdict::Deny { .. })) {
+            return Ok(());
+        }
         let Some(Ruling::Ask { layer, .. }) = self.by_call.get(&call.id) else {
             return Ok(());
         };
@@ -128,7 +138,7 @@ impl Rulings {
             let rest = need.target.strip_prefix(layer.as_str());
             need.is_of_hook() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
         };
-        if agent.parts.asks.yes || asked.iter().any(knows) {
+        if agent.parts.asks.yes || ask.needs.iter().any(knows) {
             return Ok(());
         }
         Err(ask::has_changed())
@@ -283,9 +293,10 @@ impl Agent {
 
     /// Returns what hooks say of the calls of the last message of which some wait since their process
     /// died. Those are asked about again, because hooks may have been added or changed meanwhile as
-    /// rules may; that somebody is asked about them was told before.
+    /// rules may; but not about those that are denied by now. That somebody is asked was told before.
     pub(crate) async fn before_calls_again(
         &self,
+        prefix: &Prefix,
         log: &[Entry],
         waiting: &[&Call],
         cancel: &CancellationToken,
@@ -293,8 +304,15 @@ impl Agent {
         if !self.is_watched(Point::PreToolUse) {
             return Rulings::remembered(log, &[]);
         }
-        let mut rulings = Rulings::remembered(log, waiting);
-        let asked = waiting.iter().map(|call| async {
+        let kept = self.kept();
+        let is_denied = |call: &Call| {
+            let by_person = matches!(kept.get(&call.id), Some(Verdict::Deny { .. }));
+            by_person || resume::is_denied(self, prefix, call)
+        };
+        let mut again = waiting.to_vec();
+        again.retain(|call| !is_denied(call));
+        let mut rulings = Rulings::remembered(log, &again);
+        let asked = again.iter().map(|call| async {
             let heard = self.call_hooks(What::PreToolUse(used(call)), cancel).await;
             (call.id.clone(), heard)
         });

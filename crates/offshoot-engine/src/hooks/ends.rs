@@ -93,10 +93,11 @@ impl Agent {
         turn::follow(transcript, entries)?;
         // Booked with the message: nobody waits for room while hooks take their time.
         drop(permit);
-        let end = Event::TurnEnded {
-            turn: self.turn(),
-            end: TurnEnd::Finished,
-        };
+        let turn = self
+            .turn()
+            .ok_or_else(|| turn::broken("an end without a turn"))?;
+        let end = TurnEnd::Finished;
+        let end = Event::TurnEnded { turn, end };
         Ok(match self.ask_to_end(&[end], cancel).await {
             May::GoOn(events, text) => {
                 self.pass_on(events, &[text], transcript).await?;

@@ -92,15 +92,6 @@ pub(crate) async fn tell(board: Arc<Board>, occasion: Occasion) {
     }
 }
 
-/// Tells hooks everything that the board has noted for them.
-pub(crate) async fn tell_all(board: &Arc<Board>) {
-    let noted = board.state().take_notices();
-    let told = noted
-        .into_iter()
-        .map(|occasion| tell(board.clone(), occasion));
-    futures_util::future::join_all(told).await;
-}
-
 /// Tells hooks what was noted on a board that is not there any more; nobody follows it either.
 pub(crate) async fn tell_without_a_board(hooks: &Hooks, grace: Duration, noted: Vec<Occasion>) {
     let gate = Semaphore::new(AT_A_TIME);

@@ -35,10 +35,11 @@ impl Runtime {
         }
         let is_new = {
             let mut looked = lock(&self.inner.looked);
+            let is_new = looked.trees.insert(command.tree.clone());
             if let Order::Open(opening) = &command.order {
-                !looked.folders.contains(&opening.workspace)
+                looked.folders.insert(opening.workspace.clone())
             } else {
-                looked.trees.insert(command.tree.clone())
+                is_new
             }
         };
         if !is_new {
@@ -60,7 +61,9 @@ impl Inner {
         let Some(folder) = folder_of(command, &sessions) else {
             return;
         };
-        if !lock(&self.looked).folders.insert(folder.clone()) {
+        let is_new = lock(&self.looked).folders.insert(folder.clone());
+        // That of a session that is opened was noted before.
+        if !is_new && !matches!(command.order, Order::Open(_)) {
             return;
         }
         for session in sessions {

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Finished, Plan, asked, wait_for_child};
 use crate::agent::{Agent, nothing};
-use crate::ask::{self, Answered, Asking, Judged};
+use crate::ask::{self, Answered, Asking, Judged, Withheld};
 use crate::context::{EngineCall, Prefix};
 use crate::hooks::calls::Rulings;
 use crate::log::Batch;
@@ -299,23 +299,26 @@ pub(crate) async fn permit<T>(
     let Asking { call, tool, .. } = asks;
     let mut batch = Batch::default();
     let answered = ask::answer(agent, asks, cancel).await;
-    let denied = asks.denied(agent);
-    let (order, refused) = match (answered, denied) {
+    let withheld = asks.withheld(agent);
+    let (order, refused) = match (answered, withheld) {
         (Answered::Cancelled, _) => {
             let text = format!("{tool} was cancelled before anybody allowed it");
             return Ok(Err(Outcome::error(ErrorKind::Cancelled, text)));
         }
-        (Answered::By(order, verdict), Some(decision)) if verdict.is_yes() => {
-            let refused = ask::denial(tool, &decision);
-            let why = nothing(&format!("{} denies it by now", decision.layer));
-            batch.own(ask::covered(call, decision));
+        (Answered::By(order, verdict), Some(Withheld { by, told })) if verdict.is_yes() => {
+            let why = nothing(match &by {
+                Some(_) => "rules deny it by now",
+                None => "it needs something else by now, and is to be made again",
+            });
             batch.applied(order.command.clone(), why.clone());
-            (Some((order, why)), refused)
+            by.into_iter()
+                .for_each(|by| batch.own(ask::covered(call, by)));
+            (Some((order, why)), Some(told))
         }
-        (Answered::Granted(_), Some(decision)) => {
-            let refused = ask::denial(tool, &decision);
-            batch.own(ask::covered(call, decision));
-            (None, refused)
+        (Answered::Granted(_), Some(Withheld { by, told })) => {
+            by.into_iter()
+                .for_each(|by| batch.own(ask::covered(call, by)));
+            (None, Some(told))
         }
         (Answered::Granted(decision), None) => {
             batch.own(ask::covered(call, decision));

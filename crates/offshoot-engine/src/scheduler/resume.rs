@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use offshoot_types::command::Verdict;
 use offshoot_types::event::Event;
+use offshoot_types::hook::Point;
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
@@ -66,15 +67,15 @@ impl Plan {
         let mut plan = Self::default();
         rulings.record(batch);
         // Before anything else: what a refused call was answered covers no other.
+        let kept = agent.kept();
         let mut open = Vec::new();
         for call in calls {
-            let asked = agent.asked(&call.id).map(|ask| ask.needs);
-            match rulings.check_again(agent, call, &asked.unwrap_or_default(), batch) {
+            match rulings.check_again(agent, call, kept.get(&call.id), batch) {
                 Ok(()) => open.push(call),
                 Err(outcome) => batch.own(finished(call, outcome)),
             }
         }
-        for (call, waiting) in fates(agent, prefix, open, &agent.kept()) {
+        for (call, waiting) in fates(agent, prefix, open, &kept) {
             let admitted = waiting.and_then(|waiting| plan.readmit(waiting, batch));
             if let Err(outcome) = admitted {
                 batch.own(finished(call, outcome));
@@ -141,18 +142,39 @@ fn finished(call: &Call, outcome: Outcome) -> Event {
     }
 }
 
+/// Tells whether rules deny a call by now, whatever was answered.
+pub(crate) fn is_denied(agent: &Agent, prefix: &Prefix, call: &Call) -> bool {
+    match take_up(agent, prefix, call, &Kept::new()) {
+        Ok(Waiting {
+            fate: Fate::Decided(decision),
+            ..
+        }) => decision.action == Action::Deny,
+        Ok(_) => false,
+        Err(_) => true,
+    }
+}
+
 /// Tells whether one of the calls waits for an answer that nobody is here to give, and that none of
-/// those covers which were kept.
+/// those covers which were kept. A hook may refuse the call that an answer was given to, and then that
+/// covers no other.
 pub(crate) fn is_anything_unanswerable<'a>(
     agent: &'a Agent,
     prefix: &'a Prefix,
     calls: impl IntoIterator<Item = &'a Call>,
     kept: &Kept,
 ) -> bool {
-    let mut fates = fates(agent, prefix, calls, kept).into_iter();
-    fates.any(|(_, waiting)| {
-        waiting.is_ok_and(|waiting| matches!(waiting.fate, Fate::Unanswerable(..)))
-    })
+    let alone = agent.is_watched(Point::PreToolUse);
+    let calls: Vec<&Call> = calls.into_iter().collect();
+    let waiting: Vec<Result<Waiting<'_>, Outcome>> = if alone {
+        let each = calls.iter();
+        each.map(|call| take_up(agent, prefix, call, kept))
+            .collect()
+    } else {
+        let fates = fates(agent, prefix, calls, kept).into_iter();
+        fates.map(|(_, waiting)| waiting).collect()
+    };
+    let mut fates = waiting.into_iter().flatten().map(|waiting| waiting.fate);
+    fates.any(|fate| matches!(fate, Fate::Unanswerable(..)))
 }
 
 /// Says what becomes of calls that wait; of one that cannot go on, what it is told.
@@ -232,7 +254,7 @@ fn take_up<'a>(
             let judged = match ask::weigh(agent, tool, arguments)? {
                 Weighed::Decided(decision) => Judged::Decided(decision),
                 Weighed::Open(needs, decision) => {
-                    was_asked(agent, &ask, &needs)?;
+                    ask::was_asked(agent, &ask, &needs)?;
                     ask::put(agent, needs, decision)
                 }
             };
@@ -257,16 +279,6 @@ fn take_up<'a>(
         // Nobody was asked about these.
         (Callable::Engine(_) | Callable::Tool(_), Arguments::Malformed(_)) => Err(interrupted()),
     }
-}
-
-/// Refuses a call that needs more to be allowed by now than somebody was asked about: an answer to that
-/// is none to this.
-fn was_asked(agent: &Agent, ask: &Ask, needs: &[Need]) -> Result<(), Outcome> {
-    let knows = |need: &Need| ask.needs.contains(need);
-    if agent.parts.asks.yes || needs.iter().all(knows) {
-        return Ok(());
-    }
-    Err(ask::has_changed())
 }
 
 /// Says what becomes of a call that asked, by how it is judged now.

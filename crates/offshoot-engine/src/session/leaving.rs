@@ -122,8 +122,12 @@ impl Session {
     /// An answer to what sleeps stays for whoever opens the session. The tree is dropped then, as a
     /// crash would.
     pub(super) async fn release(&mut self) -> Result<bool, StoreError> {
-        // Before somebody else may work there.
-        self.end_leftovers().await;
+        let pending = self.parts.store.pending(&self.board.tree).await?;
+        let goes = pending.is_empty() || self.departure.now.is_cancelled();
+        if goes || self.is_all_kept().await? {
+            // Before somebody else may work there.
+            self.end_leftovers().await;
+        }
         let back = self.parts.store.release(self.board.lease.clone()).await?;
         match back {
             None => Ok(true),

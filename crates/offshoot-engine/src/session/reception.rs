@@ -10,7 +10,7 @@ use offshoot_types::command::Order;
 use offshoot_types::hook::{Occasion, Point, What, Who};
 use offshoot_types::id::AgentId;
 use offshoot_types::store::StoreError;
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::Session;
@@ -18,6 +18,7 @@ use crate::board::Board;
 use crate::hooks::prompts::{self, Start};
 use crate::hooks::{self, notices};
 use crate::node::Ordered;
+use crate::runtime::Parts;
 
 impl Session {
     /// Takes what a person says: hooks are asked first, where there are any.
@@ -83,16 +84,45 @@ impl Session {
         }
     }
 
-    /// Tells hooks what they have not been told yet, and that this was all.
-    pub(super) async fn tell_the_rest(&mut self) {
-        while self.notices.join_next().await.is_some() {}
-        notices::tell_all(&self.board).await;
-        if self.begun && self.parts.hooks.is_watched(Point::SessionEnd) {
-            let who = hooks::who(&self.board.state(), self.board.tree.root());
-            if let Some(who) = who {
-                let what = What::SessionEnd;
-                notices::tell(self.board.clone(), Occasion { who, what }).await;
-            }
+    /// Returns what hooks have not been told yet, and that this was all.
+    pub(super) fn farewell(&mut self) -> Farewell {
+        let mut state = self.board.state();
+        let ends = self.begun && self.parts.hooks.is_watched(Point::SessionEnd);
+        let who = hooks::who(&state, self.board.tree.root()).filter(|_| ends);
+        let what = What::SessionEnd;
+        Farewell {
+            parts: self.parts.clone(),
+            told: std::mem::take(&mut self.notices),
+            noted: state.take_notices(),
+            last: who.map(|who| Occasion { who, what }),
+        }
+    }
+}
+
+/// What hooks hear when their session is gone.
+pub(super) struct Farewell {
+    parts: Arc<Parts>,
+    /// What they are being told.
+    told: JoinSet<()>,
+    /// What they have not been told yet.
+    noted: Vec<Occasion>,
+    /// That this was all.
+    last: Option<Occasion>,
+}
+
+impl Farewell {
+    /// Tells them, one after the other.
+    pub(super) async fn say(self) {
+        let Self {
+            parts,
+            mut told,
+            noted,
+            last,
+        } = self;
+        let grace = parts.limits.grace;
+        while told.join_next().await.is_some() {}
+        for occasions in [noted, last.into_iter().collect()] {
+            notices::tell_without_a_board(&parts.hooks, grace, occasions).await;
         }
     }
 }

@@ -382,21 +382,26 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
 
 /// No death withdraws what a root has asked somebody (R16).
 fn asks_survive(entries: &[Entry]) -> Result<(), String> {
-    let mut open: BTreeSet<&CallId> = BTreeSet::new();
+    let mut open: BTreeMap<&CallId, bool> = BTreeMap::new();
     for entry in entries
         .iter()
         .filter(|entry| entry.agent == *entry.tree.root())
     {
-        if let Event::Asked { call, .. } = &entry.event {
-            open.insert(call);
+        if let Event::Asked {
+            call, questions, ..
+        } = &entry.event
+        {
+            open.insert(call, questions.is_empty());
         }
         if let Event::Decided { call, .. } = &entry.event {
             open.remove(call);
         }
-        // A hook that wants more to be asked than somebody was: the call has to be made again.
+        // A hook that wants more to be asked than somebody was: the call has to be made again. A
+        // question asks somebody anyway.
         if let Event::Hooked(hooked) = &entry.event
             && let Some(call) = &hooked.call
             && matches!(hooked.did, Did::Asked { .. } | Did::Failed { .. })
+            && open.get(call) == Some(&true)
         {
             open.remove(call);
         }
@@ -410,7 +415,7 @@ fn asks_survive(entries: &[Entry]) -> Result<(), String> {
                 ..
             }
         );
-        if open.remove(call) && lost {
+        if open.remove(call).is_some() && lost {
             return Err(format!(
                 "{call} of the root was asked and died with its process"
             ));

@@ -111,7 +111,7 @@ impl Agent {
         let log = self.parts.store.agent_log(&self.id).await?;
         let mut batch = Batch::default();
         let waiting: Vec<&Call> = transcript.open_calls().collect();
-        let again = Box::pin(self.before_calls_again(&log, &waiting, &work));
+        let again = Box::pin(self.before_calls_again(prefix, &log, &waiting, &work));
         let (mut rulings, late) = self.within(None, &work, again).await;
         let plan = if cancel.is_cancelled() {
             Plan::withdraw(waiting, &mut batch)

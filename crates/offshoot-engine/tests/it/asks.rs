@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use offshoot_engine::{Activity, Answer as Reply, Asks, Limits, Query, SessionState, Who};
-use offshoot_types::command::{Answer, Order, Receipt, Verdict};
+use offshoot_types::command::{Answer, Order, Receipt, Scope, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Need};
+use offshoot_types::settlement::{CancelledBy, Status};
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
@@ -338,6 +339,30 @@ async fn cancelling_withdraws_what_was_asked() {
         answer(&stage, ask, Verdict::Once).await,
         no_effect("nobody asks that")
     );
+}
+
+#[tokio::test]
+async fn cancelling_a_root_withdraws_what_it_asked_and_settles_it() {
+    let script = Script::default().part("lead", [write("a"), say("written"), say("again")]);
+    let stage = stage(script).await;
+    stage.prompt(stage.root(), "go").await;
+    let ask = asked(&stage, 1).await;
+    let receipt = stage.order(stage.root(), Order::Cancel(Scope::Run)).await;
+    let Receipt::Settled(settlement) = receipt else {
+        panic!("{receipt:?}");
+    };
+    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::User));
+    assert_eq!(
+        answer(&stage, ask, Verdict::Once).await,
+        no_effect("nobody asks that")
+    );
+    let outcome = &stage.outcomes("lead").await[0];
+    assert_eq!(kind(outcome), ErrorKind::Cancelled);
+    // And the session goes on, also elsewhere.
+    let stage = stage.crash().await;
+    stage.ask("once more").await;
+    let settlement = stage.settlement(&stage.root()).await;
+    assert_eq!(settlement.output.as_deref(), Some("written"));
 }
 
 #[tokio::test]

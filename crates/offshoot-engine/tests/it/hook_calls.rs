@@ -25,6 +25,13 @@ fn read(path: &str) -> Line {
     call(&[("read", json!({ "path": path }))])
 }
 
+fn question() -> Line {
+    call(&[(
+        "question",
+        json!({ "questions": [{ "question": "Which?" }] }),
+    )])
+}
+
 fn ask(reason: &str) -> Say {
     Say::word(Word::Ask {
         reason: reason.to_owned(),
@@ -573,4 +580,49 @@ async fn r27_nobody_who_is_waited_for_waits_for_hooks_that_are_only_told() {
     stage.quiet().await;
     let settlement = stage.settlement(&stage.root()).await;
     assert_eq!(settlement.status, Status::Completed);
+}
+
+#[tokio::test]
+async fn r16_a_hook_that_wants_a_question_asked_does_not_throw_its_answer_away() {
+    let guard = Guard::at(&[Point::PreToolUse]).saying(ask("sure?"));
+    let script = lead([question(), say("done")]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &Arc::new(guard)).await;
+    stage.prompt(stage.root(), "go").await;
+    let question = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    let said = Verdict::Said {
+        answers: vec![vec!["that one".to_owned()]],
+    };
+    answer(&stage, question, said).await;
+    stage.order(stage.root(), Order::Resume).await;
+    stage.quiet().await;
+    let outcome = stage.outcomes("lead").await.remove(0);
+    assert!(outcome.for_model().contains("that one"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn r16_a_no_that_was_kept_holds_whatever_hooks_want_asked_by_now() {
+    let guard = Guard::at(&[Point::PreToolUse]).speaking(|_, nth| {
+        Ok(match nth {
+            1 => Say::nothing(),
+            _ => ask("sure?"),
+        })
+    });
+    let guard = Arc::new(guard);
+    let script = lead([write("a"), say("done")]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    let question = asked(&stage, 1).await;
+    let stage = stage.crash().await;
+    answer(&stage, question, no("never touch it")).await;
+    stage.order(stage.root(), Order::Resume).await;
+    stage.quiet().await;
+    let outcome = stage.outcomes("lead").await.remove(0);
+    let told = "error: write was denied by the user: never touch it";
+    assert_eq!(outcome.for_model(), told);
+    assert_eq!(
+        guard.seen().len(),
+        1,
+        "about what is denied nobody is asked again"
+    );
 }

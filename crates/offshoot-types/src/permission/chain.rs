@@ -242,10 +242,7 @@ impl Permissions {
         });
         let verdict = match narrowed {
             // Of two that ask alike the rule is the reason: nobody has said anything against a default.
-            Some(narrowed)
-                if narrowed.action < granted.action
-                    || narrowed.action == granted.action && matches!(granted.by, By::Default) =>
-            {
+            Some(narrowed) if narrowed.action < granted.action || narrowed.asks_as(&granted) => {
                 narrowed
             }
             Some(_) | None => granted,
@@ -285,6 +282,11 @@ enum By<'a> {
 }
 
 impl Verdict<'_> {
+    /// Tells whether it asks where nobody else has a reason to.
+    fn asks_as(&self, other: &Self) -> bool {
+        self.action == Action::Ask && other.action == Action::Ask && matches!(other.by, By::Default)
+    }
+
     fn decision(&self) -> Decision {
         let (layer, rule) = match self.by {
             By::Layer(layer, rule) => (layer.name.as_str(), rule),

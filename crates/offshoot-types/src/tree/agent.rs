@@ -101,7 +101,7 @@ pub struct OpenCall {
 }
 
 /// What a call waits to be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     /// What it needs and nobody has allowed yet; empty for questions.
     pub needs: Vec<Need>,
