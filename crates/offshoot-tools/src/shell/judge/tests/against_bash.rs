@@ -125,7 +125,7 @@ fn text() -> impl Strategy<Value = String> {
 
 /// Returns how many commands are tried, unless more are asked for (`PROPTEST_CASES`). It is the
 /// same ones each time, unless others are (`PROPTEST_RNG_SEED`).
-fn tries(cases: u32) -> ProptestConfig {
+pub(super) fn tries(cases: u32) -> ProptestConfig {
     let asked = ProptestConfig::default();
     let rng_seed = match asked.rng_seed {
         RngSeed::Random => RngSeed::Fixed(1),

@@ -141,7 +141,6 @@ const FILTERS: &[&str] = &[
     "sed 's/a/b/e' a",
     "sed 1w/etc/x a",
     "sed '/a/w f' a",
-    "sed -n '/[/]w f/p' a",
     "sed -e s/a/b/ -e 1w/etc/x f",
     "sed -i s/a/b/ f",
     "sed -n -i s/a/b/ f",
