@@ -534,6 +534,8 @@ fn no_agent_writes_itself_free_although_it_may_write() {
         ".offshoot/agents/a.md",
         ".git/config",
         ".git/hooks/pre-commit",
+        "vendor/x/.git/config",
+        "sub/.git",
         ".mcp.json",
     ] {
         let done = asked(file, 3);

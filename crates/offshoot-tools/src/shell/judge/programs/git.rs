@@ -60,11 +60,14 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
         {
             true
         }
-        "clone" => has_short(rest, &['c', 'u']) || has_option(rest, &["--template"]),
+        "clone" => {
+            has_short(rest, &['c', 'u']) || has_option(rest, &["--template"]) || !is_of_a_host(rest)
+        }
         "config" => !only_tells(rest),
         "grep" => has_short(rest, &['O']),
         // A folder that is taken for the repository has settings and hooks of its own.
         "init" => has_option(rest, &["--template", "--separate-git-dir"]),
+        "fetch" | "pull" | "push" | "remote" if names_a_folder(rest) => true,
         "rebase" => has_short(rest, &['x']),
         _ => false,
     };
@@ -104,6 +107,51 @@ fn has_foreign_strategy(command: &str, words: &[Word]) -> bool {
             None => false,
         }
     })
+}
+
+/// Options of `clone` whose value is the next word; letters of them may end a bundle.
+const CLONE_VALUED: &str =
+    "--branch --depth --filter --jobs --origin --shallow-exclude --shallow-since";
+
+/// Tells whether a repository is cloned from another machine: one that is a folder has settings and
+/// hooks that git obeys.
+fn is_of_a_host(words: &[Word]) -> bool {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = text(word);
+        if let Some(bundle) = text.strip_prefix('-') {
+            let short = !bundle.starts_with('-') && bundle.ends_with(['b', 'j', 'o']);
+            if short || listed(CLONE_VALUED, text) {
+                words.next();
+            }
+            continue;
+        }
+        // `host:path`, with nothing before that would make a path of it.
+        let (host, _) = text.split_once(':').unwrap_or_default();
+        return !host.is_empty() && host != "file" && !host.contains('/');
+    }
+    false
+}
+
+/// Tells whether a repository is named by its folder. A name without a slash may be one too, if the
+/// repository knows no other by that name.
+fn names_a_folder(words: &[Word]) -> bool {
+    let is_path = |text: &str| {
+        let begins = ["/", "./", "../", "~", "file:"];
+        text == "." || text == ".." || begins.iter().any(|begin| text.starts_with(begin))
+    };
+    let mut operands = words.iter().map(text).filter(|text| !text.starts_with('-'));
+    let first = operands.clone().next().unwrap_or_default();
+    let host = first.split('/').next().unwrap_or_default();
+    (first.contains('/') && !host.contains(':')) || operands.any(is_path)
+}
+
+/// Returns the text of a word; of an open one what its text begins with.
+fn text(word: &Word) -> &str {
+    match word {
+        Word::Fixed(text) => text,
+        Word::Open(text) => text.strip_prefix('"').unwrap_or(text),
+    }
 }
 
 /// Returns the words of a command but for the one behind `-m`, which is no option whatever it says.
