@@ -12,12 +12,15 @@ use std::fmt;
 use super::argv;
 use super::capability::Capability;
 use super::host::HostPattern;
-use super::pattern::{Kind, Pattern, glob_escape, literal};
+use super::pattern::{Kind, Pattern, glob_escape, literal, wildcards};
 use super::{Action, Rule};
 use crate::suggest;
 
 /// Longest pattern, in bytes. Nobody writes one; a path has at most 4096.
 const MOST_PATTERN: usize = 4096;
+
+/// Most stars and question marks of a pattern. Each costs a look at every letter of a target.
+const MOST_WILDCARDS: usize = 32;
 
 /// What is wrong with a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -279,6 +282,10 @@ fn check_pattern(rule: &Rule) -> Result<(), Fault> {
         let what = format!("the pattern is longer than {MOST_PATTERN} bytes");
         return fault(0, &what, None);
     }
+    if wildcards(pattern) > MOST_WILDCARDS {
+        let what = format!("the pattern has more than {MOST_WILDCARDS} stars and question marks");
+        return fault(0, &what, Some("write several rules".to_owned()));
+    }
     if let Some(at) = pattern.find(char::is_control) {
         return fault(at, "the pattern has a control character", None);
     }
@@ -305,10 +312,13 @@ fn check_pattern(rule: &Rule) -> Result<(), Fault> {
             return fault(at, &what, Some(way));
         }
     }
+    let is_words = pattern.contains(char::is_whitespace);
     let wrong = if is_files(permission) {
         wrong_path(pattern)
     } else if may_be_path(rule) {
         wrong_steps(pattern)
+    } else if is_mixed(permission) && is_words {
+        wrong_home(pattern).map(|(at, what, way)| (at, what, Some(way)))
     } else {
         None
     };
@@ -399,12 +409,10 @@ fn wrong_command(pattern: &str) -> Option<(usize, &'static str, String)> {
         let way = "close it, or write `\\'`".to_owned();
         return Some((at, "a quote is not closed", way));
     }
-    let first = pattern.split_whitespace().next().unwrap_or_default();
-    if first == "~" || first.starts_with("~/") {
-        let what = "no command is called by `~`, which the shell makes a folder of";
-        let way = format!("write `{{home}}{}`", &pattern.trim_start()[1..]);
-        return Some((pattern.find('~').unwrap_or_default(), what, way));
+    if let Some(wrong) = wrong_home(pattern) {
+        return Some(wrong);
     }
+    let first = pattern.split_whitespace().next().unwrap_or_default();
     let sets = first.split_once('=').map(|(name, _)| name);
     let is_name = |name: &str| {
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -416,6 +424,35 @@ fn wrong_command(pattern: &str) -> Option<(usize, &'static str, String)> {
         return Some((pattern.find(first).unwrap_or_default(), what, way));
     }
     wrong_letter(pattern)
+}
+
+/// Finds a `~` that begins a word: the shell makes a folder of it before anybody looks.
+fn wrong_home(pattern: &str) -> Option<(usize, &'static str, String)> {
+    let (mut quoted, mut begins) = (false, true);
+    let mut chars = pattern.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '~' if begins && !quoted => {
+                let what = if pattern[..at].trim().is_empty() {
+                    "no command is called by `~`, which the shell makes a folder of"
+                } else {
+                    "no word of a command begins with `~`, which the shell makes a folder of"
+                };
+                let word = pattern[at..].split_whitespace().next().unwrap_or_default();
+                let way = if word == "~" || word.starts_with("~/") {
+                    format!("write `{}{{home}}{}`", &pattern[..at], &pattern[at + 1..])
+                } else {
+                    "write the folder out, or `\\~` for that letter".to_owned()
+                };
+                return Some((at, what, way));
+            }
+            '\'' => quoted = !quoted,
+            '\\' if !quoted => drop(chars.next()),
+            _ => {}
+        }
+        begins = !quoted && c.is_whitespace();
+    }
+    None
 }
 
 /// Finds a letter that the shell would not leave in a word, unless it is quoted.

@@ -162,6 +162,16 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
             "no command is called by `~`, which the shell makes a folder of; write `{home}/bin/x *`",
         ),
         (
+            "cat ~/.ssh/*",
+            "no word of a command begins with `~`, which the shell makes a folder of; write \
+             `cat {home}/.ssh/*`",
+        ),
+        (
+            "ls ~you",
+            "no word of a command begins with `~`, which the shell makes a folder of; write the folder \
+             out, or `\\~` for that letter",
+        ),
+        (
             "FOO=1 ls",
             "what is set before a command is no word of it, so this fits none; begin with the program",
         ),
@@ -173,11 +183,27 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
         r#"echo \; \""#,
         "env FOO=1 ls",
         "make V=1",
-        "cat ~/x",
+        "cat '~/x'",
+        r"cat \~",
+        "git show HEAD~1",
     ] {
         let rule = Rule::new("shell.run", pattern, Action::Allow);
         assert_eq!(check(&rule, &TOOLS), Ok(()), "{pattern}");
     }
+    for permission in ["bash", "*"] {
+        wrong(
+            permission,
+            "cat ~/.ssh/*",
+            "no word of a command begins with `~`, which the shell makes a folder of; write \
+             `cat {home}/.ssh/*`",
+        );
+    }
+    let many = "*a".repeat(33);
+    wrong(
+        "shell.run",
+        &many,
+        "the pattern has more than 32 stars and question marks; write several rules",
+    );
     wrong(
         "shell.run",
         "git diff | cat",
