@@ -95,6 +95,7 @@ pub(super) fn judge(text: &str, ground: Ground<'_>) -> Vec<Act> {
         quotes: Quotes::None,
         depth: 0,
         loops: 0,
+        numbers: expansion::numbers(tree.root_node(), text),
     };
     if !believe::believes(tree.root_node(), text) {
         judge.act(Act::Unread(text.to_owned()));
@@ -140,6 +141,8 @@ struct Judge<'a> {
     depth: usize,
     /// How many loops are around it: what stands before it is run again behind it.
     loops: usize,
+    /// The variables that hold nothing but numbers.
+    numbers: BTreeSet<&'a str>,
 }
 
 impl<'a> Judge<'a> {

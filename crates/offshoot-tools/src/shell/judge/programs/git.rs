@@ -53,6 +53,8 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
     }
     let rest = &without_message(command, rest);
     let runs_or_writes = match command.as_str() {
+        "read-tree" => has_option(rest, &["--index-output"]),
+        "gc" | "repack" => has_option(rest, &["--expire-to", "--filter-to"]),
         "apply" | "am" => has_option(rest, &["--unsafe-paths", "--build-fake-ancestor"]),
         "archive" | "format-patch" => has_short(rest, &['o']),
         "cherry-pick" | "merge" | "pull" | "rebase" | "revert"
@@ -154,21 +156,52 @@ fn text(word: &Word) -> &str {
     }
 }
 
+/// Options of `commit`, `merge` and `tag` that take no value.
+const FLAGS: &str = "--all --allow-empty --amend --annotate --ff --ff-only --force --no-commit --no-edit --no-ff \
+                     --no-verify --quiet --sign --signoff --squash --verbose";
+
 /// Returns the words of a command but for the one behind `-m`, which is no option whatever it says.
 fn without_message(command: &str, words: &[Word]) -> Vec<Word> {
-    let takes = ["commit", "merge", "tag"].contains(&command);
-    let is_message = |index: usize, word: &Word| {
-        let one = match word {
+    // Letters that may stand before `m` and take no value; of `merge`, `s` takes one.
+    let letters = match command {
+        "commit" | "tag" => "aenqsv",
+        "merge" => "enqv",
+        _ => return words.to_vec(),
+    };
+    let is_option = |word: &Word| match word {
+        Word::Fixed(word) => {
+            let bundle = word
+                .strip_prefix('-')
+                .and_then(|rest| rest.strip_suffix('m'));
+            bundle.is_some_and(|bundle| bundle.chars().all(|c| letters.contains(c)))
+        }
+        Word::Open(_) => false,
+    };
+    // Behind another option `-m` may be the value of that.
+    let takes_none = |word: &Word| match word {
+        Word::Fixed(word) => {
+            let bundle = word.strip_prefix('-').unwrap_or_default();
+            let known = bundle.chars().all(|c| letters.contains(c));
+            known || word.contains('=') || listed(FLAGS, word)
+        }
+        Word::Open(_) => false,
+    };
+    let mut kept: Vec<Word> = Vec::new();
+    let (mut is_free, mut is_next) = (true, false);
+    for word in words {
+        let is_one = match word {
             Word::Open(text) => quoted(text).is_some(),
             Word::Fixed(_) => true,
         };
-        let before = index.checked_sub(1).and_then(|before| words.get(before));
-        let option = before.is_some_and(|word| is(word, "-m") || is(word, "-am"));
-        takes && one && option
-    };
-    let keeps = |(index, word): &(usize, &Word)| !is_message(*index, word);
-    let kept = words.iter().enumerate().filter(keeps);
-    kept.map(|(_, word)| word.clone()).collect()
+        if is_next && is_one {
+            (is_free, is_next) = (true, false);
+            continue;
+        }
+        is_next = is_free && is_option(word);
+        is_free = is_operand(word) || takes_none(word);
+        kept.push(word.clone());
+    }
+    kept
 }
 
 /// Tells whether `git config` sets nothing: a setting may be a command.

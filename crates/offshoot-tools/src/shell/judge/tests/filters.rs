@@ -39,3 +39,50 @@ fn a_script_of_sed_is_plain_if_it_is_wherever_its_patterns_end() {
     check_opaque(SED);
     check_seen_through(PLAIN_SED);
 }
+
+const AWK: &[&str] = &[
+    "awk '{ print $1 > \"f\" }' f",
+    "awk '{ print \"a;\" > \"f\" }' f",
+    "awk '{ print \"a}\" > \"f\" }' f",
+    "awk '{ print a / b \";\" > \"f\" }' f",
+    "awk '{ print $1,\n $2 > \"f\" }' f",
+    "awk '{ print | \"touch x\" }' f",
+    "awk '$1 ||| \"ls\"' f",
+    "awk '/a/ | \"ls\"' f",
+    "awk 'a /b|c/ \"ls\"' f",
+    "awk '/[/]/ | \"touch x\" #/' f",
+    "awk '/[]/] | \"touch x\" #/' f",
+    "awk '/=/ x | \"touch x\" #/' f",
+    "awk 'BEGIN { system(\"ls\") }'",
+    "awk '{ \"ls\" | getline }' f",
+    "awk '{ @x() }' f",
+    "awk -f x f",
+    "awk -i inplace '{ print }' f",
+    "awk -F '|'",
+    "awk -v \"$x\" '{ print }' f",
+    "awk '{ print }' -f x",
+    "awk '{ print }' $x",
+    "awk \"$x\" f",
+];
+
+const PLAIN_AWK: &[&str] = &[
+    "awk '$3 > 100 {print $1}' f",
+    "awk 'NR>=10 && NR<=20 {print}' f",
+    "awk -F '|' '{print $2}' f",
+    "awk -F'|' -v x=1 '{print $2}' f",
+    "awk '/a|b/ {print}' f",
+    "awk '!/a|b/' f",
+    "awk '$1 ~ /a|b/ {n++} END {print n}' f",
+    "awk '{print \"a > b | c\"}' f",
+    "awk '/@/ {print $1}' f",
+    "awk '{ s += $1 / 2 } END { print s }' f",
+    "awk '{print $1}' src/*.log",
+    "awk '{print $1}' \"src/$f\" -",
+    "awk '{print} # a > b' f",
+];
+
+#[test]
+fn a_program_of_awk_is_plain_if_it_runs_and_writes_nothing() {
+    check_opaque(AWK);
+    check_seen_through(PLAIN_AWK);
+}
