@@ -300,6 +300,14 @@ fn weight(words: &[Vec<Atom>]) -> (Kind, usize) {
     (kind, text)
 }
 
+/// Returns a pattern of commands as one of text, with one blank between words.
+pub(super) fn as_text(pattern: &str) -> (Kind, Pattern) {
+    let words = parse(pattern);
+    let blank = [Atom::Char(' ')];
+    let (kind, _) = weight(&words);
+    (kind, Pattern::of_atoms(words.join(blank.as_slice())))
+}
+
 /// Returns the one spelling of a command's pattern, to compare it with others.
 pub(super) fn spelling(pattern: &str) -> String {
     let shown = |word: &Vec<Atom>| -> String { word.iter().map(|atom| show_atom(*atom)).collect() };

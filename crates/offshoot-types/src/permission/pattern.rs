@@ -60,12 +60,39 @@ impl Pattern {
 
     /// Tells whether a path below a folder could fit, as far as its fixed beginning says.
     pub(super) fn may_fit_below(&self, folder: &str) -> bool {
-        let head = match self {
+        let head = self.head();
+        head.starts_with(folder) || folder.starts_with(head)
+    }
+
+    /// Returns the text that whatever fits begins with.
+    pub(super) fn head(&self) -> &str {
+        match self {
             Self::Any => "",
             Self::Exact(head) | Self::Begins(head) => head,
             Self::Glob(glob) => &glob.head,
-        };
-        head.starts_with(folder) || folder.starts_with(head)
+        }
+    }
+
+    /// Tells whether it says nothing but how a text begins.
+    pub(super) fn is_beginning(&self) -> bool {
+        match self {
+            Self::Any | Self::Begins(_) => true,
+            Self::Exact(_) => false,
+            Self::Glob(glob) => matches!(
+                glob.pieces.as_slice(),
+                [Piece::Wild(Atom::Star | Atom::Deep | Atom::Folders)]
+            ),
+        }
+    }
+
+    /// Tells whether something that fits may begin with a text.
+    pub(super) fn may_begin(&self, text: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Exact(exact) => exact.starts_with(text),
+            Self::Begins(head) => head.starts_with(text) || text.starts_with(&**head),
+            Self::Glob(glob) => glob.may_begin(text),
+        }
     }
 }
 
@@ -153,6 +180,16 @@ enum Piece {
     Wild(Atom),
 }
 
+impl Piece {
+    /// Returns the places behind it, wherever it fits at one of some places.
+    fn behind(&self, text: &str, places: Vec<bool>) -> Vec<bool> {
+        match self {
+            Self::Text(piece) => behind_text(piece, text, &places),
+            Self::Wild(atom) => behind_wild(*atom, text, places),
+        }
+    }
+}
+
 impl Glob {
     fn of(mut atoms: Vec<Atom>) -> Self {
         // Stars in a row are one: that of them which takes most.
@@ -183,6 +220,27 @@ impl Glob {
         }
     }
 
+    /// Tells whether something that fits may begin with a text.
+    fn may_begin(&self, text: &str) -> bool {
+        let Some(rest) = text.strip_prefix(&*self.head) else {
+            return self.head.starts_with(text);
+        };
+        let mut places = vec![false; rest.len() + 1];
+        places[0] = true;
+        self.pieces.iter().any(|piece| {
+            let ends_within = match piece {
+                Piece::Text(text) => {
+                    let at = |(at, is_place): (usize, &bool)| is_place.then(|| rest.get(at..));
+                    let mut left = places.iter().enumerate().filter_map(at).flatten();
+                    left.any(|left| text.starts_with(left))
+                }
+                Piece::Wild(_) => places.last() == Some(&true),
+            };
+            places = piece.behind(rest, std::mem::take(&mut places));
+            ends_within || places.last() == Some(&true)
+        })
+    }
+
     /// Tells whether a text fits, and in how many steps that was found.
     pub(super) fn run(&self, text: &str) -> (bool, usize) {
         let Some(rest) = text.strip_prefix(&*self.head) else {
@@ -197,10 +255,7 @@ impl Glob {
         places[0] = true;
         for piece in &self.pieces {
             steps += places.len();
-            places = match piece {
-                Piece::Text(text) => behind_text(text, rest, &places),
-                Piece::Wild(atom) => behind_wild(*atom, rest, places),
-            };
+            places = piece.behind(rest, places);
             if !places.contains(&true) {
                 return (false, steps);
             }

@@ -3,8 +3,11 @@
 //! A rule that cannot mean what its author thinks is a fault, and not a rule that
 //! fits nothing: an unknown capability, an unknown variable, a pattern that no
 //! target could fit. `check` finds faults where a file is read, `expand` puts
-//! folders in where an agent begins to work. What is expanded fails closed: a
+//! folders in where an agent begins to work, `oddities` finds rules that are not
+//! what they seem. What is expanded fails closed: a
 //! variable without a value is an empty scope.
+
+mod oddities;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,9 +15,11 @@ use std::fmt;
 use super::argv;
 use super::capability::Capability;
 use super::host::HostPattern;
-use super::pattern::{Kind, Pattern, glob_escape, literal, wildcards};
+use super::pattern::{Pattern, glob_escape, wildcards};
 use super::{Action, Rule};
 use crate::suggest;
+
+pub use self::oddities::{Overshadowed, contradictions, idle_allows, overshadowed};
 
 /// Longest pattern, in bytes. Nobody writes one; a path has at most 4096.
 const MOST_PATTERN: usize = 4096;
@@ -81,83 +86,6 @@ pub fn check(rule: &Rule, tools: &[&str]) -> Result<(), Fault> {
     check_pattern(rule)
 }
 
-/// Finds rules of one list that say different things of the same: places of the earlier and the later.
-pub fn contradictions(rules: &[Rule]) -> Vec<(usize, usize)> {
-    let mut seen = std::collections::BTreeMap::new();
-    let mut found = Vec::new();
-    for (index, rule) in rules.iter().enumerate() {
-        let is_command = Capability::of(&rule.permission) == Some(Capability::ShellRun);
-        let pattern = if is_command {
-            Cow::Owned(argv::spelling(&rule.pattern))
-        } else {
-            Cow::Borrowed(rule.pattern.as_str())
-        };
-        let about = (rule.permission.as_str(), pattern);
-        let (first, action) = *seen.entry(about).or_insert((index, rule.action));
-        if action != rule.action {
-            found.push((first, index));
-        }
-    }
-    found
-}
-
-/// A rule that forbids, or asks, and does not hold everywhere it seems to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Overshadowed {
-    /// Its place.
-    pub rule: usize,
-    /// The place of the allow that is more specific, because it begins with more text.
-    pub by: usize,
-    /// The pattern that would hold against that.
-    pub instead: Option<String>,
-}
-
-/// Finds rules that begin with a star and forbid, or ask, where an allow of the same begins with text:
-/// that has the word wherever both fit, however narrow the other is behind its star.
-pub fn overshadowed(rules: &[Rule]) -> Vec<Overshadowed> {
-    let begins = |rule: &Rule| literal(rule.pattern.as_bytes());
-    let is_glob = |rule: &Rule| matches!(Kind::of(&rule.pattern), Kind::Glob | Kind::Begins);
-    let is_open = |rule: &Rule| is_glob(rule) && begins(rule) == 0 && rule.action != Action::Allow;
-    let mut found = Vec::new();
-    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| is_open(rule)) {
-        let beats = |allow: &Rule| {
-            let same = allow.permission == rule.permission;
-            same && allow.action == Action::Allow && is_glob(allow) && begins(allow) > 0
-        };
-        let Some(by) = rules.iter().position(beats) else {
-            continue;
-        };
-        let allow = rules[by].pattern.as_str();
-        let folder = allow.find(['*', '?']).map(|end| &allow[..end]);
-        let folder = folder.filter(|folder| folder.ends_with('/') && is_files(&rule.permission));
-        found.push(Overshadowed {
-            rule: index,
-            by,
-            instead: folder.map(|folder| format!("{folder}{}", rule.pattern)),
-        });
-    }
-    found
-}
-
-/// Finds the allows of a list that can only narrow that have no effect: no stricter rule of it could be
-/// about the same, so there is nothing that they except from.
-pub fn idle_allows(rules: &[Rule]) -> Vec<usize> {
-    let is_capability = |name: &str| Capability::of(name).is_some();
-    let meet = |one: &str, other: &str| {
-        // Any tool may need any capability.
-        one == other || one == "*" || other == "*" || is_capability(one) != is_capability(other)
-    };
-    let strict = || rules.iter().filter(|rule| rule.action != Action::Allow);
-    let idle = |rule: &Rule| {
-        let mut strict = strict();
-        rule.action == Action::Allow
-            && !strict.any(|other| meet(&rule.permission, &other.permission))
-    };
-    let all = rules.iter().enumerate();
-    let found = all.filter(|(_, rule)| idle(rule));
-    found.map(|(index, _)| index).collect()
-}
-
 /// Returns rules with folders in the place of variables; relative paths lie in the workspace.
 ///
 /// A rule about a scratch folder where there is none is about nothing, and is left out. One about a home
@@ -184,7 +112,7 @@ pub fn expand(rules: &[Rule], variables: &Variables<'_>) -> Vec<Rule> {
 }
 
 /// What a pattern is taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reading {
     /// Words, a host, or other text.
     Text,

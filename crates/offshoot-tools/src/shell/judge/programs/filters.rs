@@ -177,6 +177,7 @@ pub(super) fn xxd(arguments: &[Word]) -> bool {
     while let Some(word) = words.next() {
         match word {
             Word::Open(text) if may_be_option(text) => return false,
+            Word::Fixed(word) if word == "--" => names += words.by_ref().count(),
             Word::Fixed(word) if listed("-c -g -l -n -o -s", word) => drop(words.next()),
             Word::Fixed(word) if word.starts_with('-') && word != "-" => {}
             // A pattern may be several names.
@@ -194,6 +195,8 @@ pub(super) fn uniq(arguments: &[Word]) -> bool {
     while let Some(word) = words.next() {
         match word {
             Word::Open(_) => return false,
+            // What follows is a name, whatever it looks like.
+            Word::Fixed(word) if word == "--" => names += words.by_ref().count(),
             Word::Fixed(word) if listed("-f -s -w", word) => drop(words.next()),
             Word::Fixed(word) if word.starts_with('-') && word != "-" => {}
             Word::Fixed(_) => names += 1,

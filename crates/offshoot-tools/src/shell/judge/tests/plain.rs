@@ -194,6 +194,8 @@ const NEARLY_SEEN_THROUGH: &[&str] = &[
     "timeout -k $x 60 ls",
     "uniq -f 1 a b",
     "uniq - a",
+    "uniq f -- -f",
+    "xxd f -- -x",
     "printf -- '%n' x",
     "pnpm bash -c ls",
     "pnpm touch x",
