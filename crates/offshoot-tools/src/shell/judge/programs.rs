@@ -100,7 +100,7 @@ fn leading_options(name: &str, arguments: &[Word]) -> usize {
 }
 
 /// Do the same in whatever folder they stand: no file there says what they do, or is code to them.
-const ANYWHERE: &str = ": [ ack ag awk b2sum base32 base64 basename bat batcat bg break bzip2 cal caller cat cd chgrp chmod chown \
+const ANYWHERE: &str = ": [ ag awk b2sum base32 base64 basename bat batcat bg break bzip2 cal caller cat cd chgrp chmod chown \
      cksum clear cmp comm command continue cp curl cut date dd df diff diff3 dir dircolors dirname dirs disown du echo \
      egrep env exec exit expand expr false fd fdfind fg fgrep file find fmt fold free gawk getconf getent grep groups gunzip \
      gzip head help hexdump hostname hostid iconv id jobs join jq kill killall less link ln locale locate logname ls lsof \

@@ -74,7 +74,9 @@ pub(super) fn npm(name: &str, arguments: &[Word]) -> bool {
     let first = |word: &&Word| !matches!(word, Word::Fixed(word) if word.starts_with('-'));
     let does = match own.iter().find(first) {
         Some(Word::Fixed(command)) if name == "pnpm" => {
-            listed(NPM, command) || listed(SCRIPTS, command) || command.contains(':')
+            let plain = |c: char| c.is_ascii_alphanumeric() || ":_-".contains(c);
+            let is_script = command.contains(':') && command.chars().all(plain);
+            is_script || listed(NPM, command) || listed(SCRIPTS, command)
         }
         Some(Word::Fixed(command)) => listed(NPM, command),
         Some(Word::Open(_)) => false,
@@ -293,9 +295,11 @@ pub(super) fn script_of_deno(arguments: &[Word]) -> &[Word] {
 
 /// Returns the script that `bun` runs and what that is handed, or nothing.
 pub(super) fn script_of_bun(arguments: &[Word]) -> &[Word] {
+    let own = "a add build c create i init install link outdated patch pm publish remove rm test unlink update upgrade x";
     let flag = |word: &&Word| !is_operand(word);
     match arguments {
         [run, rest @ ..] if is(run, "run") => &rest[rest.iter().take_while(flag).count()..],
+        [Word::Fixed(command), ..] if listed(own, command) => &[],
         _ => arguments,
     }
 }

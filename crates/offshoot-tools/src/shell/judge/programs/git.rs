@@ -118,6 +118,14 @@ const CLONE_VALUED: &str =
 /// Tells whether a repository is cloned from another machine: one that is a folder has settings and
 /// hooks that git obeys.
 fn is_of_a_host(words: &[Word]) -> bool {
+    // A pattern may be several words, and any of them the one that is cloned.
+    let is_one = |word: &Word| match word {
+        Word::Fixed(_) => true,
+        Word::Open(text) => quoted(text).is_some(),
+    };
+    if !words.iter().all(is_one) {
+        return false;
+    }
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let text = text(word);

@@ -20,11 +20,15 @@ const ENDINGS: [&str; 7] = [".js", ".cjs", ".mjs", ".json", ".ts", ".tsx", "/ind
 /// Tells whether an interpreter is given a file or a tool, and neither code nor its input to run.
 pub(super) fn is_plain(name: &str, arguments: &[Word]) -> bool {
     let debugs = |word: &Word| is(word, "inspect") || is(word, "debug");
-    let is_node = listed(BY_NODE, name);
-    let runs_file = |word: &Word| is_script(word) && !(is_node && debugs(word));
+    let runs_file = |word: &Word| is_script(word) && !(is_node(name) && debugs(word));
     arguments.first().is_some_and(runs_file)
         || tool(name, arguments).is_some()
         || only_tells(name, arguments)
+}
+
+fn is_node(name: &str) -> bool {
+    let version = |c: char| c.is_ascii_digit() || ".-".contains(c);
+    listed(BY_NODE, name.trim_end_matches(version))
 }
 
 /// Returns the tool that an interpreter is told to run by its name, and what it is handed.
@@ -63,7 +67,7 @@ pub(super) fn files(words: &[Word]) -> Option<(Vec<String>, &[Word])> {
         format!("./{script}")
     };
     let mut paths = vec![path.clone()];
-    if listed(BY_NODE, name) {
+    if is_node(name) {
         paths.extend(ENDINGS.map(|ending| format!("{path}{ending}")));
     }
     Some((paths, rest))

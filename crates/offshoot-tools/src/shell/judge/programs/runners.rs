@@ -6,7 +6,7 @@
 use offshoot_types::permission::argv::Word;
 
 use super::Sight;
-use super::options::{has_short_of, is, is_operand, listed};
+use super::options::{has_short_of, is, is_operand, listed, quoted};
 
 /// What `kubectl` does to a cluster, and in no container and with no editor.
 const KUBECTL: &str = "annotate api-resources api-versions apply auth autoscale cluster-info cordon create delete \
@@ -179,7 +179,12 @@ fn composes(arguments: &[Word]) -> bool {
         };
         match word.split_once('=') {
             Some((name, _)) if listed(COMPOSE_VALUED, name) => {}
-            _ if listed(COMPOSE_VALUED, word) => drop(words.next()),
+            _ if listed(COMPOSE_VALUED, word) => match words.next() {
+                Some(Word::Fixed(_)) => {}
+                // It may be several words, a command among them.
+                Some(Word::Open(text)) if quoted(text).is_none() => return false,
+                Some(Word::Open(_)) | None => {}
+            },
             _ if listed(COMPOSE, word) => {}
             _ => return !word.starts_with('-') && !listed("alpha bridge exec publish run", word),
         }

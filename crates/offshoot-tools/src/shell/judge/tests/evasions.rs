@@ -275,6 +275,8 @@ fn who_forbids_a_program_by_its_path_forbids_it_however_that_is_written() {
             shown(command)
         );
     }
+    let denied = &[("shell.run", "./install *")];
+    assert_eq!(decide_with(all, denied, "bun install"), Action::Allow);
     let denied = &[("shell.run", "./deploy.sh *")];
     assert_eq!(decide_with(all, denied, "cd $x && ../a.sh"), Action::Ask);
     assert_eq!(decide_with(all, denied, "./a.sh deploy.sh"), Action::Allow);

@@ -56,6 +56,7 @@ const AWK: &[&str] = &[
     "awk 'BEGIN { system(\"ls\") }'",
     "awk '{ \"ls\" | getline }' f",
     "awk '{ @x() }' f",
+    "awk '{ pri\\\nnt > \"f\" }' f",
     "awk -f x f",
     "awk -i inplace '{ print }' f",
     "awk -F '|'",

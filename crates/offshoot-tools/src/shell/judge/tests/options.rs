@@ -75,6 +75,7 @@ const GIT: &[&str] = &[
     "git init --separate-git-dir=/x",
     "git clone ./evil x",
     "git clone evil",
+    "git clone -b a* https://x/y",
     "git clone /x/evil",
     "git clone file:///x/evil",
     "git clone -o https://x/y ./evil",

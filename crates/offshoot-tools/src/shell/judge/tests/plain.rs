@@ -198,6 +198,7 @@ const NEARLY_SEEN_THROUGH: &[&str] = &[
     "xxd f -- -x",
     "printf -- '%n' x",
     "pnpm bash -c ls",
+    "pnpm ./a:b",
     "pnpm touch x",
     "cargo test -j -- --config x",
     "n='a[$(rm x)]'; echo $((n + 1))",
