@@ -164,7 +164,14 @@ impl<'a> Judge<'a> {
     }
 
     fn text_of(&self, node: Node<'_>) -> &'a str {
-        self.text.get(node.byte_range()).unwrap_or_default()
+        let text = self.text.get(node.byte_range()).unwrap_or_default();
+        match node.kind() {
+            // Between double quotes the grammar takes blanks before one of these for a part of it.
+            "simple_expansion" | "expansion" | "arithmetic_expansion" | "command_substitution" => {
+                text.trim_start_matches([' ', '\t', '\n'])
+            }
+            _ => text,
+        }
     }
 
     /// Goes one level deeper, or finds that too deep.
