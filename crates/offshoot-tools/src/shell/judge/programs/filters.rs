@@ -71,6 +71,7 @@ pub(super) fn tar(arguments: &[Word]) -> bool {
 
 /// Tells whether `curl` only prints what it gets.
 pub(super) fn curl(arguments: &[Word]) -> bool {
+    let arguments = &without_nowhere(arguments);
     let writes = [
         "--alt-svc",
         "--config",
@@ -100,6 +101,23 @@ pub(super) fn curl(arguments: &[Word]) -> bool {
         && !arguments.iter().any(formats)
         && !has_format_file(arguments, options)
         && !writes_file
+}
+
+/// Returns the words of `curl` but for an output that is thrown away.
+fn without_nowhere(arguments: &[Word]) -> Vec<Word> {
+    let is_output = |word: &Word| {
+        let names = ["-o", "-so", "-sSo", "-sLo", "-sSLo", "--output"];
+        names.iter().any(|name| is(word, name))
+    };
+    let mut kept = Vec::new();
+    let mut words = arguments.iter().peekable();
+    while let Some(word) = words.next() {
+        let nowhere = words.next_if(|next| is_output(word) && is(next, "/dev/null"));
+        if nowhere.is_none() {
+            kept.push(word.clone());
+        }
+    }
+    kept
 }
 
 /// Tells whether `curl` reads what it prints at the end from a file, which may name others to write.
