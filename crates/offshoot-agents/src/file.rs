@@ -108,8 +108,8 @@ impl Reading {
                 let by = line(found.by).map_or_else(String::new, |(line, _)| format!(" {line}"));
                 let instead = found.instead.map(|pattern| format!("; write `{pattern}`"));
                 let why = format!(
-                    "this rule does not hold where that of line{by} allows, which begins with more \
-                     text{}",
+                    "this rule does not hold where that of line{by} allows, {}{}",
+                    found.why,
                     instead.unwrap_or_default()
                 );
                 let place = line(found.rule).map(|(line, _)| line);

@@ -27,14 +27,14 @@ pub(crate) const PROJECT: &str = "the project's rules";
 pub(crate) const HAND: &str = "what people keep by hand";
 
 /// The files of a folder that say what agents may do there, and what is called about it; and those of
-/// git, which runs what its settings and hooks name.
+/// git, which runs what its settings and hooks name, in whatever folder a repository lies.
 const BY_HAND: [&str; 6] = [
     "{workspace}/offshoot.toml",
     "{workspace}/.mcp.json",
     "{workspace}/.offshoot",
     "{workspace}/.offshoot/**",
-    "{workspace}/.git",
-    "{workspace}/.git/**",
+    "{workspace}/**/.git",
+    "{workspace}/**/.git/**",
 ];
 
 /// Most warnings that are told before a run and by `doctor`; `permissions list` tells all.

@@ -43,25 +43,38 @@ impl Environment {
     /// Returns the name of the locale that decides which bytes are a letter.
     fn locale(&self) -> OsString {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"];
-        let value = |name: &&str| -> Option<OsString> {
-            if self.remove.iter().any(|removed| removed == name) {
-                return None;
-            }
-            match &self.base {
-                #[expect(
-                    clippy::disallowed_methods,
-                    reason = "what is inherited is what is there"
-                )]
-                Base::Inherited => std::env::var_os(name),
-                Base::Given(variables) => {
-                    let mut given = variables.iter().rev();
-                    let found = given.find(|(given, _)| given == name);
-                    found.map(|(_, value)| value.clone())
-                }
-            }
-        };
-        let mut values = names.iter().filter_map(value);
+        let mut values = names.iter().filter_map(|name| self.value(name));
         values.find(|value| !value.is_empty()).unwrap_or_default()
+    }
+
+    /// Returns what a variable says before anything is added.
+    fn value(&self, name: &str) -> Option<OsString> {
+        if self.remove.iter().any(|removed| removed == name) {
+            return None;
+        }
+        match &self.base {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "what is inherited is what is there"
+            )]
+            Base::Inherited => std::env::var_os(name),
+            Base::Given(variables) => {
+                let mut given = variables.iter().rev();
+                let found = given.find(|(given, _)| given == name);
+                found.map(|(_, value)| value.clone())
+            }
+        }
+    }
+
+    /// Tells git to take no folder for a repository that only looks like one: what an agent has
+    /// written there would be settings and hooks. Behind what else is set in this way.
+    fn guard_git(&self, command: &mut Command) {
+        let count = self.value("GIT_CONFIG_COUNT");
+        let count = count.and_then(|count| count.to_str()?.parse::<usize>().ok());
+        let index = count.unwrap_or_default();
+        command.env(format!("GIT_CONFIG_KEY_{index}"), "safe.bareRepository");
+        command.env(format!("GIT_CONFIG_VALUE_{index}"), "explicit");
+        command.env("GIT_CONFIG_COUNT", index.saturating_add(1).to_string());
     }
 
     pub(super) fn apply(&self, scratch: Option<&str>, command: &mut Command) {
@@ -76,9 +89,13 @@ impl Environment {
         for name in remove {
             command.env_remove(name);
         }
-        // With it `cd a` leads elsewhere than it says, and what is redirected there as well.
-        command.env_remove("CDPATH");
+        // With them `cd a` or `cd ..` leads elsewhere than it says, and what is redirected there as well:
+        // bash keeps a path to its folder that goes through a link.
+        for name in ["CDPATH", "PWD", "OLDPWD"] {
+            command.env_remove(name);
+        }
         command.envs(ALWAYS);
+        self.guard_git(command);
         if !reads_bytes_alike(&self.locale()) {
             command.env("LC_ALL", "C.UTF-8");
         }
@@ -116,24 +133,45 @@ fn reads_bytes_alike(locale: &OsStr) -> bool {
 mod tests {
     use super::*;
 
+    /// Returns what a variable becomes where these are given.
+    fn becomes(variables: &[(&str, &str)], name: &str) -> Option<String> {
+        let given = variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        let environment = Environment {
+            base: Base::Given(given.collect()),
+            remove: Vec::new(),
+        };
+        let mut command = Command::new("bash");
+        environment.apply(None, &mut command);
+        let mut variables = command.as_std().get_envs();
+        let set = variables.find(|(given, _)| *given == name);
+        set.and_then(|(_, value)| value?.to_str().map(str::to_owned))
+    }
+
+    #[test]
+    fn no_folder_that_was_there_before_says_where_a_cd_leads() {
+        for name in ["CDPATH", "PWD", "OLDPWD"] {
+            assert_eq!(becomes(&[(name, "/link/to/here")], name), None);
+        }
+    }
+
+    #[test]
+    fn git_is_told_behind_what_else_it_is_told() {
+        let key = |variables: &[(&str, &str)], name| becomes(variables, name).unwrap();
+        let count = ("GIT_CONFIG_COUNT", "2");
+        let own = ("GIT_CONFIG_KEY_0", "user.name");
+        assert_eq!(key(&[], "GIT_CONFIG_COUNT"), "1");
+        assert_eq!(key(&[], "GIT_CONFIG_KEY_0"), "safe.bareRepository");
+        assert_eq!(key(&[count, own], "GIT_CONFIG_COUNT"), "3");
+        assert_eq!(key(&[count, own], "GIT_CONFIG_KEY_0"), "user.name");
+        assert_eq!(key(&[count, own], "GIT_CONFIG_VALUE_2"), "explicit");
+        assert_eq!(key(&[("GIT_CONFIG_COUNT", "x")], "GIT_CONFIG_COUNT"), "1");
+    }
+
     #[test]
     fn bash_is_started_in_a_locale_in_which_a_backslash_is_one() {
-        let locale = |variables: &[(&str, &str)]| {
-            let given = variables
-                .iter()
-                .map(|(name, value)| (name.into(), value.into()));
-            let environment = Environment {
-                base: Base::Given(given.collect()),
-                remove: Vec::new(),
-            };
-            let mut command = Command::new("bash");
-            environment.apply(None, &mut command);
-            let set = command
-                .as_std()
-                .get_envs()
-                .find(|(name, _)| *name == "LC_ALL");
-            set.and_then(|(_, value)| value?.to_str().map(str::to_owned))
-        };
+        let locale = |variables: &[(&str, &str)]| becomes(variables, "LC_ALL");
         let other = Some("C.UTF-8".to_owned());
         for name in [
             "zh_CN.GBK",

@@ -95,6 +95,7 @@ pub(super) fn judge(text: &str, ground: Ground<'_>) -> Vec<Act> {
         quotes: Quotes::None,
         depth: 0,
         loops: 0,
+        numbers: expansion::numbers(tree.root_node(), text),
     };
     if !believe::believes(tree.root_node(), text) {
         judge.act(Act::Unread(text.to_owned()));
@@ -140,6 +141,8 @@ struct Judge<'a> {
     depth: usize,
     /// How many loops are around it: what stands before it is run again behind it.
     loops: usize,
+    /// The variables that hold nothing but numbers.
+    numbers: BTreeSet<&'a str>,
 }
 
 impl<'a> Judge<'a> {
@@ -161,7 +164,14 @@ impl<'a> Judge<'a> {
     }
 
     fn text_of(&self, node: Node<'_>) -> &'a str {
-        self.text.get(node.byte_range()).unwrap_or_default()
+        let text = self.text.get(node.byte_range()).unwrap_or_default();
+        match node.kind() {
+            // Between double quotes the grammar takes blanks before one of these for a part of it.
+            "simple_expansion" | "expansion" | "arithmetic_expansion" | "command_substitution" => {
+                text.trim_start_matches([' ', '\t', '\n'])
+            }
+            _ => text,
+        }
     }
 
     /// Goes one level deeper, or finds that too deep.

@@ -176,7 +176,8 @@ async fn commands_see_the_environment_without_our_keys() {
     let mine = "env | grep -v -e ^_= -e ^PWD= -e ^SHLVL= -e ^OLDPWD= -e ^OFFSHOOT_OWNER= | sort";
     let scratch = shell.path("s");
     let expected = format!(
-        "GIT_PAGER=cat\nGIT_TERMINAL_PROMPT=0\nNO_COLOR=1\nOFFSHOOT_SCRATCH={}\nPAGER=cat\n\
+        "GIT_CONFIG_COUNT=1\nGIT_CONFIG_KEY_0=safe.bareRepository\nGIT_CONFIG_VALUE_0=explicit\n\
+         GIT_PAGER=cat\nGIT_TERMINAL_PROMPT=0\nNO_COLOR=1\nOFFSHOOT_SCRATCH={}\nPAGER=cat\n\
          PATH=/usr/bin:/bin\nTERM=dumb\n",
         scratch.display()
     );

@@ -110,8 +110,12 @@ pub(super) struct Words {
     words: Vec<Pattern>,
     /// Whether it ended in a star, which is also whatever words follow.
     reaches_on: bool,
-    /// The first word in the one spelling of a path, if it is one.
-    path: Option<Pattern>,
+    /// Whether that star is a part of an argument: what is allowed then ends there.
+    is_glued: bool,
+    /// Each word in the one spelling of a path, if it may be one.
+    paths: Vec<Option<Pattern>>,
+    /// What the program is called by those who find it in `PATH`, if it is written with its folder.
+    name: Option<Pattern>,
     /// The kind of pattern, and how much text it begins with, however it is written.
     weight: (Kind, usize),
 }
@@ -122,12 +126,17 @@ impl Words {
         let weight = weight(&words);
         let ends_in_star = |word: &Vec<Atom>| word.last() == Some(&Atom::Deep);
         let reaches_on = words.last().is_some_and(ends_in_star);
-        words.pop_if(|word| reaches_on && word.iter().all(|atom| *atom == Atom::Deep));
-        let path = words.first().and_then(|word| normal(word));
+        let own = words.pop_if(|word| reaches_on && word.iter().all(|atom| *atom == Atom::Deep));
+        let paths = words.iter().enumerate().map(|(index, word)| match index {
+            0 => normal(word),
+            _ => as_path(word),
+        });
         Self {
+            is_glued: reaches_on && own.is_none() && words.len() > 1,
+            paths: paths.map(|path| path.map(Pattern::of_atoms)).collect(),
+            name: words.first().and_then(|word| installed(word)),
             words: words.into_iter().map(Pattern::of_atoms).collect(),
             reaches_on,
-            path: path.map(Pattern::of_atoms),
             weight,
         }
     }
@@ -137,11 +146,10 @@ impl Words {
         let is_text = |word: &Pattern| matches!(word, Pattern::Exact(_));
         let is_whole = !self.reaches_on && self.words.iter().all(is_text);
         is_whole.then(|| Self {
-            words: self.words.clone(),
             reaches_on: true,
-            path: self.path.clone(),
             // As if a star stood behind it, and a blank before that.
             weight: (Kind::Begins, self.weight.1 + 1),
+            ..self.clone()
         })
     }
 
@@ -158,35 +166,44 @@ impl Words {
     /// Fits the pattern to a command; `None` if they cannot fit.
     pub(super) fn fit(&self, argv: &Argv<'_>) -> Option<Fit> {
         let program = argv.fixed.first().map(|program| &**program);
-        self.fit_from(argv, program, self.words.first())
+        self.fit_from(argv, program, self.words.first(), Spelling::Written)
     }
 
-    /// The same for what is forbidden, however its program is written: who forbids `rm` means `/bin/rm`
-    /// as well, and who forbids `./x` means `.//x`.
+    /// The same for what is forbidden, however its program and files are written: who forbids `rm` means
+    /// `/bin/rm` as well, who forbids `/bin/rm` means `rm`, and who forbids `./x` means `.//x`.
     pub(super) fn fit_however(&self, argv: &Argv<'_>) -> Option<Fit> {
-        let fit = self.fit(argv).or_else(|| self.fit_by_name(argv));
-        fit.or_else(|| self.fit_by_path(argv))
+        let program = argv.fixed.first().map(|program| &**program);
+        let fit = |first| self.fit_from(argv, program, first, Spelling::Any);
+        let is_bare = program.is_some_and(|program| !program.contains('/'));
+        fit(self.words.first())
+            .or_else(|| fit(Some(self.name.as_ref().filter(|_| is_bare)?)))
+            .or_else(|| self.fit_by_name(argv))
+            .or_else(|| self.fit_by_path(argv))
     }
 
     /// The same for what is allowed: a star stands for no way back, so that a pattern of what lies in
-    /// a folder fits nothing outside of it.
+    /// a folder fits nothing outside of it, and one that ends an argument for no further argument.
     pub(super) fn fit_inside(&self, argv: &Argv<'_>) -> Option<Fit> {
         let goes_back = |word: &str| word.split('/').any(|step| step == "..");
         let mut pairs = self.words.iter().zip(&argv.fixed);
         let escapes = pairs.any(|(pattern, word)| pattern.narrows() && goes_back(word));
-        if escapes { None } else { self.fit(argv) }
+        let goes_on = self.is_glued && argv.fixed.len() > self.words.len();
+        match self.fit(argv) {
+            _ if escapes || goes_on => None,
+            Some(Fit::Surely) if self.is_glued && argv.open => Some(Fit::Maybe),
+            fit => fit,
+        }
     }
 
     fn fit_by_name(&self, argv: &Argv<'_>) -> Option<Fit> {
-        let program = argv.fixed.first()?;
-        self.fit_from(argv, program.rsplit('/').next(), self.words.first())
+        let program = argv.fixed.first()?.rsplit('/').next();
+        self.fit_from(argv, program, self.words.first(), Spelling::Any)
     }
 
     fn fit_by_path(&self, argv: &Argv<'_>) -> Option<Fit> {
-        let path = self.path.as_ref()?;
-        let program: Vec<Atom> = argv.fixed.first()?.chars().map(Atom::Char).collect();
-        let program: String = normal(&program)?.iter().filter_map(fixed).collect();
-        self.fit_from(argv, Some(&program), Some(path))
+        let path = self.paths.first()?.as_ref()?;
+        let program = text(normal(&atoms(argv.fixed.first()?))?);
+        self.fit_from(argv, Some(&program), Some(path), Spelling::Any)
     }
 
     fn fit_from(
@@ -194,6 +211,7 @@ impl Words {
         argv: &Argv<'_>,
         program: Option<&str>,
         first: Option<&Pattern>,
+        spelling: Spelling,
     ) -> Option<Fit> {
         for (index, pattern) in self.words.iter().enumerate() {
             let (pattern, word) = match index {
@@ -203,7 +221,8 @@ impl Words {
             let Some(word) = word else {
                 return argv.open.then_some(Fit::Maybe);
             };
-            if !pattern.fits(word) {
+            let as_path = || index > 0 && spelling == Spelling::Any && self.fits_path(index, word);
+            if !pattern.fits(word) && !as_path() {
                 return None;
             }
         }
@@ -217,6 +236,51 @@ impl Words {
             Some(Fit::Surely)
         }
     }
+
+    /// Tells whether an argument is a path that fits in its one spelling.
+    fn fits_path(&self, index: usize, word: &str) -> bool {
+        let path = self.paths.get(index).and_then(Option::as_ref);
+        path.is_some_and(|path| as_path(&atoms(word)).is_some_and(|word| path.fits(&text(word))))
+    }
+}
+
+/// How an argument that may be a path is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spelling {
+    /// As it is written.
+    Written,
+    /// As whatever names the same file.
+    Any,
+}
+
+fn atoms(text: &str) -> Vec<Atom> {
+    text.chars().map(Atom::Char).collect()
+}
+
+fn text(atoms: Vec<Atom>) -> String {
+    atoms.iter().filter_map(fixed).collect()
+}
+
+/// Returns the one spelling of an argument, taken for a path: one without a slash is a name in the
+/// folder at hand, unless it is an option or begins with a star.
+fn as_path(word: &[Atom]) -> Option<Vec<Atom>> {
+    match word {
+        [] | [Atom::Char('-'), ..] => None,
+        [Atom::Char(_), ..] if !word.contains(&Atom::Char('/')) => {
+            normal(&[&atoms("./"), word].concat())
+        }
+        word => normal(word),
+    }
+}
+
+/// Returns the name of a program that is written with a folder of programs, such as `/usr/bin`.
+fn installed(program: &[Atom]) -> Option<Pattern> {
+    let is_text = program.iter().all(|atom| fixed(atom).is_some());
+    let path = text(program.to_vec());
+    let mut steps = path.strip_prefix('/').filter(|_| is_text)?.rsplit('/');
+    let name = steps.next().filter(|name| !name.is_empty())?;
+    let is_folder = matches!(steps.next(), Some("bin" | "sbin"));
+    is_folder.then(|| Pattern::of_atoms(atoms(name)))
 }
 
 /// Returns the kind of a pattern, and how many letters it begins with, with one blank between words.
@@ -234,6 +298,14 @@ fn weight(words: &[Vec<Atom>]) -> (Kind, usize) {
         _ => Kind::Glob,
     };
     (kind, text)
+}
+
+/// Returns a pattern of commands as one of text, with one blank between words.
+pub(super) fn as_text(pattern: &str) -> (Kind, Pattern) {
+    let words = parse(pattern);
+    let blank = [Atom::Char(' ')];
+    let (kind, _) = weight(&words);
+    (kind, Pattern::of_atoms(words.join(blank.as_slice())))
 }
 
 /// Returns the one spelling of a command's pattern, to compare it with others.

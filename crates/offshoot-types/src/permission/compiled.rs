@@ -196,7 +196,10 @@ impl Compiled {
             }
         }
         if matches!(wanted.target, Target::Unread(_)) {
-            search.doubt = self.may_forbid_commands(wanted.tool);
+            let commands = self.may_forbid_commands(wanted.tool);
+            // A list that says nothing of commands does not doubt them for the files that it names.
+            let speaks = search.best.is_some();
+            search.doubt = commands.or_else(|| self.forbids_files().filter(|_| speaks));
         }
         // A closed layer's implicit deny does not apply to wrappers (the wrapped command is denied
         // instead) or to engine calls, which need nothing.
@@ -216,6 +219,14 @@ impl Compiled {
             .map(|name| self.about(name).iter().filter(|rule| rule.is_for_all()))
             .find_map(|rules| rules.min_by_key(|matcher| matcher.action));
         let found = some.or_else(|| whole.filter(forbids));
+        found.map(|matcher| matcher.index)
+    }
+
+    /// Finds a rule that denies or asks about files: an unread command may be redirected to one.
+    fn forbids_files(&self) -> Option<usize> {
+        let files = Capability::ALL.into_iter().filter(|about| about.is_files());
+        let mut rules = files.flat_map(|about| self.about(about.name()));
+        let found = rules.find(|matcher| matcher.action != Action::Allow);
         found.map(|matcher| matcher.index)
     }
 

@@ -2,9 +2,9 @@
 //!
 //! Only text: whether a path exists, and what it links to, is nobody's business
 //! here. A pattern is taken apart once and then only looked at: first its fixed
-//! beginning, end and middle, and the rest only where those fit. All positions
-//! that a text may have reached are followed at once, so that no pattern costs
-//! more than its length times that of the text, whatever its stars.
+//! beginning, end and middle, and the rest only where those fit, piece by piece: all
+//! places of a text that a piece may begin at are followed at once, so that no
+//! pattern costs more than the number of its pieces times the length of the text.
 
 /// A pattern, taken apart.
 #[derive(Clone, Debug)]
@@ -33,9 +33,9 @@ impl Pattern {
     /// Puts a pattern together from its pieces.
     pub(super) fn of_atoms(atoms: Vec<Atom>) -> Self {
         let glob = Glob::of(atoms);
-        match glob.atoms.as_slice() {
+        match glob.pieces.as_slice() {
             [] => Self::Exact(glob.head),
-            [Atom::Deep] => Self::Begins(glob.head),
+            [Piece::Wild(Atom::Deep)] => Self::Begins(glob.head),
             _ => Self::Glob(glob),
         }
     }
@@ -60,12 +60,39 @@ impl Pattern {
 
     /// Tells whether a path below a folder could fit, as far as its fixed beginning says.
     pub(super) fn may_fit_below(&self, folder: &str) -> bool {
-        let head = match self {
+        let head = self.head();
+        head.starts_with(folder) || folder.starts_with(head)
+    }
+
+    /// Returns the text that whatever fits begins with.
+    pub(super) fn head(&self) -> &str {
+        match self {
             Self::Any => "",
             Self::Exact(head) | Self::Begins(head) => head,
             Self::Glob(glob) => &glob.head,
-        };
-        head.starts_with(folder) || folder.starts_with(head)
+        }
+    }
+
+    /// Tells whether it says nothing but how a text begins.
+    pub(super) fn is_beginning(&self) -> bool {
+        match self {
+            Self::Any | Self::Begins(_) => true,
+            Self::Exact(_) => false,
+            Self::Glob(glob) => matches!(
+                glob.pieces.as_slice(),
+                [Piece::Wild(Atom::Star | Atom::Deep | Atom::Folders)]
+            ),
+        }
+    }
+
+    /// Tells whether something that fits may begin with a text.
+    pub(super) fn may_begin(&self, text: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Exact(exact) => exact.starts_with(text),
+            Self::Begins(head) => head.starts_with(text) || text.starts_with(&**head),
+            Self::Glob(glob) => glob.may_begin(text),
+        }
     }
 }
 
@@ -137,13 +164,30 @@ fn path_atoms(pattern: &str) -> Vec<Atom> {
 /// A pattern with stars.
 #[derive(Clone, Debug)]
 pub(super) struct Glob {
-    /// What every match begins with; not among the atoms.
+    /// What every match begins with; not among the pieces.
     head: Box<str>,
     /// What every match ends in.
     tail: Box<str>,
     /// The longest text that every match has behind its head.
     middle: Box<str>,
-    atoms: Vec<Atom>,
+    pieces: Vec<Piece>,
+}
+
+/// A piece of a pattern: all the text between two stars, or something that stands for text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Box<str>),
+    Wild(Atom),
+}
+
+impl Piece {
+    /// Returns the places behind it, wherever it fits at one of some places.
+    fn behind(&self, text: &str, places: Vec<bool>) -> Vec<bool> {
+        match self {
+            Self::Text(piece) => behind_text(piece, text, &places),
+            Self::Wild(atom) => behind_wild(*atom, text, places),
+        }
+    }
 }
 
 impl Glob {
@@ -172,8 +216,29 @@ impl Glob {
             head: head.into(),
             tail: tail.into(),
             middle: middle.into(),
-            atoms,
+            pieces: pieces(&atoms),
         }
+    }
+
+    /// Tells whether something that fits may begin with a text.
+    fn may_begin(&self, text: &str) -> bool {
+        let Some(rest) = text.strip_prefix(&*self.head) else {
+            return self.head.starts_with(text);
+        };
+        let mut places = vec![false; rest.len() + 1];
+        places[0] = true;
+        self.pieces.iter().any(|piece| {
+            let ends_within = match piece {
+                Piece::Text(text) => {
+                    let at = |(at, is_place): (usize, &bool)| is_place.then(|| rest.get(at..));
+                    let mut left = places.iter().enumerate().filter_map(at).flatten();
+                    left.any(|left| text.starts_with(left))
+                }
+                Piece::Wild(_) => places.last() == Some(&true),
+            };
+            places = piece.behind(rest, std::mem::take(&mut places));
+            ends_within || places.last() == Some(&true)
+        })
     }
 
     /// Tells whether a text fits, and in how many steps that was found.
@@ -185,34 +250,100 @@ impl Glob {
             return (false, 0);
         }
         let mut steps = 0;
-        let mut now = Places::none(self.atoms.len());
-        let mut next = Places::none(self.atoms.len());
-        now.enter(&self.atoms, 0);
-        for c in rest.chars() {
-            next.clear();
-            for at in now.iter() {
-                steps += 1;
-                match self.atoms.get(at) {
-                    Some(Atom::Char(fixed)) if *fixed == c => next.enter(&self.atoms, at + 1),
-                    Some(Atom::One) if c != '/' => next.enter(&self.atoms, at + 1),
-                    Some(Atom::AnyOne) => next.enter(&self.atoms, at + 1),
-                    Some(Atom::Star) if c != '/' => next.enter(&self.atoms, at),
-                    Some(Atom::Deep) => next.enter(&self.atoms, at),
-                    Some(Atom::Folders) => {
-                        next.add(at);
-                        if c == '/' {
-                            next.enter(&self.atoms, at + 1);
-                        }
-                    }
-                    Some(Atom::Char(_) | Atom::One | Atom::Star) | None => {}
-                }
-            }
-            std::mem::swap(&mut now, &mut next);
-            if now.is_empty() {
+        // Whether what is left of the pattern may begin at a byte, or at the end.
+        let mut places = vec![false; rest.len() + 1];
+        places[0] = true;
+        for piece in &self.pieces {
+            steps += places.len();
+            places = piece.behind(rest, places);
+            if !places.contains(&true) {
                 return (false, steps);
             }
         }
-        (now.has(self.atoms.len()), steps)
+        (places.last() == Some(&true), steps)
+    }
+}
+
+/// Takes letters that stand side by side together.
+fn pieces(atoms: &[Atom]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    for atom in atoms {
+        match fixed(atom) {
+            Some(c) => text.push(c),
+            None => {
+                if !text.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut text).into()));
+                }
+                pieces.push(Piece::Wild(*atom));
+            }
+        }
+    }
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text.into()));
+    }
+    pieces
+}
+
+/// Returns the places behind a piece of text, wherever it stands at one of some places.
+///
+/// Each byte of the text is looked at once, as Knuth, Morris and Pratt do it: where a piece stops to
+/// fit, how much of its beginning stands there already is known from the piece alone.
+fn behind_text(piece: &str, text: &str, places: &[bool]) -> Vec<bool> {
+    let piece = piece.as_bytes();
+    let goes_on = |begun: &[usize], mut length: usize, byte: u8| {
+        while length > 0 && piece.get(length) != Some(&byte) {
+            length = begun[length - 1];
+        }
+        length + usize::from(piece.get(length) == Some(&byte))
+    };
+    let mut begun = vec![0];
+    for byte in &piece[1..] {
+        let length = goes_on(&begun, begun[begun.len() - 1], *byte);
+        begun.push(length);
+    }
+    let mut behind = vec![false; places.len()];
+    let mut length = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        length = goes_on(&begun, length, byte);
+        if length == piece.len() {
+            behind[at + 1] = places[at + 1 - length];
+        }
+    }
+    behind
+}
+
+/// Returns the places behind something that stands for text.
+fn behind_wild(atom: Atom, text: &str, mut places: Vec<bool>) -> Vec<bool> {
+    match atom {
+        Atom::Char(_) | Atom::One | Atom::AnyOne => {
+            let mut behind = vec![false; places.len()];
+            for (at, c) in text.char_indices() {
+                let fits = match atom {
+                    Atom::One => c != '/',
+                    Atom::Char(fixed) => c == fixed,
+                    Atom::AnyOne | Atom::Star | Atom::Deep | Atom::Folders => true,
+                };
+                behind[at + c.len_utf8()] = fits && places[at];
+            }
+            behind
+        }
+        Atom::Star | Atom::Deep | Atom::Folders => {
+            let mut begun = false;
+            for (at, c) in text.char_indices() {
+                begun |= places[at];
+                let end = at + c.len_utf8();
+                match atom {
+                    Atom::Star => {
+                        begun &= c != '/';
+                        places[end] |= begun;
+                    }
+                    Atom::Folders => places[end] |= begun && c == '/',
+                    Atom::Deep | Atom::Char(_) | Atom::One | Atom::AnyOne => places[end] |= begun,
+                }
+            }
+            places
+        }
     }
 }
 
@@ -224,49 +355,19 @@ pub(super) fn fixed(atom: &Atom) -> Option<char> {
     }
 }
 
-/// The places in a pattern that a text may have reached.
-struct Places(Vec<u64>);
-
-impl Places {
-    fn none(atoms: usize) -> Self {
-        Self(vec![0; atoms / 64 + 1])
-    }
-
-    fn clear(&mut self) {
-        self.0.fill(0);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
-    }
-
-    fn add(&mut self, at: usize) {
-        self.0[at / 64] |= 1 << (at % 64);
-    }
-
-    fn has(&self, at: usize) -> bool {
-        self.0[at / 64] >> (at % 64) & 1 == 1
-    }
-
-    /// Adds a place, and those behind it that need no letter to be reached.
-    fn enter(&mut self, atoms: &[Atom], mut at: usize) {
-        self.add(at);
-        while let Some(Atom::Star | Atom::Deep | Atom::Folders) = atoms.get(at) {
-            at += 1;
-            self.add(at);
+/// Counts what stands for text in a pattern; stars in a row are one.
+pub(super) fn wildcards(pattern: &str) -> usize {
+    let mut count = 0;
+    let mut after_star = false;
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        if c == '\\' {
+            chars.next();
         }
+        count += usize::from(c == '?' || (c == '*' && !after_star));
+        after_star = c == '*';
     }
-
-    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(index, word)| {
-            let mut left = *word;
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros() as usize;
-                left &= left.wrapping_sub(1);
-                (bit < 64).then_some(index * 64 + bit)
-            })
-        })
-    }
+    count
 }
 
 /// Counts the bytes of text that a pattern begins with; what is escaped is text.

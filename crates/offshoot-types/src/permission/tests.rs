@@ -393,7 +393,9 @@ fn what_was_not_read_is_allowed_by_a_rule_for_all_that_is_opaque_and_by_no_begin
         ("bash", "rm", Deny, (Ask, Ask)),
         ("*", "rm *", Deny, (Ask, Ask)),
         ("shell.run", "rm *", Allow, (Allow, Allow)),
-        ("fs.write", "/etc/**", Deny, (Allow, Allow)),
+        ("fs.write", "/etc/**", Deny, (Ask, Ask)),
+        ("fs.read", "/etc/**", Ask, (Ask, Ask)),
+        ("fs.write", "/etc/**", Allow, (Allow, Allow)),
         ("edit", "/etc/**", Deny, (Allow, Allow)),
     ] {
         let found = said(&[all, (permission, pattern, action)], &unread);

@@ -3,8 +3,11 @@
 //! A rule that cannot mean what its author thinks is a fault, and not a rule that
 //! fits nothing: an unknown capability, an unknown variable, a pattern that no
 //! target could fit. `check` finds faults where a file is read, `expand` puts
-//! folders in where an agent begins to work. What is expanded fails closed: a
+//! folders in where an agent begins to work, `oddities` finds rules that are not
+//! what they seem. What is expanded fails closed: a
 //! variable without a value is an empty scope.
+
+mod oddities;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,12 +15,17 @@ use std::fmt;
 use super::argv;
 use super::capability::Capability;
 use super::host::HostPattern;
-use super::pattern::{Kind, Pattern, glob_escape, literal};
+use super::pattern::{Pattern, glob_escape, wildcards};
 use super::{Action, Rule};
 use crate::suggest;
 
+pub use self::oddities::{Overshadowed, contradictions, idle_allows, overshadowed};
+
 /// Longest pattern, in bytes. Nobody writes one; a path has at most 4096.
 const MOST_PATTERN: usize = 4096;
+
+/// Most stars and question marks of a pattern. Each costs a look at every letter of a target.
+const MOST_WILDCARDS: usize = 32;
 
 /// What is wrong with a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,83 +86,6 @@ pub fn check(rule: &Rule, tools: &[&str]) -> Result<(), Fault> {
     check_pattern(rule)
 }
 
-/// Finds rules of one list that say different things of the same: places of the earlier and the later.
-pub fn contradictions(rules: &[Rule]) -> Vec<(usize, usize)> {
-    let mut seen = std::collections::BTreeMap::new();
-    let mut found = Vec::new();
-    for (index, rule) in rules.iter().enumerate() {
-        let is_command = Capability::of(&rule.permission) == Some(Capability::ShellRun);
-        let pattern = if is_command {
-            Cow::Owned(argv::spelling(&rule.pattern))
-        } else {
-            Cow::Borrowed(rule.pattern.as_str())
-        };
-        let about = (rule.permission.as_str(), pattern);
-        let (first, action) = *seen.entry(about).or_insert((index, rule.action));
-        if action != rule.action {
-            found.push((first, index));
-        }
-    }
-    found
-}
-
-/// A rule that forbids, or asks, and does not hold everywhere it seems to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Overshadowed {
-    /// Its place.
-    pub rule: usize,
-    /// The place of the allow that is more specific, because it begins with more text.
-    pub by: usize,
-    /// The pattern that would hold against that.
-    pub instead: Option<String>,
-}
-
-/// Finds rules that begin with a star and forbid, or ask, where an allow of the same begins with text:
-/// that has the word wherever both fit, however narrow the other is behind its star.
-pub fn overshadowed(rules: &[Rule]) -> Vec<Overshadowed> {
-    let begins = |rule: &Rule| literal(rule.pattern.as_bytes());
-    let is_glob = |rule: &Rule| matches!(Kind::of(&rule.pattern), Kind::Glob | Kind::Begins);
-    let is_open = |rule: &Rule| is_glob(rule) && begins(rule) == 0 && rule.action != Action::Allow;
-    let mut found = Vec::new();
-    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| is_open(rule)) {
-        let beats = |allow: &Rule| {
-            let same = allow.permission == rule.permission;
-            same && allow.action == Action::Allow && is_glob(allow) && begins(allow) > 0
-        };
-        let Some(by) = rules.iter().position(beats) else {
-            continue;
-        };
-        let allow = rules[by].pattern.as_str();
-        let folder = allow.find(['*', '?']).map(|end| &allow[..end]);
-        let folder = folder.filter(|folder| folder.ends_with('/') && is_files(&rule.permission));
-        found.push(Overshadowed {
-            rule: index,
-            by,
-            instead: folder.map(|folder| format!("{folder}{}", rule.pattern)),
-        });
-    }
-    found
-}
-
-/// Finds the allows of a list that can only narrow that have no effect: no stricter rule of it could be
-/// about the same, so there is nothing that they except from.
-pub fn idle_allows(rules: &[Rule]) -> Vec<usize> {
-    let is_capability = |name: &str| Capability::of(name).is_some();
-    let meet = |one: &str, other: &str| {
-        // Any tool may need any capability.
-        one == other || one == "*" || other == "*" || is_capability(one) != is_capability(other)
-    };
-    let strict = || rules.iter().filter(|rule| rule.action != Action::Allow);
-    let idle = |rule: &Rule| {
-        let mut strict = strict();
-        rule.action == Action::Allow
-            && !strict.any(|other| meet(&rule.permission, &other.permission))
-    };
-    let all = rules.iter().enumerate();
-    let found = all.filter(|(_, rule)| idle(rule));
-    found.map(|(index, _)| index).collect()
-}
-
 /// Returns rules with folders in the place of variables; relative paths lie in the workspace.
 ///
 /// A rule about a scratch folder where there is none is about nothing, and is left out. One about a home
@@ -181,7 +112,7 @@ pub fn expand(rules: &[Rule], variables: &Variables<'_>) -> Vec<Rule> {
 }
 
 /// What a pattern is taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reading {
     /// Words, a host, or other text.
     Text,
@@ -279,6 +210,10 @@ fn check_pattern(rule: &Rule) -> Result<(), Fault> {
         let what = format!("the pattern is longer than {MOST_PATTERN} bytes");
         return fault(0, &what, None);
     }
+    if wildcards(pattern) > MOST_WILDCARDS {
+        let what = format!("the pattern has more than {MOST_WILDCARDS} stars and question marks");
+        return fault(0, &what, Some("write several rules".to_owned()));
+    }
     if let Some(at) = pattern.find(char::is_control) {
         return fault(at, "the pattern has a control character", None);
     }
@@ -305,10 +240,13 @@ fn check_pattern(rule: &Rule) -> Result<(), Fault> {
             return fault(at, &what, Some(way));
         }
     }
+    let is_words = pattern.contains(char::is_whitespace);
     let wrong = if is_files(permission) {
         wrong_path(pattern)
     } else if may_be_path(rule) {
         wrong_steps(pattern)
+    } else if is_mixed(permission) && is_words {
+        wrong_home(pattern).map(|(at, what, way)| (at, what, Some(way)))
     } else {
         None
     };
@@ -399,12 +337,10 @@ fn wrong_command(pattern: &str) -> Option<(usize, &'static str, String)> {
         let way = "close it, or write `\\'`".to_owned();
         return Some((at, "a quote is not closed", way));
     }
-    let first = pattern.split_whitespace().next().unwrap_or_default();
-    if first == "~" || first.starts_with("~/") {
-        let what = "no command is called by `~`, which the shell makes a folder of";
-        let way = format!("write `{{home}}{}`", &pattern.trim_start()[1..]);
-        return Some((pattern.find('~').unwrap_or_default(), what, way));
+    if let Some(wrong) = wrong_home(pattern) {
+        return Some(wrong);
     }
+    let first = pattern.split_whitespace().next().unwrap_or_default();
     let sets = first.split_once('=').map(|(name, _)| name);
     let is_name = |name: &str| {
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -416,6 +352,35 @@ fn wrong_command(pattern: &str) -> Option<(usize, &'static str, String)> {
         return Some((pattern.find(first).unwrap_or_default(), what, way));
     }
     wrong_letter(pattern)
+}
+
+/// Finds a `~` that begins a word: the shell makes a folder of it before anybody looks.
+fn wrong_home(pattern: &str) -> Option<(usize, &'static str, String)> {
+    let (mut quoted, mut begins) = (false, true);
+    let mut chars = pattern.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '~' if begins && !quoted => {
+                let what = if pattern[..at].trim().is_empty() {
+                    "no command is called by `~`, which the shell makes a folder of"
+                } else {
+                    "no word of a command begins with `~`, which the shell makes a folder of"
+                };
+                let word = pattern[at..].split_whitespace().next().unwrap_or_default();
+                let way = if word == "~" || word.starts_with("~/") {
+                    format!("write `{}{{home}}{}`", &pattern[..at], &pattern[at + 1..])
+                } else {
+                    "write the folder out, or `\\~` for that letter".to_owned()
+                };
+                return Some((at, what, way));
+            }
+            '\'' => quoted = !quoted,
+            '\\' if !quoted => drop(chars.next()),
+            _ => {}
+        }
+        begins = !quoted && c.is_whitespace();
+    }
+    None
 }
 
 /// Finds a letter that the shell would not leave in a word, unless it is quoted.

@@ -58,6 +58,13 @@ pub(super) fn explain(
                  --tool {shown}"
             )));
         }
+        if capability.starts_with("mcp:") {
+            return Err(Stop::usage(format!(
+                "{shown} is a tool of a server, and what is explained is what it needs: write that \
+                 capability, such as {}, with --tool {shown}",
+                Need::FS_READ
+            )));
+        }
         let way = match suggest::nearest(capability, names.into_iter().chain(own_calls())) {
             Some(near) => format!("did you mean {near}?"),
             None => format!("there are: {}", names.join(", ")),

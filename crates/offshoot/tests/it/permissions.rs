@@ -403,9 +403,11 @@ fn explain_says_that_no_rule_allows_what_the_tools_for_files_refuse() {
 
 #[test]
 fn explain_says_what_to_write_for_a_tool_and_for_what_is_opaque() {
-    let allow = "permissions = [{permission = 'shell.run', pattern = 'python -m pytest *', action = 'allow'}]";
+    let allow =
+        "permissions = [{permission = 'shell.run', pattern = 'python *', action = 'allow'}]";
     let stage = stage(&[(USER, allow)]);
-    let done = explain(&stage, &["shell.run", "python -m pytest x"]).exited(3);
+    explain(&stage, &["shell.run", "python -m pytest x"]).exited(0);
+    let done = explain(&stage, &["shell.run", "python -m code x"]).exited(3);
     let told = "only a rule for shell.opaque with its text as its pattern allows it";
     assert!(done.stdout.contains(told), "{done:?}");
     for (tool, needed) in [
@@ -417,6 +419,11 @@ fn explain_says_what_to_write_for_a_tool_and_for_what_is_opaque() {
         let told = format!("write {needed}, with --tool {tool}");
         assert!(done.stderr.contains(&told), "{done:?}");
     }
+    // What a tool of a server needs nobody knows but the server.
+    let done = explain(&stage, &["mcp:fs:read", "x"]).exited(2);
+    let told = "mcp:fs:read is a tool of a server, and what is explained is what it needs: write that \
+                capability, such as fs.read, with --tool mcp:fs:read";
+    assert!(done.stderr.contains(told), "{done:?}");
 }
 
 #[test]
@@ -537,6 +544,8 @@ fn no_agent_writes_itself_free_although_it_may_write() {
         ".offshoot/agents/a.md",
         ".git/config",
         ".git/hooks/pre-commit",
+        "vendor/x/.git/config",
+        "sub/.git",
         ".mcp.json",
     ] {
         let done = asked(file, 3);

@@ -102,10 +102,15 @@ impl Judge<'_> {
                     let hidden: Vec<Act> = hidden
                         .filter_map(|words| self.hidden(node, words))
                         .collect();
+                    let names = programs::other_names(&words);
                     if matches!(words.first(), Some(Word::Fixed(_))) {
                         self.act(Act::Run(words));
                     }
-                    hidden.into_iter().for_each(|act| self.act(act));
+                    let names = names.into_iter().map(Act::Wrap);
+                    hidden
+                        .into_iter()
+                        .chain(names)
+                        .for_each(|act| self.act(act));
                     return self.wrapped(wrappers);
                 }
                 Sight::Without(count) => {
@@ -128,33 +133,40 @@ impl Judge<'_> {
         self.wrapped(wrappers);
     }
 
-    /// Tells whether a program does what the files of the folder say, and that may be none of the
+    /// Tells whether a program may do what the files of the folder say, and that may be none of the
     /// workspace's: what lies elsewhere nobody has agreed to run.
     fn is_of_another_project(&self, words: &[Word]) -> bool {
-        programs::goes_by_folder(words) && !self.folders.are_in(self.ground.workspace)
+        !programs::works_anywhere(words) && !self.folders.are_in(self.ground.workspace)
     }
 
-    /// Returns a program that is called by its path as rules may have written that: from the root, and
-    /// from the workspace. Where nobody knows in which folder it is looked for, it may be any.
+    /// Returns a command as rules may have written it otherwise: by another name, and a program that is
+    /// called by its path from the root, and from the workspace. Where nobody knows in which folder it is
+    /// looked for, it may be any.
     fn spellings(&self, words: &[Word]) -> Vec<Act> {
-        let Some((path, arguments)) = programs::file(words) else {
-            return Vec::new();
+        let mut acts: Vec<Act> = programs::other_names(words)
+            .into_iter()
+            .map(Act::Wrap)
+            .collect();
+        let Some((paths, arguments)) = programs::files(words) else {
+            return acts;
         };
         let with = |program: Word| Act::Wrap([&[program], arguments].concat());
-        let Some(places) = self.folders.of_program(&path) else {
-            return vec![with(Word::Open(path))];
-        };
         let root = self.ground.workspace.trim_end_matches('/');
-        let mut spellings = Vec::new();
-        for place in places {
-            let below = place.strip_prefix(root);
-            let below = below.and_then(|rest| rest.strip_prefix('/'));
-            spellings.extend(below.map(|rest| format!("./{rest}")));
-            spellings.push(place);
-        }
         let is_new = |spelling: &String| !matches!(words.first(), Some(Word::Fixed(word)) if word == spelling);
-        let new = spellings.into_iter().filter(is_new);
-        new.map(|spelling| with(Word::Fixed(spelling))).collect()
+        for path in paths {
+            let Some(places) = self.folders.of_program(&path) else {
+                acts.push(with(Word::Open(path)));
+                continue;
+            };
+            for place in places {
+                let below = place.strip_prefix(root);
+                let below = below.and_then(|rest| rest.strip_prefix('/'));
+                let spellings = below.map(|rest| format!("./{rest}")).into_iter();
+                let new = spellings.chain([place]).filter(is_new);
+                acts.extend(new.map(|spelling| with(Word::Fixed(spelling))));
+            }
+        }
+        acts
     }
 
     /// Returns what is opaque by its words, where its text says something else: who forbids `sh -c *`

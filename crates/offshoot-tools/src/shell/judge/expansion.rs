@@ -5,6 +5,8 @@
 //! nothing are seen through. Where `${…}` ends, bash finds by other rules than a
 //! grammar does; so what stands in it is text that both can only read alike.
 
+use std::collections::BTreeSet;
+
 use tree_sitter::Node;
 
 use super::words::{Misread, Quotes};
@@ -56,15 +58,63 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges arithmetic: numbers and operators are harmless, names are not.
+    /// Judges arithmetic: numbers and operators are harmless, and names that hold numbers.
     pub(super) fn arithmetic(&mut self, node: Node<'_>) {
         let text = self.text_of(node);
-        let harmless = |c: char| c.is_ascii_digit() || " $()+-*/%<>=&|^~!?:".contains(c);
-        if !text.chars().all(harmless) || text.matches('$').count() > 1 {
+        let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let harmless = |c: char| in_name(c) || " $()+-*/%<>=&|^~!?:".contains(c);
+        let is_number = |word: &str| word.chars().all(|c| c.is_ascii_digit());
+        let mut words = text.split(|c| !in_name(c));
+        let known = words.all(|word| is_number(word) || self.numbers.contains(word));
+        // Behind the first, a `$` belongs to a name.
+        let mut behind = text.split('$').skip(2);
+        let named = behind.all(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+        if !text.chars().all(harmless) || !known || !named {
             self.opaque(node);
             self.inside(node);
         }
     }
+}
+
+/// Returns the variables that a text sets, and to nothing but numbers: of any other the value is
+/// evaluated, and may hold a command.
+pub(super) fn numbers<'a>(root: Node<'_>, text: &'a str) -> BTreeSet<&'a str> {
+    let of = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default();
+    let is_number = |node: &Node<'_>| {
+        let text = of(*node);
+        let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        digits || matches!(node.kind(), "arithmetic_expansion") || matches!(text, "$?" | "$#")
+    };
+    let mut numbers = BTreeSet::new();
+    let mut others = BTreeSet::new();
+    let mut left = vec![root];
+    while let Some(node) = left.pop() {
+        let children = children(node);
+        let (name, is_known) = match (node.kind(), children.as_slice()) {
+            ("variable_assignment", [name, equals, value]) => {
+                (Some(*name), equals.kind() == "=" && is_number(value))
+            }
+            ("variable_assignment", _) => (children.first().copied(), false),
+            ("for_statement", [_, name, within, values @ .., _]) if of(*within) == "in" => {
+                let mut values = values.iter().filter(|value| value.is_named());
+                let known = |value: &Node<'_>| {
+                    let is_range = value.kind() == "brace_expression";
+                    let range = |c: char| c.is_ascii_digit() || "{}.".contains(c);
+                    is_number(value) || (is_range && of(*value).chars().all(range))
+                };
+                (Some(*name), values.all(known))
+            }
+            ("for_statement", _) => (children.get(1).copied(), false),
+            _ => (None, false),
+        };
+        if let Some(name) = name {
+            let set = if is_known { &mut numbers } else { &mut others };
+            set.insert(of(name));
+        }
+        left.extend(children);
+    }
+    let is_sure = |name: &&str| super::assign::is_own(name) && !others.contains(name);
+    numbers.into_iter().filter(is_sure).collect()
 }
 
 /// Tells whether it is a part of a variable from one number on, as in `${x:0:3}`: what is no number

@@ -5,15 +5,19 @@
 //! What is not listed here is a program like any other: a rule that allows it
 //! allows what it does.
 //!
-//! `names` lists who is opaque whatever follows, `options` finds options among
-//! words that may be anything, and the others know one kind of program each.
+//! `names` lists who is opaque whatever follows, `by_option` who is by one of some
+//! options, `options` finds those among words that may be anything, and the others
+//! know one kind of program each.
 
+mod awk;
 mod builders;
+mod by_option;
 mod cmake;
 mod compare;
 mod compilers;
 mod filters;
 mod git;
+mod interpreters;
 mod names;
 mod options;
 mod runners;
@@ -22,7 +26,7 @@ mod typesetters;
 
 use offshoot_types::permission::argv::Word;
 
-use self::options::{has_option, has_short, has_short_of, is, is_operand};
+use self::options::{has_option, has_short_of, is, is_operand};
 use super::assign;
 
 /// What can be seen of a command.
@@ -47,20 +51,19 @@ pub(super) fn look(words: &[Word]) -> Sight {
             _ => Sight::Opaque,
         };
     };
-    let name = program.rsplit('/').next().unwrap_or_default();
+    let name = names::called(program);
     if program == "set" && stops_early(arguments) {
         return Sight::Plain;
     }
     // Behind `time` the grammar takes an assignment for a name.
-    if names::is_opaque(name) || program.contains('=') {
+    if names::is_opaque(program) || program.contains('=') {
         return Sight::Opaque;
     }
     if runners::is_foreign_toolchain(name, arguments) {
         return Sight::Opaque;
     }
     if names::is_interpreter(name) {
-        let runs_file = arguments.first().is_some_and(is_script);
-        return opaque_unless(runs_file || only_tells(name, arguments));
+        return opaque_unless(interpreters::is_plain(name, arguments));
     }
     match name {
         "nohup" | "exec" | "setsid" | "time" | "command" | "nice" | "ionice" | "stdbuf"
@@ -72,23 +75,51 @@ pub(super) fn look(words: &[Word]) -> Sight {
             0 => opaque_unless(git::is_plain(arguments)),
             flags => Sight::Without(flags),
         },
-        _ => opaque_unless(is_plain(name, arguments)),
+        _ if !is_plain(name, arguments) => Sight::Opaque,
+        _ => match leading_options(name, arguments) {
+            0 => Sight::Plain,
+            options => Sight::Without(options),
+        },
     }
 }
 
-/// Do what files of the folder they stand in say: build, test, hooks and settings.
-const BY_FOLDER: &str = "ant bazel brew bun bundle bunx cargo cmake composer ctest deno dune eslint git gmake go \
-     gradle gradlew grunt gulp hg jest just lake lein make mage meson mix mocha mvn mvnw ninja nox npm npx \
-     pnpm pnpx poetry pre-commit pytest rake sbt scons stack swift task tox tsc turbo uv vagrant vite vitest \
-     webpack yarn zig docker docker-compose";
-
-/// Tells whether a program does what the folder says that it is started in.
-pub(super) fn goes_by_folder(words: &[Word]) -> bool {
-    let Some(Word::Fixed(program)) = words.first() else {
-        return false;
+/// Counts the options before a command that change nothing of what it does, and so hide it from no
+/// rule. Without a command they are all there is.
+fn leading_options(name: &str, arguments: &[Word]) -> usize {
+    let options = match name {
+        "cargo" => builders::cargo_options(arguments),
+        "npm" | "pnpm" => builders::npm_options(arguments),
+        "yarn" => builders::yarn_options(arguments),
+        "kubectl" => runners::kubectl_options(arguments),
+        _ => 0,
     };
-    let name = program.rsplit('/').next().unwrap_or_default();
-    options::listed(BY_FOLDER, name) || name.starts_with("cargo-") || name.starts_with("git-")
+    match arguments.get(options) {
+        Some(Word::Fixed(_)) => options,
+        Some(Word::Open(_)) | None => 0,
+    }
+}
+
+/// Do the same in whatever folder they stand: no file there says what they do, or is code to them.
+const ANYWHERE: &str = ": [ ag awk b2sum base32 base64 basename bat batcat bg break bzip2 cal caller cat cd chgrp chmod chown \
+     cksum clear cmp comm command continue cp curl cut date dd df diff diff3 dir dircolors dirname dirs disown du echo \
+     egrep env exec exit expand expr false fd fdfind fg fgrep file find fmt fold free gawk getconf getent grep groups gunzip \
+     gzip head help hexdump hostname hostid iconv id jobs join jq kill killall less link ln locale locate logname ls lsof \
+     man mawk md5sum mkdir mkfifo mktemp more mv nawk nice nl nohup nproc numfmt od paste pathchk pgrep pidof ping \
+     popd printenv printf ps pushd pwd readlink realpath return rev rg rm rmdir sed seq setsid sha1sum sha224sum sha256sum \
+     sha384sum sha512sum shasum shift shred shuf sleep sort split stat strings sum sync tac tail tar tee test time \
+     timeout times top touch tr tree true truncate tsort tty type ulimit umask uname unexpand uniq unlink unxz unzip uptime \
+     vdir vmstat wait wc wget whereis which who whoami xxd xz yes yq zcat zip zstd";
+
+/// Tells whether a program does the same in whatever folder it is started.
+pub(super) fn works_anywhere(words: &[Word]) -> bool {
+    match words.first() {
+        // One that is called from the folder itself is whatever lies there.
+        Some(Word::Fixed(program)) => {
+            let is_installed = !program.contains('/') || program.starts_with('/');
+            is_installed && options::listed(ANYWHERE, names::called(program))
+        }
+        Some(Word::Open(_)) | None => true,
+    }
 }
 
 /// Tells whether a command is, or may be, one of the shell itself.
@@ -99,78 +130,81 @@ pub(super) fn is_of_shell(words: &[Word]) -> bool {
     }
 }
 
-/// Returns the file that a command runs by its path, also one that an interpreter is given, and what
-/// it is handed.
-pub(super) fn file(words: &[Word]) -> Option<(String, &[Word])> {
+/// Returns the files that a command may run by its path, also one that an interpreter is given, and
+/// what they are handed.
+pub(super) fn files(words: &[Word]) -> Option<(Vec<String>, &[Word])> {
+    interpreters::files(words)
+}
+
+/// Returns the same command as others would write it: a part of git or cargo that is called by its own
+/// name, and a tool that an interpreter is told to run.
+pub(super) fn other_names(words: &[Word]) -> Vec<Vec<Word>> {
     let [Word::Fixed(program), arguments @ ..] = words else {
-        return None;
+        return Vec::new();
     };
-    let name = program.rsplit('/').next().unwrap_or_default();
-    match arguments {
-        [Word::Fixed(script), rest @ ..] if names::is_interpreter(name) => {
-            let path = if script.contains('/') {
-                script.clone()
-            } else {
-                format!("./{script}")
-            };
-            Some((path, rest))
-        }
-        _ => program.contains('/').then(|| (program.clone(), arguments)),
+    let name = names::called(program);
+    let with = |words: &[&str], arguments: &[Word]| {
+        let words = words.iter().map(|word| Word::Fixed((*word).to_owned()));
+        words.chain(arguments.iter().cloned()).collect()
+    };
+    if let Some((tool, arguments)) = interpreters::tool(name, arguments) {
+        return vec![with(&[tool], arguments)];
     }
+    for of in ["git", "cargo"] {
+        let part = name
+            .strip_prefix(of)
+            .and_then(|rest| rest.strip_prefix('-'));
+        if let Some(part) = part.filter(|part| !part.is_empty()) {
+            // Cargo hands the name on, as the first of the arguments.
+            return match arguments {
+                [first, rest @ ..] if is(first, part) => {
+                    vec![with(&[of, part], arguments), with(&[of, part], rest)]
+                }
+                _ => vec![with(&[of, part], arguments)],
+            };
+        }
+    }
+    Vec::new()
 }
 
 /// Tells whether a program with options that run others is used without those.
 fn is_plain(name: &str, arguments: &[Word]) -> bool {
+    if let Some(plain) = by_option::is_plain(name, arguments) {
+        return plain;
+    }
     match name {
         "find" => arguments.iter().all(filters::only_finds),
-        "fd" | "fdfind" => {
-            !has_option(arguments, &["--exec*"]) && !has_short(arguments, &['x', 'X'])
-        }
-        "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().all(filters::only_prints),
+        "awk" | "gawk" | "mawk" | "nawk" => awk::is_plain(arguments),
         "sed" => sed::is_plain(arguments),
         "printf" => filters::printf(arguments),
-        "sort" | "shuf" | "tree" => {
-            !has_option(arguments, &["--compress-program", "--output"])
-                && !has_short(arguments, &['o'])
-        }
         "uniq" => filters::uniq(arguments),
         "less" | "more" => filters::less(arguments),
         "wget" => filters::wget(arguments),
         "curl" => filters::curl(arguments),
         "xxd" => filters::xxd(arguments),
         "iconv" => !has_option(arguments, &["--output"]) && !has_short_of(arguments, "o", "ft"),
-        "yq" => {
-            !has_option(arguments, &["--inplace", "--in-place", "--split-exp*"])
-                && !has_short(arguments, &['i', 's'])
-        }
         "tar" => filters::tar(arguments),
-        "split" => !has_option(arguments, &["--filter"]),
         "zip" => filters::zip(arguments),
-        "sdiff" | "diff3" => !has_option(arguments, &["--diff-program"]),
-        "rg" => !has_option(arguments, &["--pre", "--hostname-bin"]),
-        "ack" | "ag" | "bat" | "batcat" | "delta" => !has_option(arguments, &["--pager*"]),
-        "fzf" => !has_option(arguments, &["--bind", "--preview*", "--listen*"]),
-        "apt" | "apt-get" => {
-            !has_option(arguments, &["--option", "--config-file"])
-                && !has_short(arguments, &['o', 'c'])
+        "ghc" => {
+            let runs = [
+                "-e",
+                "--interactive",
+                "--run",
+                "-pgm",
+                "-fplugin",
+                "-F",
+                "@",
+            ];
+            !arguments.iter().any(|word| options::begins(word, &runs))
         }
-        "man" => {
-            !has_option(arguments, &["--pager", "--html", "--config-file"])
-                && !has_short(arguments, &['P', 'H', 'C'])
-        }
-        "nc" | "ncat" => {
-            !has_option(arguments, &["--exec", "--sh-exec", "--lua-exec"])
-                && !has_short(arguments, &['e', 'c'])
-        }
+        "pandoc" => by_option::pandoc(arguments),
         "test" => compare::is_plain(arguments),
         "[" => match arguments {
             [inner @ .., last] if is(last, "]") => compare::is_plain(inner),
             _ => false,
         },
-        "jobs" => !has_short(arguments, &['x']),
-        "wait" => !has_short(arguments, &['p']),
         "make" | "gmake" => builders::make(arguments),
-        "npm" | "pnpm" => builders::npm(arguments),
+        "npm" | "pnpm" => builders::npm(name, arguments),
         "yarn" => builders::yarn(arguments),
         "npx" | "bunx" | "pnpx" => builders::npx(arguments),
         "cargo" => builders::cargo(arguments),
@@ -190,22 +224,6 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
         "tcc" => !arguments
             .iter()
             .any(|word| options::begins(word, &["-run", "@"])),
-        "pylint" => !has_option(arguments, &["--init-hook", "--load-plugins", "--rcfile"]),
-        "hg" | "chg" => {
-            !has_option(arguments, &["--config*", "--cwd", "--repository"])
-                && !has_short(arguments, &['R'])
-        }
-        "rpm" | "rpmbuild" | "rpmspec" => {
-            !has_option(
-                arguments,
-                &[
-                    "--define", "--eval", "--load", "--macros", "--pipe", "--rcfile",
-                ],
-            ) && !has_short(arguments, &['D', 'E'])
-        }
-        "dpkg-architecture" => {
-            !has_option(arguments, &["--command"]) && !has_short(arguments, &['c'])
-        }
         _ if name.starts_with("git-") => {
             let command = Word::Fixed(name.trim_start_matches("git-").to_owned());
             git::is_plain(&[&[command], arguments].concat())
@@ -222,42 +240,6 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
 
 fn opaque_unless(plain: bool) -> Sight {
     if plain { Sight::Plain } else { Sight::Opaque }
-}
-
-/// Tells whether an interpreter is given a file, and neither code nor its input to run.
-fn is_script(word: &Word) -> bool {
-    let Word::Fixed(path) = word else {
-        return false;
-    };
-    let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
-    let is_device = |part: &str| part == "dev" || part == "proc";
-    let device = if path.starts_with('/') && !path.contains("..") {
-        parts.next().is_some_and(is_device)
-    } else {
-        path.contains("..") && parts.any(is_device)
-    };
-    let last = path.rsplit('/').next().unwrap_or_default();
-    let handed = last == "stdin" || last.chars().all(|c| c.is_ascii_digit());
-    is_operand(word) && !path.starts_with('+') && !device && !handed
-}
-
-/// Tells whether an interpreter says its version, or looks whether a file is well written.
-fn only_tells(name: &str, arguments: &[Word]) -> bool {
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let (versions, checks) = match name {
-        "bash" => ("--version", "-n"),
-        "node" | "nodejs" => ("--version -v", "--check -c"),
-        "perl" => ("--version -v", ""),
-        "php" => ("--version -v", "-l"),
-        "python" => ("--version -V", ""),
-        "ruby" => ("--version", ""),
-        _ => return false,
-    };
-    match arguments {
-        [Word::Fixed(flag)] => options::listed(versions, flag),
-        [Word::Fixed(flag), script] => options::listed(checks, flag) && is_script(script),
-        _ => false,
-    }
 }
 
 /// Tells whether `set` is told nothing but to end where something fails.
@@ -299,21 +281,34 @@ fn wrapper(name: &str, arguments: &[Word]) -> Sight {
 }
 
 fn timeout(arguments: &[Word]) -> Sight {
-    let is_time = |word: &Word| match word {
-        Word::Fixed(word) => {
-            let number = word.trim_end_matches(['s', 'm', 'h', 'd']);
-            !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.')
-        }
-        Word::Open(_) => false,
+    let is_time = |word: &str| {
+        let number = word.trim_end_matches(['s', 'm', 'h', 'd']);
+        !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.')
     };
-    match arguments {
-        [time, operand, ..] if is_time(time) && is_operand(operand) => Sight::Through(2),
-        [flag, kill, time, operand, ..]
-            if is(flag, "-k") && is_time(kill) && is_time(time) && is_operand(operand) =>
-        {
-            Sight::Through(4)
-        }
-        _ => Sight::Opaque,
+    let is_signal = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric());
+    let flags = "-f -p -v --foreground --preserve-status --verbose";
+    let mut at = 0;
+    // The text of the word at hand; what is not known is no option, time or signal.
+    let text = |at: usize| match arguments.get(at) {
+        Some(Word::Fixed(word)) => word.as_str(),
+        Some(Word::Open(_)) | None => "-",
+    };
+    loop {
+        let (option, value) = text(at).split_once('=').unwrap_or((text(at), ""));
+        at += match option {
+            "-k" if is_time(text(at + 1)) => 2,
+            "-s" if is_signal(text(at + 1)) => 2,
+            "--kill-after" if is_time(value) => 1,
+            "--signal" if !value.is_empty() && is_signal(value) => 1,
+            flag if options::listed(flags, flag) && value.is_empty() => 1,
+            _ => break,
+        };
+    }
+    let operand = arguments.get(at + 1).is_some_and(is_operand);
+    if is_time(text(at)) && operand {
+        Sight::Through(at + 2)
+    } else {
+        Sight::Opaque
     }
 }
 

@@ -4,8 +4,10 @@
 //! is about size and depth, `folders` about paths.
 
 mod against_bash;
+mod against_programs;
 mod bounds;
 mod evasions;
+mod filters;
 mod folders;
 mod misread;
 mod opaque;

@@ -92,7 +92,6 @@ fn a_program_that_is_forbidden_by_its_path_is_so_however_that_is_written() {
         ("./deploy.sh *", "../deploy.sh"),
         ("./deploy.sh *", "deploy.sh"),
         ("/bin/rm *", "/usr/bin/rm x"),
-        ("/bin/rm *", "rm x"),
     ] {
         assert_eq!(however(pattern, target), None, "{pattern} for {target}");
     }
@@ -143,4 +142,56 @@ proptest! {
         prop_assert!(argv.open, "{}", written);
         prop_assert_eq!(argv.fixed, [before]);
     }
+}
+
+#[test]
+fn a_star_at_the_end_of_an_argument_allows_no_further_one() {
+    let inside = |pattern: &str, target: &str| Words::of(pattern).fit_inside(&read(target));
+    for (pattern, target, expected) in [
+        ("rm build/*", "rm build/x", Some(Fit::Surely)),
+        ("rm build/*", "rm build/x -rf /home/me", None),
+        ("cat docs/*", "cat docs/a /etc/shadow", None),
+        ("cat docs/*", "cat docs/a $x", Some(Fit::Maybe)),
+        ("rm build/* *", "rm build/x y", Some(Fit::Surely)),
+        ("rm *", "rm a b", Some(Fit::Surely)),
+        ("./scripts/*", "./scripts/a b c", Some(Fit::Surely)),
+        ("./scripts/* *", "./scripts/a b c", Some(Fit::Surely)),
+    ] {
+        assert_eq!(inside(pattern, target), expected, "{pattern} for {target}");
+    }
+    let however = Words::of("rm build/*").fit_however(&read("rm build/x -rf /y"));
+    assert_eq!(however, Some(Fit::Surely));
+}
+
+#[test]
+fn what_is_forbidden_is_forbidden_however_its_program_and_files_are_written() {
+    let however = |pattern: &str, target: &str| Words::of(pattern).fit_however(&read(target));
+    for (pattern, target) in [
+        ("/usr/bin/git push *", "git push origin"),
+        ("/bin/rm *", "rm x"),
+        ("cat /home/me/.ssh/*", "cat /home/me//.ssh/id_rsa"),
+        ("cat /home/me/.ssh/*", "cat /home/me/./.ssh/id_rsa"),
+        ("cat /home/me/.ssh/*", "cat /home/me/x/../.ssh/id_rsa"),
+        ("cat /home/me/.ssh/id_rsa", "/bin/cat /home//me/.ssh/id_rsa"),
+        ("cat secret", "cat ./secret"),
+        ("cat ./secret", "cat secret"),
+        ("cat a/*", "cat .//a/b"),
+    ] {
+        assert_eq!(
+            however(pattern, target),
+            Some(Fit::Surely),
+            "{pattern} for {target}"
+        );
+    }
+    for (pattern, target) in [
+        ("/usr/bin/git push *", "git pull"),
+        ("./test *", "test -f x"),
+        ("/w/test *", "test -f x"),
+        ("/usr/bin/*", "ls"),
+        ("cat /home/me/.ssh/*", "cat /home/you/.ssh/x"),
+        ("rm -r", "rm ./-r"),
+    ] {
+        assert_eq!(however(pattern, target), None, "{pattern} for {target}");
+    }
+    assert_eq!(Words::of("cat a/*").fit_inside(&read("cat ./a/b")), None);
 }

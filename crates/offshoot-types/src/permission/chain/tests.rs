@@ -2,45 +2,79 @@
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::sample;
 
 use super::*;
 use crate::id::AgentId;
 use crate::permission::Grant;
+use crate::permission::written::{Variables, expand};
 
+/// One of some values.
+fn select<T: Clone + std::fmt::Debug + 'static>(values: &[T]) -> sample::Select<T> {
+    sample::select(values.to_vec())
+}
+
+/// A rule as people write it, with variables and relative paths.
 fn any_rule() -> impl Strategy<Value = Rule> {
-    let rule = (
-        prop_oneof![
-            Just("*"),
-            Just("fs.read"),
-            Just("fs.write"),
-            Just("shell.run"),
-            Just("shell.opaque"),
-            Just("net.fetch"),
-            Just("credential.use"),
-            Just("read"),
-        ],
-        prop_oneof![
-            Just("*"),
-            Just("/w/**"),
-            Just("/w/a*"),
-            Just("/w/a"),
-            Just("/w/**/c"),
-            Just("git *"),
-            Just("git push *"),
-            Just("*.example.com"),
-            Just("example.com"),
-        ],
-        prop_oneof![Just(Action::Deny), Just(Action::Ask), Just(Action::Allow)],
-    );
+    let permissions = [
+        "*",
+        "fs.read",
+        "fs.write",
+        "shell.run",
+        "shell.opaque",
+        "net.fetch",
+        "credential.use",
+        "read",
+        "bash",
+        "task",
+        "mcp:s:t",
+    ];
+    let patterns = [
+        "*",
+        "/w/**",
+        "/w/a*",
+        "/w/a",
+        "/w/**/c",
+        "{workspace}/a",
+        "{workspace}/**/c",
+        "a",
+        "./ab/**",
+        "**/c",
+        "~/x",
+        "{home}/**",
+        "{scratch}/**",
+        "git *",
+        "git push *",
+        "git push",
+        "git push x*",
+        "/usr/bin/git push *",
+        "sh -c *",
+        "*.example.com",
+        "example.com",
+        "explore",
+        "general*",
+    ];
+    let actions = [Action::Deny, Action::Ask, Action::Allow];
+    let rule = (select(&permissions), select(&patterns), select(&actions));
     rule.prop_map(|(permission, pattern, action)| Rule::new(permission, pattern, action))
+}
+
+/// Rules as a layer has them.
+fn any_rules(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Rule>> {
+    let variables = Variables {
+        workspace: "/w",
+        scratch: Some("/s"),
+        home: Some("/home/me"),
+    };
+    vec(any_rule(), count).prop_map(move |rules| expand(&rules, &variables))
 }
 
 fn any_layer() -> impl Strategy<Value = Layer> {
     let parts = (
-        vec(any_rule(), 0..5),
+        any_rules(0..5),
         any::<bool>(),
         any::<bool>(),
-        vec(any_rule(), 0..3),
+        any_rules(0..3),
     );
     parts.prop_map(|(rules, closed, grants, own)| Layer {
         name: "any".into(),
@@ -63,22 +97,39 @@ fn any_agent() -> impl Strategy<Value = Layer> {
     })
 }
 
+fn any_tool() -> impl Strategy<Value = &'static str> {
+    select(&["read", "bash", "task", "mcp:s:t"])
+}
+
 fn any_need() -> impl Strategy<Value = Need> {
-    prop_oneof![
-        Just(Need::new("fs.read", "/w/a")),
-        Just(Need::new("fs.write", "/w/ab/c")),
-        Just(Need::new("fs.write", "/x")),
-        Just(Need::new("shell.run", "git push x")),
-        Just(Need::new("shell.run", "git $x")),
-        Just(Need::new("shell.run", "/bin/git log")),
-        Just(Need::new("shell.opaque", "sh -c x")),
-        Just(Need::new(Need::SHELL_UNREAD, "git push x")),
-        Just(Need::new(Need::SHELL_WRAPPER, "git push x")),
-        Just(Need::new("net.fetch", "a.example.com")),
-        Just(Need::new("net.fetch", "example.com@evil")),
-        Just(Need::new("credential.use", "github")),
-        Just(Need::new("made.up", "")),
-    ]
+    let needs = [
+        // Of `bash` these are where something is redirected to.
+        ("fs.read", "/w/a"),
+        ("fs.write", "/w/ab/c"),
+        ("fs.write", "/w/a"),
+        ("fs.write", "/x"),
+        ("fs.read", "/home/me/x"),
+        ("fs.write", "/s/a"),
+        ("shell.run", "git push x"),
+        ("shell.run", "git push x y"),
+        ("shell.run", "git $x"),
+        ("shell.run", "/bin/git log"),
+        ("shell.opaque", "sh -c x"),
+        (Need::SHELL_UNREAD, "git push x"),
+        (Need::SHELL_WRAPPER, "git push x"),
+        (Need::SHELL_WORDS, "sh -c x"),
+        ("net.fetch", "a.example.com"),
+        ("net.fetch", "example.com@evil"),
+        ("credential.use", "github"),
+        ("made.up", ""),
+    ];
+    select(&needs).prop_map(|(capability, target)| Need::new(capability, target))
+}
+
+/// What a call of the engine's own is about: an agent by all of its names, or none.
+fn any_about() -> impl Strategy<Value = &'static [&'static str]> {
+    let abouts: [&[&str]; 3] = [&["explore"], &["general", "general-purpose"], &[""]];
+    select(&abouts)
 }
 
 fn chain(layers: &[Layer]) -> Permissions {
@@ -93,14 +144,15 @@ proptest! {
     fn r23_explain_says_what_decides(
         layers in vec(any_layer(), 0..6),
         handed_on in any::<bool>(),
+        tool in any_tool(),
         need in any_need(),
     ) {
         let mut chain = chain(&layers);
         if handed_on {
             chain = chain.hand_on();
         }
-        let Explanation { layers: said, decision } = chain.explain("read", &need);
-        prop_assert_eq!(&decision, &chain.decide("read", &need));
+        let Explanation { layers: said, decision } = chain.explain(tool, &need);
+        prop_assert_eq!(&decision, &chain.decide(tool, &need));
         prop_assert_eq!(said.len(), layers.len());
         let deciding: Vec<&Said> = said.iter().filter(|said| said.decides).collect();
         match deciding.as_slice() {
@@ -136,21 +188,39 @@ proptest! {
     }
 
     #[test]
+    fn r23_explain_says_what_decides_about_a_call_of_the_engines_own(
+        layers in vec(any_layer(), 0..6),
+        call in select(&["task", "message", "todo"]),
+        about in any_about(),
+    ) {
+        let chain = chain(&layers);
+        let Explanation { layers: said, decision } = chain.explain_call(call, about);
+        match chain.decide_call(call, about) {
+            Some(decided) => prop_assert_eq!(&decided, &decision),
+            None => prop_assert_eq!(decision.action, Action::Allow),
+        }
+        // Nobody was stricter; without a word of anybody it is allowed.
+        let strictest = said.iter().filter_map(|said| said.word).min();
+        prop_assert_eq!(strictest.unwrap_or(Action::Allow), decision.action);
+    }
+
+    #[test]
     fn sa_31_sa_32_a_child_is_never_looser_than_any_ancestors_ceiling(
         above in vec(any_layer(), 0..4),
         agents in vec(any_agent(), 1..6),
+        tool in any_tool(),
         need in any_need(),
     ) {
         let mut ceiling = chain(&above);
-        let mut most = ceiling.decide("read", &need).action;
+        let mut most = ceiling.decide(tool, &need).action;
         for layer in agents {
             ceiling = ceiling.hand_on().narrow(layer.clone());
-            let handed_on = ceiling.decide("read", &need).action;
+            let handed_on = ceiling.decide(tool, &need).action;
             prop_assert!(handed_on <= most, "{handed_on:?} under {most:?}");
             most = handed_on;
             // What an agent denies itself narrows it further, and nobody else.
             if let Some(own) = layer.for_itself() {
-                let itself = ceiling.narrow(own).decide("read", &need).action;
+                let itself = ceiling.narrow(own).decide(tool, &need).action;
                 prop_assert!(itself <= handed_on);
             }
         }
@@ -160,11 +230,12 @@ proptest! {
     fn r22_a_grant_never_beats_a_deny_and_is_all_that_beats_an_ask(
         layers in vec(any_layer(), 0..5),
         granted in vec(any_rule(), 0..4),
+        tool in any_tool(),
         need in any_need(),
     ) {
-        let decided = chain(&layers).decide("read", &need);
+        let decided = chain(&layers).decide(tool, &need);
         let grant = Grant { agent: AgentId::new("root"), rules: granted, role: None };
-        let rule = grant.allows("read", &need, decided.reach()).cloned();
+        let rule = grant.allows(tool, &need, decided.reach()).cloned();
         let by_rule = rule.clone().map(|rule| Decision {
             action: Action::Allow,
             layer: "the user".to_owned(),
@@ -184,15 +255,16 @@ proptest! {
     fn r22_what_a_written_rule_asks_is_answered_only_by_a_yes_to_exactly_that(
         layers in vec(any_layer(), 0..5),
         asked in any_need(),
+        tool in any_tool(),
         need in any_need(),
     ) {
         let chain = chain(&layers);
-        let decided = chain.decide("read", &need);
-        let reach = |need: &Need| chain.decide("read", need).reach();
+        let decided = chain.decide(tool, &need);
+        let reach = |need: &Need| chain.decide(tool, need).reach();
         let needs = [asked.clone()];
         let grant = Grant::like(AgentId::new("root"), &needs, "/w", reach);
         let by_rule = decided.action == Action::Ask && decided.rule.is_some();
-        if by_rule && grant.allows("read", &need, decided.reach()).is_some() {
+        if by_rule && grant.allows(tool, &need, decided.reach()).is_some() {
             prop_assert_eq!(asked.target, need.target);
         }
     }
@@ -200,11 +272,12 @@ proptest! {
     #[test]
     fn what_is_barred_is_denied_whatever_the_target(
         layers in vec(any_layer(), 0..5),
+        tool in any_tool(),
         need in any_need(),
     ) {
         let chain = chain(&layers);
-        if chain.bars("read", &[&need.capability]).is_some() {
-            prop_assert_eq!(chain.decide("read", &need).action, Action::Deny);
+        if chain.bars(tool, &[&need.capability]).is_some() {
+            prop_assert_eq!(chain.decide(tool, &need).action, Action::Deny);
         }
     }
 }

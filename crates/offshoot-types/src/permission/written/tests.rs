@@ -1,6 +1,7 @@
 //! What is wrong with rules, and what they become.
 
 use super::*;
+use crate::permission::{Layer, Need, Permissions, Standing};
 
 const TOOLS: [&str; 8] = [
     "read", "write", "edit", "glob", "grep", "bash", "task", "wait",
@@ -162,6 +163,16 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
             "no command is called by `~`, which the shell makes a folder of; write `{home}/bin/x *`",
         ),
         (
+            "cat ~/.ssh/*",
+            "no word of a command begins with `~`, which the shell makes a folder of; write \
+             `cat {home}/.ssh/*`",
+        ),
+        (
+            "ls ~you",
+            "no word of a command begins with `~`, which the shell makes a folder of; write the folder \
+             out, or `\\~` for that letter",
+        ),
+        (
             "FOO=1 ls",
             "what is set before a command is no word of it, so this fits none; begin with the program",
         ),
@@ -173,11 +184,27 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
         r#"echo \; \""#,
         "env FOO=1 ls",
         "make V=1",
-        "cat ~/x",
+        "cat '~/x'",
+        r"cat \~",
+        "git show HEAD~1",
     ] {
         let rule = Rule::new("shell.run", pattern, Action::Allow);
         assert_eq!(check(&rule, &TOOLS), Ok(()), "{pattern}");
     }
+    for permission in ["bash", "*"] {
+        wrong(
+            permission,
+            "cat ~/.ssh/*",
+            "no word of a command begins with `~`, which the shell makes a folder of; write \
+             `cat {home}/.ssh/*`",
+        );
+    }
+    let many = "*a".repeat(33);
+    wrong(
+        "shell.run",
+        &many,
+        "the pattern has more than 32 stars and question marks; write several rules",
+    );
     wrong(
         "shell.run",
         "git diff | cat",
@@ -334,6 +361,164 @@ fn rules_that_contradict_each_other_are_found() {
         Rule::new("shell.run", "git push", Action::Deny),
     ];
     assert_eq!(contradictions(&rules), [(0, 1)]);
+    // However a path is written.
+    let write = |pattern, action| Rule::new("fs.write", pattern, action);
+    for (one, other) in [
+        ("docs/**", "{workspace}/docs/**"),
+        ("./docs/**", "docs/**"),
+        ("~/x", "{home}/x"),
+    ] {
+        let rules = [write(one, Action::Allow), write(other, Action::Deny)];
+        assert_eq!(contradictions(&rules), [(0, 1)], "{one} and {other}");
+    }
+    let rules = [
+        Rule::new("bash", "docs/x", Action::Deny),
+        Rule::new("bash", "./docs/x", Action::Ask),
+    ];
+    assert_eq!(contradictions(&rules), [(0, 1)]);
+}
+
+#[test]
+fn a_deny_that_loses_to_a_narrower_allow_is_told_what_to_be_instead() {
+    let check = |allow: (&str, &str), deny: (&str, &str), why: &str, instead: Option<&str>| {
+        let allow = Rule::new(allow.0, allow.1, Action::Allow);
+        let deny = Rule::new(deny.0, deny.1, Action::Deny);
+        let found = overshadowed(&[deny.clone(), allow.clone()]);
+        let told: Vec<_> = found
+            .iter()
+            .map(|found| (found.rule, found.by, found.why, found.instead.as_deref()))
+            .collect();
+        assert_eq!(told, [(0, 1, why, instead)], "{deny:?} and {allow:?}");
+    };
+    let more = "which begins with more text";
+    let at_end = "which has its only star at its end";
+    let tool = "which names the tool";
+    check(
+        ("fs.write", "{workspace}/src/**"),
+        ("fs.write", "{workspace}/**/.env"),
+        more,
+        Some("{workspace}/src/**/.env"),
+    );
+    check(
+        ("fs.write", "src/**"),
+        ("fs.write", "{workspace}/**/.env"),
+        more,
+        Some("{workspace}/src/**/.env"),
+    );
+    check(
+        ("fs.read", "/a/b/*"),
+        ("fs.read", "/a/**/x"),
+        more,
+        Some("/a/b/**/x"),
+    );
+    check(("fs.read", "/a/*"), ("fs.read", "/a/**/x"), at_end, None);
+    check(
+        ("shell.run", "git *"),
+        ("shell.run", "git push * --force"),
+        at_end,
+        None,
+    );
+    check(
+        ("bash", "git push *"),
+        ("shell.run", "git push *"),
+        tool,
+        None,
+    );
+    check(
+        ("bash", "git  push *"),
+        ("shell.run", "git push *"),
+        tool,
+        None,
+    );
+    check(
+        ("write", "{workspace}/x"),
+        ("fs.write", "{workspace}/x"),
+        tool,
+        None,
+    );
+    check(("edit", "x"), ("fs.write", "{workspace}/x"), tool, None);
+    check(("mcp:s:t", "/x"), ("fs.read", "/x"), tool, None);
+}
+
+#[test]
+fn an_allow_that_is_an_exception_is_none_that_a_deny_loses_to() {
+    for (allow, deny) in [
+        (("fs.write", "docs/**"), ("fs.write", "{workspace}/**")),
+        (("fs.write", "docs/**"), ("fs.write", "**")),
+        (("fs.write", "src/**"), ("fs.write", "{workspace}/*.env")),
+        (
+            ("fs.write", "src/**"),
+            ("fs.write", "{workspace}/docs/**/x"),
+        ),
+        (("fs.write", "src/a"), ("fs.write", "{workspace}/**/a")),
+        (
+            ("shell.run", "git push origin *"),
+            ("shell.run", "git push *"),
+        ),
+        (("shell.run", "npm *"), ("shell.run", "git * --force")),
+        (("read", "x"), ("fs.write", "x")),
+        (("bash", "git *"), ("shell.run", "git push *")),
+        (("shell.run", "git push *"), ("bash", "git push *")),
+        (("fs.read", "x"), ("*", "x")),
+    ] {
+        let rules = [
+            Rule::new(allow.0, allow.1, Action::Allow),
+            Rule::new(deny.0, deny.1, Action::Deny),
+        ];
+        assert_eq!(overshadowed(&rules), [], "{rules:?}");
+    }
+}
+
+#[test]
+fn what_a_rule_is_told_to_lose_it_loses() {
+    // Held against those who decide: of each pair, a target that both are about.
+    let home = Variables {
+        workspace: "/w",
+        ..Variables::default()
+    };
+    let said = |allow: (&str, &str), deny: (&str, &str), tool: &str, need: (&str, &str)| {
+        let written = [
+            Rule::new(allow.0, allow.1, Action::Allow),
+            Rule::new(deny.0, deny.1, Action::Deny),
+        ];
+        let layer = Layer {
+            rules: expand(&written, &home),
+            standing: Standing::Grants,
+            ..Layer::default()
+        };
+        let permissions = Permissions::empty().narrow(layer);
+        permissions.decide(tool, &Need::new(need.0, need.1)).action
+    };
+    let env = ("fs.write", "{workspace}/**/.env");
+    let write = |file| ("fs.write", file);
+    let at = ("fs.write", "/w/src/.env");
+    assert_eq!(said(write("src/**"), env, "write", at), Action::Allow);
+    let instead = write("{workspace}/src/**/.env");
+    assert_eq!(said(write("src/**"), instead, "write", at), Action::Deny);
+    let push = ("shell.run", "git push *");
+    let need = ("shell.run", "git push x");
+    assert_eq!(
+        said(("bash", "git push *"), push, "bash", need),
+        Action::Allow
+    );
+    let force = ("shell.run", "git push * --force");
+    let need = ("shell.run", "git push x --force");
+    assert_eq!(
+        said(("shell.run", "git *"), force, "bash", need),
+        Action::Allow
+    );
+}
+
+#[test]
+fn a_list_of_thousands_is_looked_through_once() {
+    let rule = |index: usize| match index % 2 {
+        0 => Rule::new("fs.read", format!("/a/{index}/**"), Action::Allow),
+        _ => Rule::new("fs.read", format!("/b/**/{index}"), Action::Deny),
+    };
+    let rules: Vec<Rule> = (0..50_000).map(rule).collect();
+    assert_eq!(overshadowed(&rules), []);
+    assert_eq!(contradictions(&rules), []);
+    assert_eq!(idle_allows(&rules), [0; 0]);
 }
 
 #[test]
@@ -347,6 +532,7 @@ fn a_deny_that_begins_with_a_star_is_told_to_lose_to_a_longer_allow() {
         [Overshadowed {
             rule: 1,
             by: 0,
+            why: "which begins with more text",
             instead
         }]
     );

@@ -171,9 +171,10 @@ impl Reading<'_> {
         }
         for found in overshadowed(&plain) {
             self.layer.warnings.push(format!(
-                "the rule in {} does not hold where that in {} allows, which begins with more text{}",
+                "the rule in {} does not hold where that in {} allows, {}{}",
                 rules[found.rule].source,
                 rules[found.by].source,
+                found.why,
                 match found.instead {
                     Some(instead) => format!("; write `{instead}`"),
                     None => String::new(),

@@ -45,31 +45,54 @@ const NPM: &str = "add audit bin build ci dedupe doctor explain fund help i info
 
 /// Options of `npm` that change how much is done or said, and take no value.
 const NPM_OPTIONS: &str = "-D -E -S -a -d -f -g -h -s -v -y --all --dry-run --force --global --help --if-present \
-     --ignore-scripts --json --legacy-peer-deps --no-audit --no-fund --no-save --offline \
-     --package-lock-only --prefer-offline --production --frozen-lockfile --save --save-dev \
-     --save-exact --silent --verbose --version --workspaces --yes";
+     --ignore-scripts --json --legacy-peer-deps --long --no-audit --no-color --no-fund --no-progress --no-save \
+     --offline --package-lock-only --parseable --prefer-offline --production --frozen-lockfile --quiet --save \
+     --save-dev --save-exact --silent --verbose --version --workspaces --yes";
+
+/// Those with their value in the same word.
+const NPM_VALUED: [&str; 4] = ["--omit=", "--include=", "--depth=", "--loglevel="];
+
+/// Scripts that projects have, and no program is called by: what `pnpm` does not know is the one or
+/// the other.
+const SCRIPTS: &str = "build build-storybook check-types clean compile dev docs e2e fmt format format-check lint \
+                       lint-fix prepare preview serve storybook type-check typecheck unit validate";
 
 /// Tells whether `npm` does what its first word says: all of its settings, among them the shell
 /// that it uses, can be options, in whatever place before `--`.
-pub(super) fn npm(arguments: &[Word]) -> bool {
-    let own = before_end(arguments);
+pub(super) fn npm(name: &str, arguments: &[Word]) -> bool {
+    let own = before_end(arguments, NPM_OPTIONS);
     let known = |word: &Word| match word {
         Word::Open(text) => !may_be_option(text),
         Word::Fixed(word) if word.starts_with('-') => {
-            let valued = ["--omit=", "--include=", "--depth=", "--loglevel="];
             let own = word.strip_prefix("--workspace=").is_some_and(is_own);
-            own || listed(NPM_OPTIONS, word) || valued.iter().any(|option| word.starts_with(option))
+            // Behind the first of these stands a number, and behind the others a word.
+            own || is_npm_option(word) || listed("--depth --loglevel --omit --include", word)
         }
         // A folder of another place has scripts of its own.
         Word::Fixed(word) => is_own(word) && !word.starts_with("file:"),
     };
     let first = |word: &&Word| !matches!(word, Word::Fixed(word) if word.starts_with('-'));
     let does = match own.iter().find(first) {
+        Some(Word::Fixed(command)) if name == "pnpm" => {
+            let plain = |c: char| c.is_ascii_alphanumeric() || ":_-".contains(c);
+            let is_script = command.contains(':') && command.chars().all(plain);
+            is_script || listed(NPM, command) || listed(SCRIPTS, command)
+        }
         Some(Word::Fixed(command)) => listed(NPM, command),
         Some(Word::Open(_)) => false,
         None => true,
     };
     does && own.iter().all(known)
+}
+
+fn is_npm_option(word: &str) -> bool {
+    listed(NPM_OPTIONS, word) || NPM_VALUED.iter().any(|option| word.starts_with(option))
+}
+
+/// Counts the options of `npm` before its command.
+pub(super) fn npm_options(arguments: &[Word]) -> usize {
+    let is_option = |word: &&Word| matches!(word, Word::Fixed(word) if is_npm_option(word));
+    arguments.iter().take_while(is_option).count()
 }
 
 /// Tells whether `npx` runs the package that it names.
@@ -95,8 +118,7 @@ pub(super) fn yarn(arguments: &[Word]) -> bool {
         "--scripts-prepend-node-path",
         "--use-yarnrc",
     ];
-    let is_flag = |word: &&Word| matches!(word, Word::Fixed(word) if listed(YARN_OPTIONS, word));
-    let rest = &arguments[arguments.iter().take_while(is_flag).count()..];
+    let rest = &arguments[yarn_options(arguments)..];
     let does = match rest {
         [] => true,
         [first, name, rest @ ..] if is(first, "workspace") => is_operand(name) && yarn(rest),
@@ -106,7 +128,13 @@ pub(super) fn yarn(arguments: &[Word]) -> bool {
         [Word::Fixed(first), ..] => is_operand(&rest[0]) && !listed(YARN_RUNS, first),
         [Word::Open(_), ..] => false,
     };
-    does && !has_option(before_end(arguments), &options)
+    does && !has_option(before_end(arguments, YARN_OPTIONS), &options)
+}
+
+/// Counts the options of `yarn` before its command.
+pub(super) fn yarn_options(arguments: &[Word]) -> usize {
+    let is_flag = |word: &&Word| matches!(word, Word::Fixed(word) if listed(YARN_OPTIONS, word));
+    arguments.iter().take_while(is_flag).count()
 }
 
 /// What is no part of `cargo` and runs its arguments, and what hands its own on to the compiler.
@@ -117,9 +145,14 @@ const CARGO_RUNS: &str =
 const CARGO_OPTIONS: &str = "-h -q -v -vv -V --frozen --help --list --locked --offline --quiet --verbose --version \
                              --color=always --color=auto --color=never";
 
+/// Options of its commands that take no value either.
+const CARGO_FLAGS: &str = "-q -r -v --all --all-features --all-targets --allow-dirty --allow-staged --benches --bins --doc \
+                           --document-private-items --examples --fix --frozen --keep-going --lib --locked --no-default-features \
+                           --no-deps --no-fail-fast --no-run --offline --open --quiet --release --tests --verbose --workspace";
+
 /// Tells whether `cargo` takes its settings and the project from where it stands.
 pub(super) fn cargo(arguments: &[Word]) -> bool {
-    let own = before_end(arguments);
+    let own = before_end(arguments, CARGO_FLAGS);
     let options = [
         "--config",
         "--config-file",
@@ -127,11 +160,7 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
         "--tool-config-file",
     ];
     // Behind an option that takes a value the next word is no command.
-    let is_flag = |word: &&Word| match word {
-        Word::Fixed(word) => word.starts_with(['+']) || listed(CARGO_OPTIONS, word),
-        Word::Open(_) => false,
-    };
-    let does = match own.iter().find(|word| !is_flag(word)) {
+    let does = match own.get(cargo_options(own)) {
         // Whatever stands behind the first `--` may be for the compiler.
         Some(Word::Fixed(command)) if command == "clippy" => {
             let ends = arguments.iter().position(|word| is(word, "--"));
@@ -145,6 +174,15 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
         None => true,
     };
     does && !has_option(own, &options) && !has_short(own, &['C'])
+}
+
+/// Counts the options of `cargo` before its command.
+pub(super) fn cargo_options(arguments: &[Word]) -> usize {
+    let is_flag = |word: &&Word| match word {
+        Word::Fixed(word) => word.starts_with('+') || listed(CARGO_OPTIONS, word),
+        Word::Open(_) => false,
+    };
+    arguments.iter().take_while(is_flag).count()
 }
 
 /// Tells whether a folder lies below this one.
@@ -225,6 +263,17 @@ pub(super) fn deno(arguments: &[Word]) -> bool {
 /// Returns the words that are for `deno`, and not for the script that it runs: those up to the script,
 /// if no word before that takes a value.
 fn of_deno<'a>(command: &str, words: &'a [Word]) -> &'a [Word] {
+    let flags = flags_of_deno(words);
+    let runs = listed("compile run task", command);
+    if runs && words.get(flags).is_some_and(is_operand) {
+        &words[..flags]
+    } else {
+        words
+    }
+}
+
+/// Counts the options that stand first and take no value.
+fn flags_of_deno(words: &[Word]) -> usize {
     let flag = |word: &&Word| match word {
         Word::Fixed(word) => {
             let known = ["--allow-", "--deny-", "--no-", "--unstable"];
@@ -233,12 +282,25 @@ fn of_deno<'a>(command: &str, words: &'a [Word]) -> &'a [Word] {
         }
         Word::Open(_) => false,
     };
-    let flags = words.iter().take_while(flag).count();
-    let runs = listed("compile run task", command);
-    if runs && words.get(flags).is_some_and(is_operand) {
-        &words[..flags]
-    } else {
-        words
+    words.iter().take_while(flag).count()
+}
+
+/// Returns the script that `deno` runs and what that is handed, or nothing.
+pub(super) fn script_of_deno(arguments: &[Word]) -> &[Word] {
+    match arguments {
+        [run, rest @ ..] if is(run, "run") => &rest[flags_of_deno(rest)..],
+        _ => &[],
+    }
+}
+
+/// Returns the script that `bun` runs and what that is handed, or nothing.
+pub(super) fn script_of_bun(arguments: &[Word]) -> &[Word] {
+    let own = "a add build c create i init install link outdated patch pm publish remove rm test unlink update upgrade x";
+    let flag = |word: &&Word| !is_operand(word);
+    match arguments {
+        [run, rest @ ..] if is(run, "run") => &rest[rest.iter().take_while(flag).count()..],
+        [Word::Fixed(command), ..] if listed(own, command) => &[],
+        _ => arguments,
     }
 }
 

@@ -10,30 +10,22 @@ pub(super) fn only_finds(word: &Word) -> bool {
         Word::Open(_) => false,
         Word::Fixed(word) => {
             let acts = ["-exec", "-ok", "-delete", "-fprint", "-fls"];
-            !acts.iter().any(|act| word.starts_with(act))
-        }
-    }
-}
-
-/// Tells whether a word of `awk` runs and writes nothing.
-pub(super) fn only_prints(word: &Word) -> bool {
-    match word {
-        Word::Open(_) => false,
-        Word::Fixed(word) if word.starts_with('-') => {
-            word.starts_with("-F") || word.starts_with("-v")
-        }
-        Word::Fixed(word) => {
-            // Without printing it compares, and two of the other are an or.
-            let word = word.replace("||", " ");
-            let compares = !word.contains("print");
-            let runs = ["system", "|", "getline", "@"];
-            !runs.iter().any(|code| word.contains(code)) && (compares || !word.contains('>'))
+            word == "-executable" || !acts.iter().any(|act| word.starts_with(act))
         }
     }
 }
 
 /// Tells whether `printf` only prints: `-v` and `%n` set variables.
 pub(super) fn printf(arguments: &[Word]) -> bool {
+    let arguments = match arguments {
+        [end, rest @ ..] if is(end, "--") => rest,
+        arguments => {
+            if matches!(arguments, [Word::Fixed(first), ..] if first.starts_with('-')) {
+                return false;
+            }
+            arguments
+        }
+    };
     let format = match arguments {
         [] => return true,
         [Word::Fixed(format), ..] => format,
@@ -49,7 +41,7 @@ pub(super) fn printf(arguments: &[Word]) -> bool {
         }
         rest = &behind[1..];
     }
-    !format.starts_with('-')
+    true
 }
 
 pub(super) fn tar(arguments: &[Word]) -> bool {
@@ -79,6 +71,7 @@ pub(super) fn tar(arguments: &[Word]) -> bool {
 
 /// Tells whether `curl` only prints what it gets.
 pub(super) fn curl(arguments: &[Word]) -> bool {
+    let arguments = &without_nowhere(arguments);
     let writes = [
         "--alt-svc",
         "--config",
@@ -86,6 +79,9 @@ pub(super) fn curl(arguments: &[Word]) -> bool {
         "--dump-header",
         "--engine",
         "--etag-save",
+        // Addresses, files and schemes that are put together from variables and settings.
+        "--expand-*",
+        "--proto-default",
         "--hsts",
         "--libcurl",
         "--output*",
@@ -96,39 +92,100 @@ pub(super) fn curl(arguments: &[Word]) -> bool {
     ];
     // What is printed at the end may be told to go to a file.
     let formats = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("%output{"));
-    let format_file = |pair: &[Word]| {
-        let is_format = is(&pair[0], "-w") || is(&pair[0], "--write-out");
-        is_format && !matches!(&pair[1], Word::Fixed(word) if !word.starts_with('@'))
-    };
+    let options = "AbCdeEFhHmPQrtTuUwxXyYz";
+    let uploads = has_option(arguments, &["--upload-file"])
+        || has_short_of(arguments, "T", &options.replace('T', ""));
+    let writes_file = uploads && arguments.iter().any(may_be_file);
     !has_option(arguments, &writes)
-        && !has_short_of(arguments, "cDKoOJ", "AbCdeEFhHmPQrtTuUwxXyYz")
+        && !has_short_of(arguments, "cDKoOJ", options)
         && !arguments.iter().any(formats)
-        && !arguments.windows(2).any(format_file)
-        && !arguments.iter().any(|word| matches!(word, Word::Fixed(word) if word.starts_with("-w@") || word.starts_with("--write-out=@")))
+        && !has_format_file(arguments, options)
+        && !writes_file
+}
+
+/// Returns the words of `curl` but for an output that is thrown away.
+fn without_nowhere(arguments: &[Word]) -> Vec<Word> {
+    let is_output = |word: &Word| {
+        let names = ["-o", "-so", "-sSo", "-sLo", "-sSLo", "--output"];
+        names.iter().any(|name| is(word, name))
+    };
+    let mut kept = Vec::new();
+    let mut words = arguments.iter().peekable();
+    while let Some(word) = words.next() {
+        let nowhere = words.next_if(|next| is_output(word) && is(next, "/dev/null"));
+        if nowhere.is_none() {
+            kept.push(word.clone());
+        }
+    }
+    kept
+}
+
+/// Tells whether `curl` reads what it prints at the end from a file, which may name others to write.
+fn has_format_file(arguments: &[Word], valued: &str) -> bool {
+    arguments.iter().enumerate().any(|(index, word)| {
+        let Word::Fixed(word) = word else {
+            return false;
+        };
+        let behind = || match arguments.get(index + 1) {
+            Some(Word::Fixed(format)) => format.starts_with('@'),
+            Some(Word::Open(_)) | None => true,
+        };
+        if word.starts_with("--w") {
+            let format = word.split_once('=').map(|(_, format)| format);
+            return format.map_or_else(behind, |format| format.starts_with('@'));
+        }
+        let bundle = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let bundle = bundle.unwrap_or_default();
+        match bundle.find(|c| valued.contains(c)) {
+            Some(at) if bundle[at..].starts_with('w') => match &bundle[at + 1..] {
+                "" => behind(),
+                format => format.starts_with('@'),
+            },
+            Some(_) | None => false,
+        }
+    })
+}
+
+/// Tells whether a word may be the address of a file, which is written where something is sent to it.
+/// Braces and brackets are several addresses in one.
+fn may_be_file(word: &Word) -> bool {
+    let text = match word {
+        Word::Fixed(text) => text.as_str(),
+        Word::Open(text) => text.trim_start_matches('"'),
+    };
+    let known = text.find(['$', '`', '{', '[', '*', '?']);
+    let begins = text[..known.unwrap_or(text.len())].to_ascii_lowercase();
+    begins.contains("file:") || (known.is_some() && "file:".starts_with(&begins))
 }
 
 /// Tells whether `wget` prints what it gets, or looks whether it is there: else it writes a file.
 pub(super) fn wget(arguments: &[Word]) -> bool {
-    let flags = "-q -nv -v -S -O- -qO- -O - -nc --quiet --no-verbose --server-response --spider \
-                 --output-document=-";
-    let prints = |pair: &[Word]| {
-        let option = is(&pair[0], "-O") || is(&pair[0], "-qO") || is(&pair[0], "--output-document");
-        option && is(&pair[1], "-")
-    };
+    let flags = "-q -nv -v -S -nc --quiet --no-verbose --server-response";
     let valued = ["--timeout=", "--tries=", "--header=", "--user-agent="];
-    let known = |word: &Word| match word {
-        Word::Open(text) => !may_be_option(text),
-        Word::Fixed(word) if word.starts_with('-') => {
-            listed(flags, word)
-                || listed("-qO --output-document", word)
-                || valued.iter().any(|option| word.starts_with(option))
+    let mut writes_none = false;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let known = match word {
+            Word::Open(text) => !may_be_option(text),
+            Word::Fixed(word) if listed("-O- -qO- --spider --output-document=-", word) => {
+                writes_none = true;
+                true
+            }
+            // The last of them counts, so each has to be one that prints.
+            Word::Fixed(word) if listed("-O -qO --output-document", word) => {
+                writes_none = true;
+                words.next().is_some_and(|file| is(file, "-"))
+            }
+            Word::Fixed(word) if word.starts_with('-') => {
+                listed(flags, word) || valued.iter().any(|option| word.starts_with(option))
+            }
+            Word::Fixed(_) => true,
+        };
+        if !known {
+            return false;
         }
-        Word::Fixed(_) => true,
-    };
-    let one = "-O- -qO- --spider --output-document=-";
-    let whole = |word: &Word| matches!(word, Word::Fixed(word) if listed(one, word));
-    let writes_none = arguments.iter().any(whole) || arguments.windows(2).any(prints);
-    writes_none && arguments.iter().all(known)
+    }
+    writes_none
 }
 
 /// Tells whether `xxd` only prints: a second name is that of a file it writes.
@@ -138,6 +195,7 @@ pub(super) fn xxd(arguments: &[Word]) -> bool {
     while let Some(word) = words.next() {
         match word {
             Word::Open(text) if may_be_option(text) => return false,
+            Word::Fixed(word) if word == "--" => names += words.by_ref().count(),
             Word::Fixed(word) if listed("-c -g -l -n -o -s", word) => drop(words.next()),
             Word::Fixed(word) if word.starts_with('-') && word != "-" => {}
             // A pattern may be several names.
@@ -150,9 +208,19 @@ pub(super) fn xxd(arguments: &[Word]) -> bool {
 
 /// Tells whether `uniq` only prints: a second name is that of a file it writes.
 pub(super) fn uniq(arguments: &[Word]) -> bool {
-    let is_flag = |word: &&Word| matches!(word, Word::Fixed(word) if word.starts_with('-'));
-    arguments.iter().filter(|word| !is_flag(word)).count() < 2
-        && arguments.iter().all(|word| matches!(word, Word::Fixed(_)))
+    let mut names = 0;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word {
+            Word::Open(_) => return false,
+            // What follows is a name, whatever it looks like.
+            Word::Fixed(word) if word == "--" => names += words.by_ref().count(),
+            Word::Fixed(word) if listed("-f -s -w", word) => drop(words.next()),
+            Word::Fixed(word) if word.starts_with('-') && word != "-" => {}
+            Word::Fixed(_) => names += 1,
+        }
+    }
+    names < 2
 }
 
 /// Tells whether `less` only shows: its keys, which can be given to it, run programs and name one

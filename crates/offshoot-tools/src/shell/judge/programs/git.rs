@@ -53,6 +53,8 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
     }
     let rest = &without_message(command, rest);
     let runs_or_writes = match command.as_str() {
+        "read-tree" => has_option(rest, &["--index-output"]),
+        "gc" | "repack" => has_option(rest, &["--expire-to", "--filter-to"]),
         "apply" | "am" => has_option(rest, &["--unsafe-paths", "--build-fake-ancestor"]),
         "archive" | "format-patch" => has_short(rest, &['o']),
         "cherry-pick" | "merge" | "pull" | "rebase" | "revert"
@@ -60,11 +62,14 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
         {
             true
         }
-        "clone" => has_short(rest, &['c', 'u']) || has_option(rest, &["--template"]),
+        "clone" => {
+            has_short(rest, &['c', 'u']) || has_option(rest, &["--template"]) || !is_of_a_host(rest)
+        }
         "config" => !only_tells(rest),
         "grep" => has_short(rest, &['O']),
         // A folder that is taken for the repository has settings and hooks of its own.
         "init" => has_option(rest, &["--template", "--separate-git-dir"]),
+        "fetch" | "pull" | "push" | "remote" if names_a_folder(rest) => true,
         "rebase" => has_short(rest, &['x']),
         _ => false,
     };
@@ -106,21 +111,105 @@ fn has_foreign_strategy(command: &str, words: &[Word]) -> bool {
     })
 }
 
+/// Options of `clone` whose value is the next word; letters of them may end a bundle.
+const CLONE_VALUED: &str =
+    "--branch --depth --filter --jobs --origin --shallow-exclude --shallow-since";
+
+/// Tells whether a repository is cloned from another machine: one that is a folder has settings and
+/// hooks that git obeys.
+fn is_of_a_host(words: &[Word]) -> bool {
+    // A pattern may be several words, and any of them the one that is cloned.
+    let is_one = |word: &Word| match word {
+        Word::Fixed(_) => true,
+        Word::Open(text) => quoted(text).is_some(),
+    };
+    if !words.iter().all(is_one) {
+        return false;
+    }
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = text(word);
+        if let Some(bundle) = text.strip_prefix('-') {
+            let short = !bundle.starts_with('-') && bundle.ends_with(['b', 'j', 'o']);
+            if short || listed(CLONE_VALUED, text) {
+                words.next();
+            }
+            continue;
+        }
+        // `host:path`, with nothing before that would make a path of it.
+        let (host, _) = text.split_once(':').unwrap_or_default();
+        return !host.is_empty() && host != "file" && !host.contains('/');
+    }
+    false
+}
+
+/// Tells whether a repository is named by its folder. A name without a slash may be one too, if the
+/// repository knows no other by that name.
+fn names_a_folder(words: &[Word]) -> bool {
+    let is_path = |text: &str| {
+        let begins = ["/", "./", "../", "~", "file:"];
+        text == "." || text == ".." || begins.iter().any(|begin| text.starts_with(begin))
+    };
+    let mut operands = words.iter().map(text).filter(|text| !text.starts_with('-'));
+    let first = operands.clone().next().unwrap_or_default();
+    let host = first.split('/').next().unwrap_or_default();
+    (first.contains('/') && !host.contains(':')) || operands.any(is_path)
+}
+
+/// Returns the text of a word; of an open one what its text begins with.
+fn text(word: &Word) -> &str {
+    match word {
+        Word::Fixed(text) => text,
+        Word::Open(text) => text.strip_prefix('"').unwrap_or(text),
+    }
+}
+
+/// Options of `commit`, `merge` and `tag` that take no value.
+const FLAGS: &str = "--all --allow-empty --amend --annotate --ff --ff-only --force --no-commit --no-edit --no-ff \
+                     --no-verify --quiet --sign --signoff --squash --verbose";
+
 /// Returns the words of a command but for the one behind `-m`, which is no option whatever it says.
 fn without_message(command: &str, words: &[Word]) -> Vec<Word> {
-    let takes = ["commit", "merge", "tag"].contains(&command);
-    let is_message = |index: usize, word: &Word| {
-        let one = match word {
+    // Letters that may stand before `m` and take no value; of `merge`, `s` takes one.
+    let letters = match command {
+        "commit" | "tag" => "aenqsv",
+        "merge" => "enqv",
+        _ => return words.to_vec(),
+    };
+    let is_option = |word: &Word| match word {
+        Word::Fixed(word) => {
+            let bundle = word
+                .strip_prefix('-')
+                .and_then(|rest| rest.strip_suffix('m'));
+            bundle.is_some_and(|bundle| bundle.chars().all(|c| letters.contains(c)))
+        }
+        Word::Open(_) => false,
+    };
+    // Behind another option `-m` may be the value of that.
+    let takes_none = |word: &Word| match word {
+        Word::Fixed(word) => {
+            let bundle = word.strip_prefix('-').unwrap_or_default();
+            let known = bundle.chars().all(|c| letters.contains(c));
+            known || word.contains('=') || listed(FLAGS, word)
+        }
+        Word::Open(_) => false,
+    };
+    let mut kept: Vec<Word> = Vec::new();
+    let (mut is_free, mut is_next) = (true, false);
+    for word in words {
+        let is_one = match word {
             Word::Open(text) => quoted(text).is_some(),
             Word::Fixed(_) => true,
         };
-        let before = index.checked_sub(1).and_then(|before| words.get(before));
-        let option = before.is_some_and(|word| is(word, "-m") || is(word, "-am"));
-        takes && one && option
-    };
-    let keeps = |(index, word): &(usize, &Word)| !is_message(*index, word);
-    let kept = words.iter().enumerate().filter(keeps);
-    kept.map(|(_, word)| word.clone()).collect()
+        if is_next && is_one {
+            (is_free, is_next) = (true, false);
+            continue;
+        }
+        is_next = is_free && is_option(word);
+        is_free = is_operand(word) || takes_none(word);
+        kept.push(word.clone());
+    }
+    kept
 }
 
 /// Tells whether `git config` sets nothing: a setting may be a command.

@@ -93,9 +93,10 @@ pub(super) fn quoted(text: &str) -> Option<&str> {
 }
 
 /// Returns the words before a `--` that can be nothing but the end of the options: behind an option
-/// it may be that one's value.
-pub(super) fn before_end(words: &[Word]) -> &[Word] {
-    let ends = |pair: &[Word]| is_operand(&pair[0]) && is(&pair[1], "--");
+/// it may be that one's value, unless it is one of some that take none.
+pub(super) fn before_end<'a>(words: &'a [Word], flags: &str) -> &'a [Word] {
+    let is_flag = |word: &Word| matches!(word, Word::Fixed(word) if listed(flags, word));
+    let ends = |pair: &[Word]| (is_operand(&pair[0]) || is_flag(&pair[0])) && is(&pair[1], "--");
     match words.windows(2).position(ends) {
         Some(at) => &words[..=at],
         None => words,

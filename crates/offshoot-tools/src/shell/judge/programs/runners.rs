@@ -6,7 +6,7 @@
 use offshoot_types::permission::argv::Word;
 
 use super::Sight;
-use super::options::{has_short_of, is, is_operand, listed};
+use super::options::{has_short_of, is, is_operand, listed, quoted};
 
 /// What `kubectl` does to a cluster, and in no container and with no editor.
 const KUBECTL: &str = "annotate api-resources api-versions apply auth autoscale cluster-info cordon create delete \
@@ -23,20 +23,29 @@ pub(super) fn kubectl(arguments: &[Word]) -> bool {
         Word::Open(text) => super::options::may_be_option(text),
         Word::Fixed(word) => listed(KUBECTL_OPTIONS, word.split('=').next().unwrap_or_default()),
     };
-    let valued = "-n --namespace --context --cluster --user --request-timeout -v";
-    let mut rest = arguments;
-    while let [Word::Fixed(option), _, behind @ ..] = rest {
-        if !listed(valued, option) {
-            break;
-        }
-        rest = behind;
-    }
-    let known = match rest {
+    let known = match &arguments[kubectl_options(arguments)..] {
         [Word::Fixed(command), ..] => listed(KUBECTL, command),
         [Word::Open(_), ..] => false,
         [] => true,
     };
     known && !arguments.iter().any(foreign) && !has_short_of(arguments, "s", "cfklLnov")
+}
+
+/// Counts the words before the command of `kubectl` that say where and as whom, with their values.
+pub(super) fn kubectl_options(arguments: &[Word]) -> usize {
+    let valued = "-n --namespace --context --cluster --user --request-timeout -v";
+    let mut count = 0;
+    while let Some(Word::Fixed(option)) = arguments.get(count) {
+        let name = option.split('=').next().unwrap_or_default();
+        count += if listed(valued, option) && count + 1 < arguments.len() {
+            2
+        } else if option.contains('=') && listed(valued, name) {
+            1
+        } else {
+            break;
+        };
+    }
+    count
 }
 
 /// What rustup stands in front of: a word with a plus before all others chooses who does the work.
@@ -85,14 +94,15 @@ pub(super) fn rustup(arguments: &[Word]) -> Sight {
 }
 
 /// Programs by name, and those of their commands that run others, or code.
-const RUNNING: [(&str, &str); 21] = [
+const RUNNING: [(&str, &str); 24] = [
     ("asdf", "exec env"),
     ("bundle", "config console exec open plugin"),
     (
         "cabal",
         "exec new-exec new-repl new-run repl run v2-exec v2-repl v2-run",
     ),
-    ("docker", "buildx context debug exec plugin run"),
+    ("conda", "run"),
+    ("docker", "buildx context create debug exec plugin run"),
     ("docker-compose", "exec run"),
     ("goenv", "exec"),
     ("hatch", "run shell"),
@@ -100,13 +110,15 @@ const RUNNING: [(&str, &str); 21] = [
         "mise",
         "en env exec generate hook-env r run shell tasks watch x",
     ),
-    ("nerdctl", "exec run"),
+    ("mamba", "run"),
+    ("micromamba", "run"),
+    ("nerdctl", "create exec run"),
     ("nix", "develop eval fmt print-dev-env repl run shell"),
     ("nodenv", "exec"),
     ("pdm", "config plugin run"),
     ("pipenv", "run shell"),
     ("pipx", "run runpip"),
-    ("podman", "exec run unshare"),
+    ("podman", "create exec kube machine play run unshare"),
     ("poetry", "config run self shell"),
     ("pyenv", "exec"),
     ("rbenv", "exec"),
@@ -124,7 +136,23 @@ pub(super) fn has_command_that_runs(name: &str) -> bool {
 pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
     let runs = RUNNING.iter().find(|(known, _)| *known == name);
     let runs = runs.map_or("", |(_, runs)| runs);
-    // `docker compose exec`, `docker container run`.
+    if name == "docker-compose" {
+        return composes(arguments);
+    }
+    if let [first, rest @ ..] = arguments
+        && is(first, "compose")
+    {
+        return composes(rest);
+    }
+    // What is made here is no container, and runs nothing.
+    let makes = "builder config image manifest network secret system volume";
+    if let [Word::Fixed(what), create, ..] = arguments
+        && listed(makes, what)
+        && is(create, "create")
+    {
+        return true;
+    }
+    // `docker container run`.
     let first = arguments.iter().take(2);
     let mut first = first.enumerate().map(|(index, word)| match word {
         Word::Fixed(word) if listed("--help --version -V -h version help", word) => true,
@@ -132,6 +160,36 @@ pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
         Word::Open(_) => index > 0,
     });
     first.all(|plain| plain)
+}
+
+/// Options of `docker compose` before its command: the first take no value.
+const COMPOSE: &str = "--all-resources --compatibility --dry-run --verbose --help --version -v -h";
+
+/// Those with a value behind them, or in the same word.
+const COMPOSE_VALUED: &str =
+    "-f --file -p --project-name --profile --ansi --progress --parallel --env-file";
+
+/// Tells whether containers are put together and started as their file says, and nothing else is run
+/// in one of them.
+fn composes(arguments: &[Word]) -> bool {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let Word::Fixed(word) = word else {
+            return false;
+        };
+        match word.split_once('=') {
+            Some((name, _)) if listed(COMPOSE_VALUED, name) => {}
+            _ if listed(COMPOSE_VALUED, word) => match words.next() {
+                Some(Word::Fixed(_)) => {}
+                // It may be several words, a command among them.
+                Some(Word::Open(text)) if quoted(text).is_none() => return false,
+                Some(Word::Open(_)) | None => {}
+            },
+            _ if listed(COMPOSE, word) => {}
+            _ => return !word.starts_with('-') && !listed("alpha bridge exec publish run", word),
+        }
+    }
+    true
 }
 
 /// Tells whether `just` runs recipes of the project: a path is that of another.

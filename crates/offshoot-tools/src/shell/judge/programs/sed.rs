@@ -2,7 +2,10 @@
 //!
 //! Its other commands run programs and write files, and so do two letters behind a
 //! replacement. So scripts are read as a small grammar, and what is not in it is
-//! opaque.
+//! opaque. Where a pattern ends depends on who wrote the `sed`, so a script is plain
+//! only if it is in every reading.
+
+use std::collections::BTreeSet;
 
 use offshoot_types::permission::argv::Word;
 
@@ -46,62 +49,111 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
     scripts > 0
 }
 
-/// Tells whether all commands of a script are known.
+/// In how many ways a script is read before that is too many.
+const MOST_READINGS: usize = 64;
+
+/// Tells whether all commands of a script are known, however it is read.
+///
+/// Where a pattern ends is not the same to all who wrote a `sed`, so there may be several places
+/// from which a script goes on.
 fn prints(script: &str) -> bool {
-    let mut rest = script;
-    loop {
-        rest = rest.trim_start_matches([' ', ';']);
-        if rest.is_empty() {
-            return true;
+    let mut seen = BTreeSet::new();
+    let mut left = vec![script];
+    while let Some(rest) = left.pop() {
+        let rest = rest.trim_start_matches([' ', ';']);
+        if rest.is_empty() || !seen.insert(rest.len()) {
+            continue;
         }
-        let Some(behind) = command(rest) else {
+        let Some(readings) = command(rest).filter(|_| seen.len() <= MOST_READINGS) else {
             return false;
         };
-        rest = behind.trim_start_matches(' ');
-        if !rest.is_empty() && !rest.starts_with(';') {
-            return false;
+        for behind in readings {
+            let behind = behind.trim_start_matches(' ');
+            if !behind.is_empty() && !behind.starts_with(';') {
+                return false;
+            }
+            left.push(behind);
         }
     }
+    true
 }
 
-/// Takes one command and returns what stands behind it.
-fn command(text: &str) -> Option<&str> {
-    let digit = |c: char| c.is_ascii_digit();
-    let mut rest = address(text)?;
-    if let Some(behind) = rest.strip_prefix(',') {
-        let second = address(behind.trim_start_matches([' ', '+', '~']))?;
-        rest = (second.len() < behind.len()).then_some(second)?;
+/// Takes one command and returns what may stand behind it. A reading that every `sed` refuses is
+/// none: it does nothing at all then.
+fn command(text: &str) -> Option<Vec<&str>> {
+    let mut places = address(text)?;
+    if places.iter().any(|rest| rest.starts_with(',')) {
+        let mut behind = Vec::new();
+        for rest in places {
+            behind.extend(second_address(rest)?);
+        }
+        places = behind;
     }
-    rest = rest.trim_start_matches([' ', '!']);
-    let letter = rest.chars().next()?;
-    let behind = &rest[letter.len_utf8()..];
+    let mut readings = Vec::new();
+    for rest in places {
+        readings.extend(letter(rest.trim_start_matches([' ', '!']))?);
+    }
+    (!readings.is_empty()).then_some(readings)
+}
+
+/// Takes the second address, if there is one.
+fn second_address(text: &str) -> Option<Vec<&str>> {
+    let Some(behind) = text.strip_prefix(',') else {
+        return Some(vec![text]);
+    };
+    let behind = behind.trim_start_matches([' ', '+', '~']);
+    let places = address(behind)?;
+    let is_there = |rest: &&str| rest.len() < behind.len();
+    places.iter().all(is_there).then_some(places)
+}
+
+/// Takes a command's letter and what belongs to it.
+fn letter(text: &str) -> Option<Vec<&str>> {
+    let digit = |c: char| c.is_ascii_digit();
+    let letter = text.chars().next()?;
+    let behind = &text[letter.len_utf8()..];
     match letter {
-        'p' | 'd' | '=' => Some(behind),
-        'q' => Some(behind.trim_start_matches(' ').trim_start_matches(digit)),
+        'p' | 'd' | '=' => Some(vec![behind]),
+        'q' => Some(vec![
+            behind.trim_start_matches(' ').trim_start_matches(digit),
+        ]),
         's' => {
             let mark = behind.chars().next()?;
             if mark.is_alphanumeric() || " ;\\[]\n".contains(mark) || !mark.is_ascii() {
                 return None;
             }
-            let (pattern, behind) = part(&behind[1..], mark)?;
-            let (_, behind) = part(behind, mark)?;
-            let flags = |c: char| c.is_ascii_digit() || "gpI".contains(c);
-            is_pattern(pattern).then(|| behind.trim_start_matches(flags))
+            let mut readings = Vec::new();
+            for behind in pattern(&behind[1..], mark)? {
+                let (_, behind) = part(behind, mark)?;
+                let flags = |c: char| c.is_ascii_digit() || "gpI".contains(c);
+                readings.push(behind.trim_start_matches(flags));
+            }
+            readings.retain(|behind| !behind.starts_with(is_no_flag));
+            Some(readings)
         }
+        // No command to anybody.
+        '/' | '*' | '$' | '^' | '.' | ']' | '[' | '(' | ')' | '+' | '?' | '|' => Some(Vec::new()),
         _ => None,
     }
 }
 
+/// Tells whether a letter behind a replacement is a flag to nobody, and ends no command.
+fn is_no_flag(letter: char) -> bool {
+    letter.is_ascii_graphic() && !"eEgGiImMpPwWsS0123456789;}#\\".contains(letter)
+}
+
 /// Takes an address, if there is one: a number, the last line, a pattern.
-fn address(text: &str) -> Option<&str> {
-    let digit = |c: char| c.is_ascii_digit();
+fn address(text: &str) -> Option<Vec<&str>> {
     match text.chars().next() {
         Some('/') => {
-            let (pattern, behind) = part(&text[1..], '/')?;
-            is_pattern(pattern).then(|| behind.strip_prefix('I').unwrap_or(behind))
+            let mut places = pattern(&text[1..], '/')?;
+            for behind in &mut places {
+                *behind = behind.strip_prefix('I').unwrap_or(behind);
+            }
+            Some(places)
         }
-        Some('$') => Some(&text[1..]),
-        _ => Some(text.trim_start_matches(digit)),
+        Some('$') => Some(vec![&text[1..]]),
+        _ => Some(vec![text.trim_start_matches(|c: char| c.is_ascii_digit())]),
     }
 }
 
@@ -119,7 +171,68 @@ fn part(text: &str, mark: char) -> Option<(&str, &str)> {
     None
 }
 
-/// Some take a mark between square brackets for text.
-fn is_pattern(text: &str) -> bool {
-    text.matches('[').count() == text.matches(']').count()
+/// Takes a pattern up to its mark, as all read it: some take a mark between square brackets for text,
+/// and of those some a `\\` there for what it is elsewhere.
+fn pattern(text: &str, mark: char) -> Option<Vec<&str>> {
+    let (_, plain) = part(text, mark)?;
+    let mut places = vec![plain];
+    for backslash in [Backslash::Text, Backslash::Escapes] {
+        let behind = part_with_brackets(text, mark, backslash)?;
+        if !places.contains(&behind) {
+            places.push(behind);
+        }
+    }
+    Some(places)
+}
+
+/// What a `\\` between square brackets is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backslash {
+    Text,
+    Escapes,
+}
+
+fn part_with_brackets(text: &str, mark: char, backslash: Backslash) -> Option<&str> {
+    let mut rest = text;
+    loop {
+        let c = rest.chars().next()?;
+        let behind = &rest[c.len_utf8()..];
+        rest = match c {
+            '\n' => return None,
+            '\\' => escaped(behind)?,
+            '[' => bracket(behind, backslash)?,
+            c if c == mark => return Some(behind),
+            _ => behind,
+        };
+    }
+}
+
+/// Takes a letter behind a `\\`.
+fn escaped(text: &str) -> Option<&str> {
+    let c = text.chars().next().filter(|c| *c != '\n')?;
+    Some(&text[c.len_utf8()..])
+}
+
+/// Takes what stands behind a `[`, up to its end. A `]` that is its first letter is one of its
+/// letters, and what looks like a class has to be one.
+fn bracket(text: &str, backslash: Backslash) -> Option<&str> {
+    let text = text.strip_prefix('^').unwrap_or(text);
+    let mut rest = text.strip_prefix(']').unwrap_or(text);
+    loop {
+        let c = rest.chars().next()?;
+        let behind = &rest[c.len_utf8()..];
+        rest = match c {
+            '\n' => return None,
+            ']' => return Some(behind),
+            '[' => match behind.chars().next()? {
+                kind @ (':' | '.' | '=') => {
+                    let name = behind[1..].trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+                    name.strip_prefix(kind)?.strip_prefix(']')?
+                }
+                _ => behind,
+            },
+            '\\' if backslash == Backslash::Escapes => escaped(behind)?,
+            _ => behind,
+        };
+    }
 }

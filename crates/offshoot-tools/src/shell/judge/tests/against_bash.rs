@@ -123,9 +123,30 @@ fn text() -> impl Strategy<Value = String> {
     (start, pieces).prop_map(|(start, pieces)| format!("{start}{}", pieces.concat()))
 }
 
+/// What stands between double quotes, where the grammar has blanks elsewhere than bash.
+fn between_quotes() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        " ",
+        " ",
+        "a",
+        "$x",
+        "${x}",
+        "$(ls)",
+        "`ls`",
+        "`echo \\`rm x\\``",
+        "\\`",
+        "`",
+        "$((1))",
+        "\n",
+        "\\",
+    ]);
+    let pieces = prop::collection::vec(piece, 1..6);
+    pieces.prop_map(|pieces| format!("echo \"{}\"", pieces.concat()))
+}
+
 /// Returns how many commands are tried, unless more are asked for (`PROPTEST_CASES`). It is the
 /// same ones each time, unless others are (`PROPTEST_RNG_SEED`).
-fn tries(cases: u32) -> ProptestConfig {
+pub(super) fn tries(cases: u32) -> ProptestConfig {
     let asked = ProptestConfig::default();
     let rng_seed = match asked.rng_seed {
         RngSeed::Random => RngSeed::Fixed(1),
@@ -189,6 +210,11 @@ fn programs() -> TempDir {
 #[test]
 fn what_is_allowed_runs_nothing_that_is_denied_and_makes_no_file() {
     check(tries(2_000), text());
+}
+
+#[test]
+fn what_is_allowed_and_stands_between_double_quotes_does_not_either() {
+    check(tries(1_000), between_quotes());
 }
 
 #[test]

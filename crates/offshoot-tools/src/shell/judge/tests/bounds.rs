@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use offshoot_types::permission::Action;
+use offshoot_types::permission::{Action, Layer, Permissions, Rule, Standing};
 
-use super::{decide, decide_with, needs, place};
+use super::{decide, decide_by, decide_with, needs, place};
 
 /// Judges on the stack that a worker thread has, and within the time that a person does not notice.
 #[expect(clippy::disallowed_methods, reason = "what is measured is time itself")]
@@ -131,13 +131,30 @@ fn what_is_too_long_to_be_read_is_not_allowed_where_a_rule_forbids_commands() {
         ("shell.opaque", "sudo *"),
         ("bash", "rm *"),
         ("*", "rm *"),
+        ("fs.write", "**/.env"),
+        ("fs.read", "/etc/**"),
+        ("fs.write", "*"),
+        ("bash", "**/.env"),
     ] {
         let said = decide_with(&allow, &[deny], &long);
         assert_eq!(said, Action::Ask, "{deny:?}");
     }
     // Who denies all and excepts commands has said what he thinks of them.
-    let said = decide_with(&allow, &[("*", "*"), ("fs.write", "/etc/**")], &long);
-    assert_eq!(said, Action::Allow);
+    assert_eq!(decide_with(&allow, &[("*", "*")], &long), Action::Allow);
+    // What is forbidden of files in another list has no word about commands.
+    let denied = Rule::new("fs.write", "**/.env", Action::Deny);
+    let layer = Layer {
+        rules: vec![denied],
+        ..Layer::default()
+    };
+    let rule = |(name, pattern): (&str, &str)| Rule::new(name, pattern, Action::Allow);
+    let allows = Layer {
+        rules: allow.map(rule).to_vec(),
+        standing: Standing::Grants,
+        ..Layer::default()
+    };
+    let both = Permissions::empty().narrow(allows).narrow(layer);
+    assert_eq!(decide_by(&both, &long), Action::Allow);
     let opaque = [("shell.opaque", "*")];
     for deny in [("*", "*"), ("shell.run", "*")] {
         assert_ne!(

@@ -56,6 +56,11 @@ const ALIKE: &[&str] = &[
     "[ -f x ]",
     "test -v x",
     "echo `echo \\`ls\\``",
+    "echo \"$x `echo \\`rm x\\``\"",
+    "echo \" `echo \\`rm x\\``\"",
+    "echo \"$x ${y:$z}\"",
+    "echo \"$x ${!y}\"",
+    "echo \"$x $((y[0]))\"",
     "cat <<A <<B\na\nA\nb\nB",
     "cat <<EOF\na\\\nEOF\nls\nEOF",
     "cat <<E\"O\"F\na\nEOF",
@@ -259,6 +264,13 @@ fn who_forbids_a_program_by_its_path_forbids_it_however_that_is_written() {
         ("/w/deploy.sh *", "./deploy.sh"),
         ("/bin/rm *", "/bin//rm x"),
         ("/bin/rm *", "../bin/rm x"),
+        ("./deploy.js *", "node deploy"),
+        ("./deploy.js *", "node ./deploy x"),
+        ("./deploy.mjs *", "node deploy"),
+        ("./deploy.js *", "bun deploy.js"),
+        ("./deploy.js *", "bun run deploy"),
+        ("./deploy.ts *", "deno run -A deploy.ts"),
+        ("./deploy.ts", "deno run ./deploy.ts x"),
     ] {
         let said = decide_with(all, &[("shell.run", denied)], command);
         assert_eq!(
@@ -268,6 +280,8 @@ fn who_forbids_a_program_by_its_path_forbids_it_however_that_is_written() {
             shown(command)
         );
     }
+    let denied = &[("shell.run", "./install *")];
+    assert_eq!(decide_with(all, denied, "bun install"), Action::Allow);
     let denied = &[("shell.run", "./deploy.sh *")];
     assert_eq!(decide_with(all, denied, "cd $x && ../a.sh"), Action::Ask);
     assert_eq!(decide_with(all, denied, "./a.sh deploy.sh"), Action::Allow);
@@ -401,4 +415,67 @@ fn who_forbids_what_is_seen_through_forbids_it() {
         let said = decide_with(&[("shell.run", "ls *")], &[("shell.run", "*")], command);
         assert_eq!(said, Action::Allow, "{command}");
     }
+}
+
+#[test]
+fn options_and_other_names_hide_no_command_that_is_forbidden() {
+    let all = &[("shell.run", "*")];
+    for (denied, command) in [
+        ("cargo publish *", "cargo +stable publish"),
+        ("cargo publish *", "cargo -q publish"),
+        ("cargo publish *", "cargo --locked publish -p a"),
+        ("npm publish *", "npm --silent publish"),
+        ("npm publish *", "npm -s publish"),
+        ("npm publish *", "npm --loglevel=error publish"),
+        ("pnpm publish *", "pnpm --silent publish"),
+        ("yarn publish *", "yarn --silent publish"),
+        ("kubectl delete *", "kubectl -n prod delete pod x"),
+        ("kubectl delete *", "kubectl --context=x delete pod x"),
+        ("git push *", "/usr/lib/git-core/git-push origin main"),
+        ("git push *", "git-push origin main"),
+        ("git push *", "nohup git-push origin main"),
+        ("cargo nextest *", "cargo-nextest nextest run"),
+        ("cargo nextest run *", "cargo-nextest nextest run"),
+        ("cargo deny *", "cargo-deny check"),
+        ("pytest *", "python -m pytest -q"),
+        ("cargo +stable *", "cargo +stable publish"),
+        ("kubectl -n prod *", "kubectl -n prod delete pod x"),
+    ] {
+        let said = decide_with(all, &[("shell.run", denied)], command);
+        assert_eq!(
+            said,
+            Action::Deny,
+            "{denied}: {command} {:?}",
+            shown(command)
+        );
+    }
+    // A program that is only called so is none of git.
+    let push = &[("shell.run", "git push *")];
+    assert_eq!(decide_with(push, &[], "./git-push origin"), Action::Ask);
+    let test = &[("shell.run", "cargo test *")];
+    assert_eq!(decide_with(test, &[], "cargo -q test"), Action::Allow);
+    let version = &[("shell.run", "cargo --version")];
+    assert_eq!(decide_with(version, &[], "cargo --version"), Action::Allow);
+}
+
+#[test]
+fn a_rule_that_names_a_module_of_python_allows_it() {
+    let named = &[("shell.run", "python -m pytest *")];
+    let said = |command| decide_with(named, &[], command);
+    assert_eq!(said("python -m pytest -q tests"), Action::Allow);
+    assert_eq!(said("python -m code"), Action::Ask);
+}
+
+#[test]
+fn what_is_allowed_up_to_a_star_in_an_argument_ends_there() {
+    for (allowed, command) in [
+        ("rm build/*", "rm build/x -rf /home/me"),
+        ("cat docs/*", "cat docs/a /etc/shadow"),
+        ("cat docs/*", "cat docs/a $x"),
+    ] {
+        let said = decide_with(&[("shell.run", allowed)], &[], command);
+        assert_eq!(said, Action::Ask, "{allowed}: {command}");
+    }
+    let scripts = &[("shell.run", "./scripts/*")];
+    assert_eq!(decide_with(scripts, &[], "./scripts/a b c"), Action::Allow);
 }
