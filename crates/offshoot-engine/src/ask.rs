@@ -14,13 +14,14 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Grant, Need, Permissions, Reach};
+use offshoot_types::permission::{Action, Decision, Grant, Need, Permissions, Reach, Rule};
 use offshoot_types::question;
 use offshoot_types::tool::{Effect, Tool};
 use offshoot_types::tree::Ask;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::context;
 use crate::desk::panicked;
 use crate::node::Ordered;
 use crate::scheduler::resume::Kept;
@@ -30,6 +31,9 @@ const LOOK: Duration = Duration::from_secs(10);
 
 /// How long before a child's run has to hand back nobody waits for an answer any more, in milliseconds.
 const BEFORE_HANDING_BACK: u64 = 1000;
+
+/// Most bytes of a rule that an agent is told.
+const MOST_OF_RULE: usize = 300;
 
 /// Who answers what agents ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -200,7 +204,17 @@ pub(crate) fn host_says_yes(needs: &[Need]) -> Decision {
 pub(crate) fn denial(tool: &str, decision: &Decision) -> Option<Outcome> {
     let text = match decision.action {
         Action::Allow => return None,
-        Action::Deny => format!("{tool} was denied by {}", decision.layer),
+        Action::Deny => match &decision.rule {
+            Some(Rule {
+                permission,
+                pattern,
+                ..
+            }) => {
+                let rule = context::capped(format!("{permission} {pattern}"), MOST_OF_RULE);
+                format!("{tool} was denied by {}: {rule}", decision.layer)
+            }
+            None => format!("{tool} was denied by {}", decision.layer),
+        },
         Action::Ask => match decision.asked_by_hook() {
             Some(hook) => {
                 format!("{tool} needs permission, because {hook}; and nobody is here to give it")
@@ -430,7 +444,7 @@ pub(crate) fn unanswered(call: &CallId, tool: &str) -> (Event, Outcome) {
         call: call.clone(),
         decision: Decision {
             action: Action::Ask,
-            layer: "nobody, who answered in time".to_owned(),
+            layer: Decision::TOO_LATE.to_owned(),
             rule: None,
         },
         grant: None,

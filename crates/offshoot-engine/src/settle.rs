@@ -195,7 +195,7 @@ pub(crate) fn is_long(settlement: &Settlement) -> bool {
 /// Returns what a parent is shown of a run in words: what it said, and what it could not do because
 /// nobody answered.
 fn shown(settlement: &Settlement) -> String {
-    let said = said(settlement);
+    let said = without_marks(&said(settlement));
     match unanswered(settlement) {
         None => said,
         Some(unanswered) if said.is_empty() => format!("[{unanswered}]"),

@@ -276,6 +276,9 @@ impl Decision {
     /// The layer that is named where all others abstain.
     pub const DEFAULT: &str = "default";
 
+    /// What stands in the place of a layer where somebody was asked and did not answer in time.
+    pub const TOO_LATE: &str = "nobody answered in time";
+
     /// The layer that is named where nothing is needed and nobody has a rule.
     pub const NEEDS_NOTHING: &str = "needs nothing";
 

@@ -9,10 +9,10 @@ mod tests;
 
 use offshoot_types::caps::{Caps, Money};
 use offshoot_types::event::{Compaction, Did, Entry, Event, Hooked, Origin, Spawned, TurnEnd};
-use offshoot_types::id::AgentId;
+use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
-use offshoot_types::permission::{Action, Need};
+use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
 
 use crate::{clock, rules};
@@ -159,6 +159,26 @@ pub(crate) fn harmless_lines(text: &str) -> String {
     safe
 }
 
+/// Renders what was decided of a call, by whom and by which rule.
+fn decided(call: &CallId, decision: &Decision) -> String {
+    let rule = decision.rule.as_ref().map(|rule| {
+        let rule = Length::Cut.cut(&rules::shown(rule), MOST_OF_CALL);
+        format!(": {rule}")
+    });
+    let rule = rule.unwrap_or_default();
+    let layer = decision.layer.as_str();
+    match decision.action {
+        Action::Allow => format!("{call} allowed by {layer}{rule}"),
+        Action::Deny => format!("{call} denied by {layer}{rule}"),
+        // That is written where it came to no answer, so the call was refused.
+        Action::Ask if layer == Decision::TOO_LATE => format!("{call} refused: {layer}"),
+        Action::Ask if layer == Decision::DEFAULT => {
+            format!("{call} refused: no rule allows it, and nobody was there to ask")
+        }
+        Action::Ask => format!("{call} refused: {layer} ask, and nobody was there{rule}"),
+    }
+}
+
 /// Renders how a run ended, with the reason: `failed: 500 server error`, `cancelled by the user`.
 pub(crate) fn status(status: &Status) -> String {
     let word = status.word();
@@ -238,22 +258,7 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             ("asked", format!("{call}: {}", questions.join(" / ")))
         }
         Event::Asked { call, needs, .. } => ("asked", format!("{call}{}", asked(needs))),
-        Event::Decided { call, decision, .. } => {
-            let word = match decision.action {
-                Action::Allow => "allowed",
-                Action::Ask => "needs an answer",
-                Action::Deny => "denied",
-            };
-            let rule = decision.rule.as_ref().map(|rule| {
-                let rule = Length::Cut.cut(&rules::shown(rule), MOST_OF_CALL);
-                format!(": {rule}")
-            });
-            let rule = rule.unwrap_or_default();
-            (
-                "decided",
-                format!("{call} {word} by {}{rule}", decision.layer),
-            )
-        }
+        Event::Decided { call, decision, .. } => ("decided", decided(call, decision)),
         Event::CallStarted { call, child } => {
             let child = child
                 .as_ref()

@@ -161,7 +161,7 @@ async fn rules_about_a_task_may_name_the_agent() {
     assert_eq!(kind(&worker), ErrorKind::Denied);
     assert_eq!(
         worker.for_model(),
-        "error: task was denied by the user's rules"
+        "error: task was denied by the user's rules: task worker"
     );
     assert_eq!(data(&helper), json!({ "output": "helped" }));
 }

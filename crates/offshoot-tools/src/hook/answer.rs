@@ -67,6 +67,9 @@ fn said(point: Point, text: &str) -> Result<Say, Trouble> {
         })?;
         return object.say().map_err(Trouble::BrokeDown);
     }
+    if point.guards() && is_no_text(text) {
+        return Err(Trouble::BrokeDown("it printed what is no text".to_owned()));
+    }
     // Plain words are context at some points, and may be about anything.
     let is_for_the_agent = matches!(point, Point::UserPromptSubmit | Point::SessionStart);
     if !is_for_the_agent && looks_like_a_decision(text) {
@@ -89,6 +92,12 @@ fn said(point: Point, text: &str) -> Result<Say, Trouble> {
         | Point::PreCompact
         | Point::Notification => Ok(Say::nothing()),
     }
+}
+
+/// Tells whether bytes were printed that nobody can read.
+fn is_no_text(text: &str) -> bool {
+    let unreadable = |letter: char| letter == '\0' || letter == char::REPLACEMENT_CHARACTER;
+    text.contains(unreadable)
 }
 
 /// Tells whether there is a decision in what is not an object: whoever prints that means it.
@@ -277,6 +286,9 @@ mod tests {
                 assert!(matches!(trouble, Trouble::BrokeDown(_)), "{unheard}");
             }
         }
+        let garbage = String::from_utf8_lossy(b"\xc3\x28\xff\x00").into_owned();
+        let trouble = read(Point::PreToolUse, printed(0, &garbage, "")).unwrap_err();
+        assert!(matches!(trouble, Trouble::BrokeDown(_)));
         for plain in ["a decision was made", "I continue", "[1, 2]"] {
             let said = read(Point::PreToolUse, printed(0, plain, ""));
             assert_eq!(said, Ok(Say::nothing()), "{plain}");

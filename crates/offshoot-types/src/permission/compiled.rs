@@ -13,7 +13,7 @@ use super::argv::{self, Argv, Fit, Words};
 use super::capability::Capability;
 use super::host::{Host, HostPattern};
 use super::pattern::{Kind, Pattern, literal};
-use super::{Action, Layer, Need, Rule, written};
+use super::{Action, Layer, Need, Rule, Standing, written};
 
 /// The rules of a layer by what they are about.
 #[derive(Debug)]
@@ -178,19 +178,26 @@ impl Compiled {
             1,
             most(wanted.capability),
         );
-        // Where a rule names what is opaque, what others allow is no word about it.
-        search.is_named = is_opaque && search.best.is_some();
+        // Where a rule names what is opaque, what others allow is no word about it. Nor is it in a layer
+        // that only narrows: an allow there takes nothing away.
+        let only_narrows = layer.standing == Standing::Narrows && !layer.closed;
+        search.is_named = is_opaque && (search.best.is_some() || only_narrows);
         search.look(self.about("*"), wanted, 0, most("*"));
         if wanted.tool != wanted.capability && wanted.tool != "*" {
             // Who allows the shell has not allowed what is forbidden of files: of the two, the stricter.
             let is_file = matches!(wanted.target, Target::Redirected(_));
-            let named = if is_file { 1 } else { 2 };
+            let named = if is_file { 1 } else { 3 };
             search.look(self.about(wanted.tool), wanted, named, most(wanted.tool));
+        }
+        if let Some(all) = all_of_server(wanted.tool) {
+            search.look(self.about(&all), wanted, 2, most(&all));
         }
         if is_opaque {
             // A rule for all commands is about opaque ones as well; one for some commands is not.
             let all = self.about(Need::SHELL_RUN).iter();
-            for matcher in all.filter(|matcher| matcher.is_for_all()) {
+            let speaks = |matcher: &&Matcher| !(only_narrows && matcher.action == Action::Allow);
+            let all = all.filter(|matcher| matcher.is_for_all());
+            for matcher in all.filter(speaks) {
                 let least = (Kind::Any, 0, 0);
                 search.take(least, matcher.action.min(Action::Ask), matcher.index);
             }
@@ -239,7 +246,9 @@ impl Compiled {
             Need::SHELL_WRAPPER | Need::SHELL_WORDS => return false,
             other => other,
         };
+        let server = all_of_server(tool);
         let mut about = vec!["*", capability, tool];
+        about.extend(server.as_deref());
         if capability == Need::SHELL_OPAQUE {
             about.push(Need::SHELL_RUN);
         }
@@ -258,7 +267,9 @@ impl Compiled {
         capability: &str,
         folder: &str,
     ) -> bool {
-        let about = ["*", capability, tool];
+        let server = all_of_server(tool);
+        let mut about = vec!["*", capability, tool];
+        about.extend(server.as_deref());
         let all = || about.iter().flat_map(|name| self.about(name));
         let allows_all =
             |matcher: &Matcher| matcher.action == Action::Allow && matcher.is_for_all();
@@ -270,8 +281,11 @@ impl Compiled {
 
     /// Tells whether rules that name the tool itself deny all of it, without exception.
     pub(super) fn denies_by_name(&self, tool: &str) -> bool {
-        let own = self.about(tool);
-        tool != "*" && own.iter().any(Matcher::is_for_all) && own.iter().all(Matcher::denies)
+        let server = all_of_server(tool);
+        let all = server.iter().flat_map(|server| self.about(server));
+        let own: Vec<&Matcher> = self.about(tool).iter().chain(all).collect();
+        let denies_all = own.iter().any(|matcher| matcher.is_for_all());
+        tool != "*" && denies_all && own.iter().all(|matcher| matcher.denies())
     }
 
     /// Counts the rules that have to be looked at for a need.
@@ -284,6 +298,12 @@ impl Compiled {
     fn about(&self, permission: &str) -> &[Matcher] {
         self.0.get(permission).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Returns what stands for all tools of the server of a tool (`mcp:SERVER:*`), if it has one.
+fn all_of_server(tool: &str) -> Option<String> {
+    let (server, _) = tool.strip_prefix("mcp:")?.split_once(':')?;
+    Some(format!("mcp:{server}:*"))
 }
 
 impl Matcher {

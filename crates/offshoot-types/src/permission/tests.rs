@@ -550,3 +550,63 @@ fn what_is_said_of_a_folder_can_be_said_of_another() {
     let patterns: Vec<&str> = new.rules.iter().map(|rule| rule.pattern.as_str()).collect();
     assert_eq!(patterns, ["/d/b\\*/**", "/d/ab/**", "/d/b\\*"]);
 }
+
+#[test]
+fn a_rule_for_all_tools_of_a_server_is_about_each_of_them_and_of_no_other() {
+    let all = |action| Layer {
+        rules: vec![
+            Rule::new("mcp:git:*", "*", action),
+            Rule::new("mcp:git:look", "*", Action::Allow),
+        ],
+        standing: Standing::Grants,
+        ..Layer::default()
+    };
+    let said = |tool: &str| {
+        let need = Need::new("net.fetch", "h.test");
+        let chain = Permissions::empty().narrow(all(Action::Deny));
+        chain.decide(tool, &need).action
+    };
+    assert_eq!(said("mcp:git:delete"), Action::Deny);
+    assert_eq!(
+        said("mcp:git:look"),
+        Action::Allow,
+        "who is named goes before"
+    );
+    assert_eq!(said("mcp:github:delete"), Action::Ask);
+    assert_eq!(said("git"), Action::Ask);
+    let chain = Permissions::empty().narrow(Layer {
+        rules: vec![Rule::new("mcp:git:*", "*", Action::Deny)],
+        ..Layer::default()
+    });
+    assert!(chain.bars("mcp:git:delete", &["net.fetch"]).is_some());
+    assert!(chain.bars("mcp:hub:delete", &["net.fetch"]).is_none());
+}
+
+#[test]
+fn an_allow_that_only_narrows_takes_nothing_away_from_what_is_opaque() {
+    let grants = Layer {
+        standing: Standing::Grants,
+        ..layer("shell.run=allow shell.opaque=allow")
+    };
+    let opaque = Need::new(Need::SHELL_OPAQUE, "sh -c x");
+    for rules in ["shell.run=allow", "bash=allow", "*=allow"] {
+        let chain = Permissions::empty()
+            .narrow(grants.clone())
+            .narrow(layer(rules));
+        assert_eq!(
+            chain.decide("bash", &opaque).action,
+            Action::Allow,
+            "{rules}"
+        );
+    }
+    for rules in ["shell.run=deny", "shell.run=ask", "shell.opaque=ask"] {
+        let chain = Permissions::empty()
+            .narrow(grants.clone())
+            .narrow(layer(rules));
+        assert_ne!(
+            chain.decide("bash", &opaque).action,
+            Action::Allow,
+            "{rules}"
+        );
+    }
+}

@@ -167,11 +167,19 @@ fn check_permission(name: &str, tools: &[&str]) -> Result<(), Fault> {
     }
     if let Some(rest) = name.strip_prefix("mcp:") {
         let mut parts = rest.split(':');
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && !name.contains(|letter: char| letter == '*' || letter.is_whitespace())
+        };
         return match (parts.next(), parts.next(), parts.next()) {
-            (Some(server), Some(tool), None) if !server.is_empty() && !tool.is_empty() => Ok(()),
+            (Some(server), Some(tool), None)
+                if is_name(server) && (tool == "*" || is_name(tool)) =>
+            {
+                Ok(())
+            }
             _ => fault(
                 format!("`{shown}` is no tool of a server"),
-                Some("write `mcp:SERVER:TOOL`".to_owned()),
+                Some("write `mcp:SERVER:TOOL`, or `mcp:SERVER:*` for all its tools".to_owned()),
             ),
         };
     }

@@ -294,6 +294,26 @@ fn calls_are_decided_started_and_finished() {
     };
     let told = "decided    c1 denied by the user's rules: deny task explore";
     check(ruled, told);
+    for (layer, told) in [
+        ("nobody answered in time", "nobody answered in time"),
+        ("default", "no rule allows it, and nobody was there to ask"),
+        (
+            "the user's rules",
+            "the user's rules ask, and nobody was there",
+        ),
+    ] {
+        let refused = Event::Decided {
+            call: CallId::new("c1"),
+            decision: Decision {
+                action: Action::Ask,
+                layer: layer.to_owned(),
+                rule: None,
+            },
+            grant: None,
+            reason: None,
+        };
+        check(refused, &format!("decided    c1 refused: {told}"));
+    }
     let asked = |needs: &[Need]| Event::Asked {
         call: CallId::new("c1"),
         tool: "task".to_owned(),

@@ -132,11 +132,10 @@ command = "! grep -q hunter2 || { echo 'that is a password' >&2; exit 2; }"
     let list = stage.offshoot(["sessions", "list"]);
     assert!(!list.stdout.contains("hunter2"), "{list:?}");
     // Neither of one that is said to a session that is there.
-    let done = stage.offshoot(asked("go")).succeeded();
-    let mut lines = done.stderr.lines();
-    let session = lines
-        .find_map(|line| line.strip_prefix("session "))
-        .unwrap();
+    stage.offshoot(asked("go")).succeeded();
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let listed = listed.events();
+    let session = listed[0]["sessionId"].as_str().unwrap();
     let more = ["run", "--session", session, "hunter2"];
     stage.offshoot(more).complained(2, "that is a password");
     let message = ["sessions", "message", session, "hunter2"];

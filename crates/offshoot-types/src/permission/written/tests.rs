@@ -59,7 +59,7 @@ fn tls_12_an_unknown_capability_or_tool_is_a_fault_with_what_was_meant() {
     wrong(
         "mcp:x",
         "*",
-        "`mcp:x` is no tool of a server; write `mcp:SERVER:TOOL`",
+        "`mcp:x` is no tool of a server; write `mcp:SERVER:TOOL`, or `mcp:SERVER:*` for all its tools",
     );
     let rule = Rule::new("launch.missiles", "*", Action::Allow);
     let said = check(&rule, &TOOLS).unwrap_err().to_string();
