@@ -160,7 +160,7 @@ pub(crate) fn harmless_lines(text: &str) -> String {
 }
 
 /// Renders what was decided of a call, by whom and by which rule.
-fn decided(call: &CallId, decision: &Decision) -> String {
+pub(crate) fn decided(call: &CallId, decision: &Decision) -> String {
     let rule = decision.rule.as_ref().map(|rule| {
         let rule = Length::Cut.cut(&rules::shown(rule), MOST_OF_CALL);
         format!(": {rule}")

@@ -1,6 +1,8 @@
 //! `inbox answer`: one answer to one ask, and what became of it.
 
 use offshoot_types::command::{Answer, Order, Receipt, Verdict};
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::CallId;
 use offshoot_types::permission::Need;
 use offshoot_types::store::{OpenAsk, Store};
 use serde_json::json;
@@ -83,14 +85,42 @@ async fn too_late(store: &dyn Store, name: &str, json: bool, stop: Stop) -> Resu
     // Ids may have colons of their own, so whatever stands before one may be the agent.
     let ends = name.match_indices(':').map(|(end, _)| end);
     for end in ends.chain([name.len()]).filter(|end| *end > 0) {
-        known |= lookup::search(store, &name[..end], Among::Agents)
-            .await?
-            .is_some();
+        let Some(found) = lookup::search(store, &name[..end], Among::Agents).await? else {
+            continue;
+        };
+        known = true;
+        let log = store.agent_log(&found.agent).await?;
+        let call = CallId::new(name.get(end + 1..).unwrap_or_default());
+        if let Some(became) = what_became(&log, &call) {
+            return not_answered(&became, json);
+        }
     }
     if !known {
         return Err(stop);
     }
     not_answered(&stop.to_string(), json)
+}
+
+/// Says what became of what a call asked.
+fn what_became(log: &[Entry], call: &CallId) -> Option<String> {
+    let mut became = None;
+    for entry in log {
+        if matches!(&entry.event, Event::Asked { call: asked, .. } if asked == call) {
+            became = Some("its call is over, and what it asked was withdrawn".to_owned());
+        }
+        if let Event::Decided {
+            call: decided,
+            decision,
+            ..
+        } = &entry.event
+            && decided == call
+            && became.is_some()
+        {
+            let decided = render::decided(call, decision);
+            return Some(format!("it is decided: {decided}"));
+        }
+    }
+    became
 }
 
 /// Says that an answer was not sent, and why.

@@ -77,6 +77,11 @@ pub(super) fn explain(
         Some(tool) => known_tool(tool)?,
         None => usual_tool(known),
     };
+    if known == Capability::NetFetch && target.contains("://") {
+        return Err(Stop::usage(
+            "what is explained is a host, such as example.com, and not an address with a path",
+        ));
+    }
     let needs = needs(subject, known, target);
     let explained = |need: Need| {
         let explanation = subject.chain.explain(tool, &need);

@@ -109,6 +109,15 @@ fn an_ask_of_a_child_is_listed_with_its_path_and_answered_from_another_process()
         .offshoot(["inbox", "answer", &name, "--once"])
         .exited(1);
     assert_eq!(again.stdout, "not answered\n");
+    let told = [
+        "allowed by the user",
+        // While the process that asked has not written it down.
+        "it has been answered",
+    ];
+    assert!(
+        told.iter().any(|told| again.stderr.contains(told)),
+        "{again:?}"
+    );
     let nobody = stage.offshoot(["inbox", "answer", "nobody-at-all", "--once"]);
     nobody.complained(2, "nobody asks");
     let (done, events) = run.wait();

@@ -165,7 +165,10 @@ replies:
     stage.write(".offshoot/agents/reader.md", file);
     stage.trust();
     let done = stage.run("go").succeeded();
-    assert_eq!(done.stdout, "error: read was denied by agent reader: fs.read **/secrets/**\n");
+    assert_eq!(
+        done.stdout,
+        "error: read was denied by agent reader: fs.read **/secrets/**\n"
+    );
 }
 
 #[test]
