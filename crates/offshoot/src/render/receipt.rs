@@ -76,6 +76,11 @@ fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
         };
         format!("{capability} {word}")
     });
+    let mut permissions = permissions.collect::<Vec<_>>().join(", ");
+    if !permissions.is_empty() {
+        // It was asked about no path or command in particular; `permissions explain` says more.
+        permissions.push_str(", where no rule names the target");
+    }
     let copied = match &spawned.origin {
         Origin::Session {
             copy: Some(copied), ..
@@ -91,7 +96,7 @@ fn birth(spawned: &Spawned) -> Vec<(&'static str, String)> {
         ("missing", terms.missing_tools.join(", ")),
         ("barred", terms.barred_tools.join(", ")),
         ("limits", caps(&terms.caps)),
-        ("may", permissions.collect::<Vec<_>>().join(", ")),
+        ("may", permissions),
     ]
 }
 

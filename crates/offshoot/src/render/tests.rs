@@ -432,7 +432,10 @@ fn the_receipt_of_a_spawn_says_all_that_the_agent_got() {
             "limits",
             "16 requests, 9000 tokens, $0.5, 1h, 5m without progress, 3 agents below",
         ),
-        ("may", "fs.read allow, fs.write ask"),
+        (
+            "may",
+            "fs.read allow, fs.write ask, where no rule names the target",
+        ),
     ];
     assert_eq!(
         details,
