@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use offshoot_types::event::{Entry, Event, Origin};
-use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::event::{Entry, Event, Origin, Spawned};
+use offshoot_types::id::{AgentId, CallId, TreeId};
 use offshoot_types::settlement::{CancelledBy, Status};
 
 use super::State;
@@ -22,42 +22,9 @@ impl State {
     /// Updates everything that hangs on one entry, after the fold has taken it.
     pub(super) fn follow(&mut self, entry: &Arc<Entry>, ground: &Ground) {
         let id = &entry.agent;
-        let mut parent = None;
         match &entry.event {
-            Event::Spawned(spawned) => {
-                self.add_node(id, spawned, ground, Some(Vec::new()));
-                let changed = |above: &AgentId| {
-                    let agent = self.tree.agent(above);
-                    agent.is_some_and(|agent| agent.has_changed())
-                };
-                if self.tree.path(id).into_iter().any(changed) {
-                    self.change_role(id);
-                }
-                if let Origin::Task(parent) = &spawned.origin {
-                    self.born_as_planned(&parent.agent);
-                    let call = (parent.agent.clone(), parent.call.clone());
-                    self.children_of_calls.insert(call, id.clone());
-                }
-            }
-            Event::Settled { .. } => {
-                if let Some(node) = self.nodes.get_mut(id) {
-                    node.files.clear();
-                    node.activity = Activity::Resting;
-                    node.returned.notify_one();
-                }
-                parent = self
-                    .tree
-                    .agent(id)
-                    .and_then(|agent| Some(agent.parent()?.agent.clone()));
-                if let Some(order) = helper::follows(&entry.tree, &self.tree, id) {
-                    self.errands.push(order);
-                }
-                if let Some(above) = parent.as_ref().and_then(|parent| self.nodes.get(parent))
-                    && !planted(Bug::LostWake)
-                {
-                    above.wake.notify_one();
-                }
-            }
+            Event::Spawned(spawned) => self.born(id, spawned, ground),
+            Event::Settled { .. } => self.rests(&entry.tree, id),
             Event::Became(_) => self.change_role(id),
             Event::Replied(_) => {
                 self.partials.remove(id);
@@ -109,23 +76,65 @@ impl State {
             infancy.push(entry.clone());
         }
         self.concern(id);
-        if let Some(parent) = parent {
-            self.concern(&parent);
-            self.stirred.insert(parent);
-        }
-        if let Event::Settled { settlement, .. } = &entry.event
-            && (matches!(settlement.status, Status::Cancelled(_)) || self.is_stopped(id))
-        {
-            // What was held below may begin now, also where the stop came too late to count.
-            let below: Vec<AgentId> = self.tree.below(id).into_iter().cloned().collect();
-            for id in below {
-                self.concern(&id);
-                self.stirred.insert(id);
-            }
+        if let Event::Settled { settlement, .. } = &entry.event {
+            let was_stopped = matches!(settlement.status, Status::Cancelled(_));
+            self.stir_around(id, was_stopped || self.is_stopped(id));
         }
         if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
             self.stirred.insert(id.clone());
         }
+    }
+
+    /// Takes an agent that is born.
+    fn born(&mut self, id: &AgentId, spawned: &Spawned, ground: &Ground) {
+        self.add_node(id, spawned, ground, Some(Vec::new()));
+        let changed = |above: &AgentId| {
+            let agent = self.tree.agent(above);
+            agent.is_some_and(|agent| agent.has_changed())
+        };
+        if self.tree.path(id).into_iter().any(changed) {
+            self.change_role(id);
+        }
+        if let Origin::Task(parent) = &spawned.origin {
+            self.born_as_planned(&parent.agent);
+            let call = (parent.agent.clone(), parent.call.clone());
+            self.children_of_calls.insert(call, id.clone());
+        }
+    }
+
+    /// Takes an agent whose run has settled, and wakes who waits for it.
+    fn rests(&mut self, tree: &TreeId, id: &AgentId) {
+        if let Some(node) = self.nodes.get_mut(id) {
+            node.files.clear();
+            node.activity = Activity::Resting;
+            node.returned.notify_one();
+        }
+        if let Some(order) = helper::follows(tree, &self.tree, id) {
+            self.errands.push(order);
+        }
+        let parent = self.parent_of(id);
+        if let Some(above) = parent.and_then(|parent| self.nodes.get(&parent))
+            && !planted(Bug::LostWake)
+        {
+            above.wake.notify_one();
+        }
+    }
+
+    /// Has those looked at whom the end of a run concerns: its parent, and where it was stopped those
+    /// below, who may begin now, also if the stop came too late to count.
+    fn stir_around(&mut self, id: &AgentId, was_stopped: bool) {
+        let mut around: Vec<AgentId> = self.parent_of(id).into_iter().collect();
+        if was_stopped {
+            around.extend(self.tree.below(id).into_iter().cloned());
+        }
+        for id in around {
+            self.concern(&id);
+            self.stirred.insert(id);
+        }
+    }
+
+    fn parent_of(&self, id: &AgentId) -> Option<AgentId> {
+        Some(self.tree.agent(id)?.parent()?.agent.clone())
     }
 
     /// Has an answer that nobody waits for told why it has no effect.

@@ -138,6 +138,22 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
     );
     wrong("fs.read", "a\nb", "the pattern has a control character");
     wrong(
+        "net.fetch",
+        "https://example.com",
+        "a host is expected here, not an address: leave out what stands around it",
+    );
+    wrong(
+        "wait",
+        "explore",
+        "`wait` is about no agent, so only `*` fits; leave the pattern out",
+    );
+    let long = "a".repeat(MOST_PATTERN + 1);
+    wrong("fs.read", &long, "the pattern is longer than 4096 bytes");
+}
+
+#[test]
+fn a_pattern_of_commands_that_fits_none_is_a_fault() {
+    wrong(
         "shell.run",
         "echo 'a",
         "a quote is not closed; close it, or write `\\'`",
@@ -210,18 +226,6 @@ fn a_pattern_that_fits_nothing_or_something_else_is_a_fault() {
         "git diff | cat",
         "a rule is about one simple command, and this is more; write one rule for each",
     );
-    wrong(
-        "net.fetch",
-        "https://example.com",
-        "a host is expected here, not an address: leave out what stands around it",
-    );
-    wrong(
-        "wait",
-        "explore",
-        "`wait` is about no agent, so only `*` fits; leave the pattern out",
-    );
-    let long = "a".repeat(MOST_PATTERN + 1);
-    wrong("fs.read", &long, "the pattern is longer than 4096 bytes");
 }
 
 #[test]
