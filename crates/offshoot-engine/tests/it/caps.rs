@@ -115,6 +115,8 @@ async fn r25_without_room_a_child_waits_only_while_another_may_give_some_back() 
     stage
         .until_activity(|activity| *activity == Activity::Budget)
         .await;
+    // Who has the room may not have come to its model yet.
+    stage.asked("worker", 1).await;
     assert_eq!(stage.script.sent("worker").len(), 1, "the other one waits");
     gate.open();
     stage.quiet().await;
