@@ -106,6 +106,13 @@ impl Batch {
             })
     }
 
+    /// Adds entries to the agent's own log.
+    pub(crate) fn extend(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            self.own(event);
+        }
+    }
+
     /// Adds an entry to the agent's own log.
     pub(crate) fn own(&mut self, event: Event) {
         self.entries.push((Place::Own, event));
@@ -129,7 +136,7 @@ impl Batch {
 impl From<Vec<Event>> for Batch {
     fn from(events: Vec<Event>) -> Self {
         let mut batch = Self::default();
-        events.into_iter().for_each(|event| batch.own(event));
+        batch.extend(events);
         batch
     }
 }

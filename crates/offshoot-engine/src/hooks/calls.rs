@@ -94,9 +94,7 @@ impl Rulings {
 
     /// Adds what the hooks did to the entries of the message.
     pub(crate) fn record(&mut self, batch: &mut Batch) {
-        for event in self.events.drain(..) {
-            batch.own(event);
-        }
+        batch.extend(self.events.drain(..));
     }
 
     /// Refuses a call that a hook refused; what it is told is written down.

@@ -118,20 +118,15 @@ impl Inner {
 
 /// Returns the folder of the session that a command is about.
 fn folder_of(command: &Command, sessions: &[SessionSummary]) -> Option<String> {
-    let tree = match &command.order {
-        Order::Open(opening) => return Some(opening.workspace.clone()),
-        // A copy is where what it is a copy of is.
-        Order::Fork(fork) => &TreeId::of(fork.of.clone()),
-        Order::Prompt(_)
-        | Order::Cancel(_)
-        | Order::Promote
-        | Order::Answer(_)
-        | Order::Rewind(_)
-        | Order::Resume
-        | Order::Rename(_)
-        | Order::Summarise
-        | Order::Compact => &command.tree,
+    if let Order::Open(opening) = &command.order {
+        return Some(opening.workspace.clone());
+    }
+    // A copy is where what it is a copy of is.
+    let tree = if let Order::Fork(fork) = &command.order {
+        TreeId::of(fork.of.clone())
+    } else {
+        command.tree.clone()
     };
-    let session = sessions.iter().find(|session| session.tree == *tree)?;
+    let session = sessions.iter().find(|session| session.tree == tree)?;
     Some(session.workspace.clone())
 }

@@ -311,13 +311,11 @@ pub(crate) async fn permit<T>(
                 None => "it needs something else by now, and is to be made again",
             });
             batch.applied(order.command.clone(), why.clone());
-            by.into_iter()
-                .for_each(|by| batch.own(ask::covered(call, by)));
+            batch.extend(by.map(|by| ask::covered(call, by)));
             (Some((order, why)), Some(told))
         }
         (Answered::Granted(_), Some(Withheld { by, told })) => {
-            by.into_iter()
-                .for_each(|by| batch.own(ask::covered(call, by)));
+            batch.extend(by.map(|by| ask::covered(call, by)));
             (None, Some(told))
         }
         (Answered::Granted(decision), None) => {

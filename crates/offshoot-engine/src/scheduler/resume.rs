@@ -89,9 +89,7 @@ impl Plan {
         calls: impl IntoIterator<Item = &'a Call>,
         batch: &mut Batch,
     ) -> Self {
-        withdrawn(calls)
-            .into_iter()
-            .for_each(|event| batch.own(event));
+        batch.extend(withdrawn(calls));
         Self::default()
     }
 

@@ -263,15 +263,22 @@ async fn r16_a_child_that_was_lost_has_its_stop_when_it_is_found() {
     }
 }
 
-#[tokio::test]
-async fn a_hook_that_a_neighbour_tells_of_a_lost_child_is_heard_out_by_who_leaves() {
-    let (never, gate) = (Gate::shut(), Gate::shut());
-    let guard = Guard::at(&[Point::SubagentStop]).behind(&gate);
+/// A session whose process died while its worker was at work; a hook that hears of that waits at the
+/// gate.
+async fn left_at_work(gate: &Gate) -> (Stage, Arc<Guard>) {
+    let guard = Guard::at(&[Point::SubagentStop]).behind(gate);
     let guard = Arc::new(guard);
+    let never = Gate::shut();
     let stage = stage(delegating([say("never").behind(&never)]), &guard).await;
     stage.prompt(stage.root(), "go").await;
     stage.asked("worker", 1).await;
-    let stage = stage.crash().await;
+    (stage.crash().await, guard)
+}
+
+#[tokio::test]
+async fn a_hook_that_a_neighbour_tells_of_a_lost_child_is_heard_out_by_who_leaves() {
+    let gate = Gate::shut();
+    let (stage, guard) = left_at_work(&gate).await;
     stage.open_another("neighbour").await;
     guard.called(1).await;
     let mut left = std::pin::pin!(stage.leave(Ending::WhenQuiet));
@@ -286,13 +293,8 @@ async fn a_hook_that_a_neighbour_tells_of_a_lost_child_is_heard_out_by_who_leave
 
 #[tokio::test]
 async fn r7_nobody_waits_for_hooks_that_a_neighbour_tells_also_if_something_was_left_to_do() {
-    let (never, gate) = (Gate::shut(), Gate::shut());
-    let guard = Guard::at(&[Point::SubagentStop]).behind(&gate);
-    let guard = Arc::new(guard);
-    let stage = stage(delegating([say("never").behind(&never)]), &guard).await;
-    stage.prompt(stage.root(), "go").await;
-    stage.asked("worker", 1).await;
-    let stage = stage.crash().await;
+    let gate = Gate::shut();
+    let (stage, guard) = left_at_work(&gate).await;
     stage.leave_order(Order::Summarise).await;
     stage.open_another("neighbour").await;
     guard.called(1).await;
