@@ -306,7 +306,8 @@ pub(crate) async fn answer(
     loop {
         let mut heard = std::pin::pin!(agent.board.answered.notified());
         heard.as_mut().enable();
-        if cancel.is_cancelled() {
+        // What stops a child whose time is up does not change that nobody has answered.
+        if cancel.is_cancelled() && !looked {
             return Answered::Cancelled;
         }
         if let Some(answered) = look(agent, call, tool, &ask.needs) {
@@ -320,7 +321,7 @@ pub(crate) async fn answer(
             // Another process may have been told in time, and its nudge lost.
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => return Answered::Cancelled,
+                () = cancel.cancelled() => continue,
                 () = agent.board.take_pending() => continue,
             }
         }
