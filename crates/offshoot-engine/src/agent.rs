@@ -11,6 +11,7 @@ pub(crate) mod chores;
 mod rewind;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
@@ -28,6 +29,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{Board, Relative};
+use crate::hooks::announce;
 use crate::hooks::ends::may_be_kept;
 use crate::hooks::prompts::Reception;
 use crate::inherit::Inherited;
@@ -173,6 +175,10 @@ impl Actor {
                 && let Some(order) = self.chores.pop_front()
             {
                 self.carry_out(order).await?;
+                continue;
+            }
+            if self.has_to_announce() {
+                self.announce().await?;
                 continue;
             }
             let next = self
@@ -343,7 +349,7 @@ impl Actor {
     /// Tells whether a turn may begin with what is sent to the log next.
     fn may_begin(&self) -> bool {
         let idle = self.stop_turn.is_none() && self.stop_chore.is_none() && self.appends.is_empty();
-        let idle = idle && self.rewinds.is_empty();
+        let idle = idle && self.rewinds.is_empty() && !self.has_to_announce();
         idle && self.agent.board.state().may_begin(&self.agent.id)
     }
 
@@ -429,6 +435,29 @@ impl Actor {
         turn::follow(&mut self.transcript, arrived.take())
     }
 
+    /// Tells whether hooks have still to be told that the last run is over. The next one waits for it.
+    fn has_to_announce(&self) -> bool {
+        self.agent.board.has_to_announce(&self.agent.id)
+    }
+
+    /// Tells hooks that the last run is over, and drives the mailbox beside them.
+    async fn announce(&mut self) -> Result<(), StoreError> {
+        let board = self.agent.board.clone();
+        let id = self.agent.id.clone();
+        let mut telling = pin!(announce::tell(&board, &id));
+        let told = loop {
+            tokio::select! {
+                biased;
+                Some(order) = self.inputs.recv() => self.take(order),
+                Some(entries) = self.appends.next() => {
+                    turn::follow(&mut self.transcript, entries?)?;
+                }
+                told = &mut telling => break told,
+            }
+        };
+        self.append(Batch::from(told)).await
+    }
+
     /// Ends the turn that sleeps, and its run, together with the orders that want that: should the
     /// process die now, they have not been told what did not happen.
     async fn drop_turn(&mut self) -> Result<(), StoreError> {
@@ -448,10 +477,8 @@ impl Actor {
         settles = settles.filter(|_| self.agent.has_no_open_child());
         if let Some((run, settlement)) = &mut settles {
             self.agent.finish(settlement, &self.transcript).await;
-            settled.push(Event::Settled {
-                run: *run,
-                settlement: settlement.clone(),
-            });
+            let event = self.agent.settled(*run, settlement.clone(), &events);
+            settled.push(event);
         }
         let ended = settles.map(|(_, settlement)| Receipt::Settled(settlement));
         // Whoever wants the run to end is answered when it has.
@@ -506,7 +533,7 @@ impl Actor {
             (run, settle::settlement(&agent.tally, status, now))
         };
         self.agent.finish(&mut settlement, &self.transcript).await;
-        let event = Event::Settled { run, settlement };
+        let event = self.agent.settled(run, settlement, &[]);
         match self.append(Batch::from(vec![event])).await {
             // A child run was opened meanwhile (R18); the next look says wait.
             Err(error) if error.kind == StoreErrorKind::Refused => Ok(()),

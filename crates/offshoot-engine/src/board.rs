@@ -138,6 +138,11 @@ impl Board {
         for id in &agents {
             state.judge(id, &limits);
         }
+        state.stir_untold();
+        let stirred = Notify::new();
+        if !state.stirred.is_empty() {
+            stirred.notify_one();
+        }
         Self {
             tree: lease.tree.clone(),
             lease,
@@ -151,12 +156,17 @@ impl Board {
             answered: Notify::new(),
             freed: Notify::new(),
             settled: Notify::new(),
-            stirred: Notify::new(),
+            stirred,
             hooks,
             hooking: Semaphore::new(hooks::AT_A_TIME),
             telling: Semaphore::new(hooks::AT_A_TIME),
             given_back: AtomicBool::new(false),
         }
+    }
+
+    /// Returns the hooks of the runtime.
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
     }
 
     /// Returns what hooks are called with.
@@ -504,6 +514,14 @@ impl State {
     /// Stirs every agent, so that the session looks at all of them.
     pub(crate) fn stir_all(&mut self) {
         self.stirred.extend(self.nodes.keys().cloned());
+    }
+
+    /// Has the session look at whose ends hooks have still to be told of.
+    fn stir_untold(&mut self) {
+        let tree = &self.tree;
+        let untold = |id: &&AgentId| tree.agent(id).is_some_and(|it| it.untold().is_some());
+        let untold = self.nodes.keys().filter(untold);
+        self.stirred.extend(untold.cloned());
     }
 
     /// Returns why the board cannot be trusted any more, if so.

@@ -372,7 +372,12 @@ impl<'a> Copy<'a> {
         if self.turns != TurnNo::ZERO {
             let settlement = settle::settlement(&self.tally, status, self.env.now());
             let run = RunNo::new(1);
-            self.push(Event::Settled { run, settlement });
+            // Hooks hear of what happens, and nothing happens to a copy.
+            self.push(Event::Settled {
+                run,
+                settlement,
+                untold: false,
+            });
         }
         self.events
     }

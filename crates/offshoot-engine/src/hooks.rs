@@ -5,8 +5,10 @@
 //! agent is stopped, dropped when it does not. What they say together is the
 //! strictest word of them; none of them can allow anything. One that fails harms
 //! nobody else, and is written down. `calls` is about tools, `ends` about runs,
-//! `prompts` about what people say, `notices` about what has happened already.
+//! `announce` about those that are over, `prompts` about what people say, `notices`
+//! about what else has happened already.
 
+pub(crate) mod announce;
 pub(crate) mod calls;
 pub(crate) mod ends;
 pub(crate) mod notices;

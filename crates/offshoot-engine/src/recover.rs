@@ -9,11 +9,13 @@
 
 use offshoot_types::env::Env;
 use offshoot_types::event::{Event, TurnEnd};
+use offshoot_types::hook::Hooks;
 use offshoot_types::id::{AgentId, MessageId, RunId};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::Status;
 use offshoot_types::tree::{Agent, Mail, OpenCall, Tree};
 
+use crate::hooks::announce;
 use crate::sabotage::{Bug, planted};
 use crate::settle;
 
@@ -39,7 +41,7 @@ pub(crate) fn levels(tree: &Tree) -> Vec<Vec<AgentId>> {
 }
 
 /// Returns what has to be written for one agent; empty when it needs nothing.
-pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env) -> Vec<Event> {
+pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env, hooks: &Hooks) -> Vec<Event> {
     let Some(agent) = tree.agent(id) else {
         return Vec::new();
     };
@@ -65,7 +67,11 @@ pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env) -> Vec<Event> {
             why: WHY.to_owned(),
         };
         let settlement = settle::settlement(&agent.tally, status, env.now());
-        events.push(Event::Settled { run, settlement });
+        events.push(Event::Settled {
+            run,
+            settlement,
+            untold: announce::is_due(hooks, agent, &agent.tally) && !planted(Bug::LostWithoutStop),
+        });
     }
     events
 }

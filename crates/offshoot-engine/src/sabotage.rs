@@ -62,6 +62,8 @@ bugs! {
     SummaryWithoutMail,
     /// A model is sent an outcome that no log could tell again.
     AskedBeforeWritten,
+    /// Recovery does not note that hooks have to hear of a run that was lost.
+    LostWithoutStop,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

@@ -123,7 +123,7 @@ pub(crate) async fn recover(parts: &Parts, board: &Board) -> Result<(), StoreErr
         let appends: Vec<_> = {
             let state = board.state();
             let append = |id: AgentId| {
-                let events = recover::events(&state.tree, &id, parts.env.as_ref());
+                let events = recover::events(&state.tree, &id, parts.env.as_ref(), &parts.hooks);
                 let last = state.tree.agent(&id)?.seq;
                 (!events.is_empty()).then(|| (AgentLog::new(parts, &board.lease, id, last), events))
             };
@@ -268,6 +268,9 @@ impl Session {
     }
 
     fn has_work(&self, id: &AgentId) -> bool {
+        if self.board.has_to_announce(id) {
+            return true;
+        }
         let state = self.board.state();
         match state.next(id, &self.board.limits) {
             Next::Rest => false,

@@ -19,12 +19,14 @@ use offshoot_types::model::{Asker, ModelError, ModelErrorKind};
 use offshoot_types::settlement::{CancelledBy, FailureKind, Settlement};
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::transcript::Transcript;
+use offshoot_types::tree::{self, Tally};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::caps::{self, Admitted, StepPermit};
 use crate::compact::Room;
 use crate::context::{self, Prefix};
+use crate::hooks::announce;
 use crate::log::Sent;
 use crate::node::Node;
 use crate::reply::{self, Reply};
@@ -199,7 +201,7 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
     if let Some((run, mut settlement)) = agent.settles_after(&events) {
         agent.finish(&mut settlement, &transcript).await;
         let mut with_settlement = events.clone();
-        with_settlement.push(Event::Settled { run, settlement });
+        with_settlement.push(agent.settled(run, settlement, &events));
         match agent.log.append(with_settlement).await {
             Ok(entries) => {
                 follow(&mut transcript, entries)?;
@@ -246,6 +248,15 @@ fn failed(error: ModelError) -> TurnEnd {
         kind,
         message: error.message,
     }
+}
+
+/// Returns what the open run of an agent has used and said, once this has happened.
+fn tally_after(agent: &tree::Agent, events: &[Event]) -> Tally {
+    let mut after = agent.tally.clone();
+    for event in events {
+        after.take(event);
+    }
+    after
 }
 
 pub(crate) fn broken(what: &str) -> StoreError {
@@ -313,14 +324,25 @@ impl Agent {
         let state = self.board.state();
         let agent = state.tree.agent(&self.id)?;
         let run = agent.open_run()?;
-        let mut after = agent.tally.clone();
-        for event in events {
-            after.take(event);
-        }
+        let after = tally_after(agent, events);
         let stopped = state.node(&self.id).and_then(Node::stopped);
         let status = settle::status(&after, stopped);
         let settlement = settle::settlement(&after, status, self.parts.env.now());
         Some((run, settlement))
+    }
+
+    /// Returns the entry that settles the open run, once this has happened.
+    pub(crate) fn settled(&self, run: RunNo, settlement: Settlement, events: &[Event]) -> Event {
+        let state = self.board.state();
+        let untold = state.tree.agent(&self.id).is_some_and(|agent| {
+            let after = tally_after(agent, events);
+            announce::is_due(&self.parts.hooks, agent, &after)
+        });
+        Event::Settled {
+            run,
+            settlement,
+            untold,
+        }
     }
 
     /// Returns who asks, and the number of the next step of the run.

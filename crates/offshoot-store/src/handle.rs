@@ -151,7 +151,9 @@ impl Handle {
             let mut sessions = list(backend)?;
             for session in &mut sessions {
                 // The rows say who took it; only the lock says whether they live.
-                session.owned = session.owned && place.is_held(&session.tree);
+                let held = session.owned && place.is_held(&session.tree);
+                session.abandoned = session.owned && !held;
+                session.owned = held;
             }
             Ok(sessions)
         })

@@ -285,6 +285,7 @@ impl Kept {
             // A helper that died is to be recovered like anybody else.
             open_runs: (open.count() + helpers) as u64,
             owned: self.owned,
+            abandoned: false,
             status: found
                 .settlement()
                 .map(|settlement| settlement.status.word().to_owned()),

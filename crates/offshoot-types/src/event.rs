@@ -157,6 +157,10 @@ pub enum Event {
         run: RunNo,
         /// How it ended.
         settlement: Settlement,
+        /// Whether hooks want to hear of it and have not been asked before: they are told after, and
+        /// `Hooked` says that they were.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        untold: bool,
     },
 
     /// The session has a name. One that a person gave is not taken back by the runtime.

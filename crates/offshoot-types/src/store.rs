@@ -241,6 +241,9 @@ pub struct SessionSummary {
     pub open_runs: u64,
     /// Whether a living process owns its tree.
     pub owned: bool,
+    /// Whether whoever owned its tree last is gone and has not given it back: something may be left to
+    /// do although no run is open.
+    pub abandoned: bool,
     /// The word for how its last run ended; `None` while one is open or before the first.
     pub status: Option<String>,
 }

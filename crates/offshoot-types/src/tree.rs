@@ -15,7 +15,6 @@ use crate::event::{Entry, Event, Origin, Spawned};
 use crate::id::{AgentId, CallId, Pos, RunId, RunNo, Seq, Timestamp};
 use crate::message::AssistantMessage;
 use crate::permission::{Action, Decision, Grant, Need, Reach};
-use crate::settlement::Settlement;
 
 pub use self::agent::{Agent, Ask, Mail, OpenCall, Run, RunningTurn, Spent, Tally};
 
@@ -360,9 +359,7 @@ impl Tree {
         match &entry.event {
             Event::Spawned(spawned) => self.take_birth(&entry.agent, spawned),
             Event::TurnStarted { run, .. } => self.take_opened(&entry.agent, *run),
-            Event::Settled { run, settlement } => {
-                self.take_settled(entry.pos, &entry.agent, *run, settlement);
-            }
+            Event::Settled { run, .. } => self.take_settled(entry, *run),
             Event::Completion { .. } | Event::CallFinished { .. } => {
                 for run in entry.event.delivers() {
                     self.take_delivered(&entry.agent, run);
@@ -432,6 +429,7 @@ impl Tree {
         agent.runs.push(Run {
             settled: None,
             delivered: false,
+            untold: false,
         });
         agent.tally = Tally::default();
         agent.spent = Spent::default();
@@ -445,15 +443,23 @@ impl Tree {
         }
     }
 
-    fn take_settled(&mut self, pos: Pos, id: &AgentId, run: RunNo, settlement: &Settlement) {
-        let Some(agent) = self.agents.get_mut(id) else {
+    fn take_settled(&mut self, entry: &Entry, run: RunNo) {
+        let (pos, id) = (entry.pos, &entry.agent);
+        let (
+            Event::Settled {
+                settlement, untold, ..
+            },
+            Some(agent),
+        ) = (&entry.event, self.agents.get_mut(id))
+        else {
             return;
         };
         let hidden = agent.hidden;
         if let Some(open) = agent.run_mut(run) {
             open.settled = Some((pos, Arc::new(settlement.clone())));
-            // Nobody is told of what a rewind has hidden.
+            // Nobody is told of what a rewind has hidden, hooks excepted.
             open.delivered = hidden;
+            open.untold = *untold;
         }
         if agent.spawned.helper().is_some() {
             return;

@@ -215,7 +215,9 @@ impl Fold {
                 agent.call_finished(call, outcome)
             }
             Event::TurnEnded { end, .. } => self.turn_ended(&entry.agent, end),
-            Event::Settled { run, settlement } => self.settled(&entry.agent, *run, settlement),
+            Event::Settled {
+                run, settlement, ..
+            } => self.settled(&entry.agent, *run, settlement),
         }
     }
 

@@ -269,7 +269,9 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
             ("finished", format!("{call} {}", result(outcome, length)))
         }
         Event::TurnEnded { turn, end } => ("turn end", format!("{turn} {}", turn_end(end, length))),
-        Event::Settled { run, settlement } => {
+        Event::Settled {
+            run, settlement, ..
+        } => {
             let end = end(settlement, length);
             ("settled", format!("run {run} {end}"))
         }

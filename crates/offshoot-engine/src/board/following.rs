@@ -80,7 +80,10 @@ impl State {
             let was_stopped = matches!(settlement.status, Status::Cancelled(_));
             self.stir_around(id, was_stopped || self.is_stopped(id));
         }
-        if matches!(entry.event, Event::Spawned(_) | Event::Prompted(_)) {
+        if matches!(
+            entry.event,
+            Event::Spawned(_) | Event::Prompted(_) | Event::Settled { untold: true, .. }
+        ) {
             self.stirred.insert(id.clone());
         }
     }

@@ -4,7 +4,7 @@
 //! and what the model said last is in the log by then (R15: one commit more). Kept
 //! at work, the agent reads why, marked; how often that may happen is bounded, and
 //! counted in the log. A run that nobody may keep (stopped, failed, out of budget,
-//! lost) is told of after it is over: see `notices`.
+//! lost) is told of after it is over: see `announce`.
 
 use offshoot_types::event::{Did, Event, TurnEnd};
 use offshoot_types::hook::{Ending, Point, What, Word};

@@ -1,16 +1,16 @@
 //! Hooks about what has happened already: told after the commit, by the session.
 //!
-//! Which follow from an entry is a function of the log (R5), so recovery tells of
-//! runs that it settles as everybody else does. Nobody waits for a notice but
-//! whoever lets the session go, and nothing follows from what a hook says to one;
-//! what goes wrong is published and not stored, because the agent's log has
-//! another writer. Where nobody follows the session, the host is told.
+//! Nobody waits for a notice but whoever lets the session go, and nothing follows
+//! from what a hook says to one; what goes wrong is published and not stored,
+//! because the agent's log has another writer. Where nobody follows the session,
+//! the host is told. A notice is lost with its process; the end of a run is none
+//! (`announce`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_types::event::{Did, Entry, Event, Hooked};
-use offshoot_types::hook::{Ending, Hooks, Occasion, Point, What};
+use offshoot_types::hook::{Hooks, Occasion, Point, What};
 use offshoot_types::permission::Need;
 use offshoot_types::question::Question;
 use tokio::sync::Semaphore;
@@ -23,32 +23,21 @@ use crate::update::Update;
 
 /// Returns what hooks are told of an entry that was committed.
 pub(crate) fn of(hooks: &Hooks, state: &State, entry: &Entry) -> Option<Occasion> {
-    let agent = state.tree.agent(&entry.agent)?;
-    let what = if let Event::Settled { settlement, .. } = &entry.event
-        && hooks.is_watched(Point::SubagentStop)
-        && agent.parent().is_some()
-        // Else those who could have kept it have been told.
-        && !agent.tally.told
-    {
-        What::SubagentStop(Ending {
-            status: settlement.status.word(),
-            kept: agent.tally.kept > 0,
-            over: true,
-            said: settlement.output.clone(),
-        })
-    } else if let Event::Asked {
+    let Event::Asked {
         needs, questions, ..
     } = &entry.event
-        && hooks.is_watched(Point::Notification)
-    {
-        What::Notification {
-            message: wanted(agent.definition(), needs, questions),
-        }
-    } else {
+    else {
         return None;
     };
-    let who = who(state, &entry.agent)?;
-    Some(Occasion { who, what })
+    if !hooks.is_watched(Point::Notification) {
+        return None;
+    }
+    let agent = state.tree.agent(&entry.agent)?;
+    let message = wanted(agent.definition(), needs, questions);
+    Some(Occasion {
+        who: who(state, &entry.agent)?,
+        what: What::Notification { message },
+    })
 }
 
 /// Says what an agent wants to be allowed or told.

@@ -1,21 +1,20 @@
 //! Trees that dead processes left in a folder that this one works in (R7).
 //!
-//! They are settled beside everything else, one after another, and given back at once: whoever wants
-//! one waits for nobody's hooks. Hooks that have to hear of the ends hear of them after that. Trees of
-//! other folders are left to who opens them: they may have hooks that this process does not know of.
+//! They are settled beside everything else, one after another, hooks that have to hear of the ends are
+//! told, and they are given back: at once if somebody wants one, who then tells the rest. Trees of other
+//! folders are left to who opens them: they may have hooks that this process does not know of.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use offshoot_types::command::{Command, Order};
-use offshoot_types::hook::Occasion;
 use offshoot_types::id::TreeId;
 use offshoot_types::store::{SessionSummary, StoreError};
 use tokio::sync::Notify;
 
 use super::{Handle, Inner, Runtime, lock};
 use crate::board::Board;
-use crate::hooks::notices;
+use crate::hooks::announce;
 use crate::session;
 
 /// Where it was looked for what dead processes have left.
@@ -71,7 +70,8 @@ impl Inner {
                 // Whoever comes next goes on with it: nobody waits at the door for a neighbour.
                 return;
             }
-            if session.open_runs == 0 || session.owned || session.workspace != folder {
+            let is_left = session.open_runs > 0 || session.abandoned;
+            if !is_left || session.owned || session.workspace != folder {
                 continue;
             }
             let slot = self.slot(&session.tree);
@@ -79,15 +79,44 @@ impl Inner {
             if held.as_ref().is_some_and(Handle::is_live) {
                 continue;
             }
-            if let Ok((board, _)) = self.open(&session.tree).await {
-                let noted = board.state().take_notices();
-                // A command that came meanwhile stays pending for whoever opens the tree next. An
-                // error leaves the tree as a crash would.
-                drop(self.parts.store.release(board.lease.clone()).await);
-                // The lease goes with the board, whatever was pending.
-                drop((board, held));
-                // Nobody else will tell them: whoever leaves in good order waits for them.
-                self.tell(noted).await;
+            if let Ok((board, nudged)) = self.open(&session.tree).await {
+                // Whoever wants the tree says so as another process would.
+                drop(held);
+                self.announce(&board, &nudged).await;
+            }
+        }
+    }
+
+    /// Tells hooks of the ends in a tree that nobody works in, and gives it back. What they have not
+    /// heard when somebody wants the tree, or the process leaves, is left for whoever has it next.
+    async fn announce(&self, board: &Arc<Board>, nudged: &Notify) {
+        let told = tokio::select! {
+            biased;
+            told = announce::tell_all(&self.parts, board) => told.is_ok(),
+            () = self.departure.now.cancelled() => false,
+            () = self.wanted(&board.tree, nudged) => false,
+        };
+        if told {
+            // A command that came meanwhile stays pending for whoever opens the tree next. An error
+            // leaves the tree as a crash would.
+            drop(self.parts.store.release(board.lease.clone()).await);
+        }
+    }
+
+    /// Waits until somebody has sent a command to a tree.
+    async fn wanted(&self, tree: &TreeId, nudged: &Notify) {
+        let store = &self.parts.store;
+        let before = store.pending(tree).await;
+        let mut poll = tokio::time::interval(self.parts.limits.poll);
+        loop {
+            tokio::select! {
+                biased;
+                () = nudged.notified() => return,
+                _ = poll.tick() => {
+                    if store.pending(tree).await != before {
+                        return;
+                    }
+                }
             }
         }
     }
@@ -100,19 +129,8 @@ impl Inner {
         let lease = self.parts.store.claim(tree).await?;
         let folded = session::load(&self.parts, &lease).await?;
         let (board, nudged) = self.boards.add(lease, &self.parts, folded);
-        if let Err(error) = session::recover(&self.parts, &board).await {
-            // Whoever tries again finds those runs settled, and has nothing to tell.
-            let noted = board.state().take_notices();
-            drop(board);
-            self.tell(noted).await;
-            return Err(error);
-        }
+        session::recover(&self.parts, &board).await?;
         Ok((board, nudged))
-    }
-
-    async fn tell(&self, noted: Vec<Occasion>) {
-        let grace = self.parts.limits.grace;
-        notices::tell_without_a_board(&self.parts.hooks, grace, noted).await;
     }
 }
 

@@ -37,10 +37,14 @@ impl Session {
     /// sent from here on stays for whoever has the tree next, and is answered by them.
     pub(super) async fn leave(&mut self) -> Result<(), StoreError> {
         self.inputs.close();
+        // A prompt that was just taken waits for whoever opens the session next.
+        self.openers.clear();
         let sleeps = self.sleeps();
         if !sleeps {
             self.stop_all();
         }
+        // Who has something to announce may not have been looked at yet.
+        self.look().await?;
         while !self.actors.is_empty() || (!sleeps && self.has_open_runs()) {
             tokio::select! {
                 biased;

@@ -2,25 +2,51 @@
 //!
 //! It objects to calls, to starts and ends of children and to summaries, tells
 //! agents things, takes longer than it may, and panics. What people say it only
-//! delays, so that the oracle finds their words again.
+//! delays, so that the oracle finds their words again. It notes which runs it was
+//! told the end of.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::hook::{Hooks, Occasion, Point, Say, Trouble, Watch, Word};
+use offshoot_types::id::RunId;
 
 use super::chance::Chance;
+use super::oracle::Witness;
 
-struct Moody(Chance);
+struct Moody {
+    chance: Chance,
+    witness: Arc<Witness>,
+}
 
 /// Returns the hooks of a history: of every third, one; else none.
-pub(crate) fn hooks(seed: u64) -> Hooks {
+pub(crate) fn hooks(seed: u64, witness: &Arc<Witness>) -> Hooks {
     let mut hooks = Hooks::default();
     if seed.is_multiple_of(3) {
-        hooks.watch(std::sync::Arc::new(Moody(Chance::new(!seed))));
+        let (chance, witness) = (Chance::new(!seed), witness.clone());
+        hooks.watch(Arc::new(Moody { chance, witness }));
+        hooks.watch(Arc::new(Mute));
     }
     hooks
+}
+
+/// One that has nothing to say to the end of a run, whatever the other says.
+struct Mute;
+
+impl Watch for Mute {
+    fn name(&self) -> &str {
+        "mute"
+    }
+
+    fn is_at(&self, point: Point) -> bool {
+        point.is_end_of_run()
+    }
+
+    fn call(&self, _: Occasion, _: Cancel) -> BoxFuture<'static, Result<Say, Trouble>> {
+        Box::pin(std::future::ready(Ok(Say::nothing())))
+    }
 }
 
 impl Watch for Moody {
@@ -37,7 +63,11 @@ impl Watch for Moody {
     }
 
     fn call(&self, occasion: Occasion, cancel: Cancel) -> BoxFuture<'static, Result<Say, Trouble>> {
-        let chance = self.0.clone();
+        let chance = self.chance.clone();
+        if let (Point::SubagentStop, Some(run)) = (occasion.point(), occasion.who.run) {
+            let agent = occasion.who.agent.clone();
+            self.witness.stopped(RunId { agent, run });
+        }
         Box::pin(async move {
             chance.pause().await;
             if chance.one_in(12) {

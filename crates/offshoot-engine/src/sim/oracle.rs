@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::event::{Did, Entry, Event};
-use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, TreeId};
+use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, TreeId};
 use offshoot_types::model::{Request, RequestMessage};
 use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::permission::Action;
@@ -42,6 +42,12 @@ impl Verdict {
     }
 }
 
+/// Tells whether hooks have been told of everything that they were to be told of.
+pub(crate) fn all_announced(tree: &Tree) -> bool {
+    let announced = |id: &AgentId| tree.agent(id).is_none_or(|it| it.untold().is_none());
+    tree.walk().into_iter().all(announced)
+}
+
 /// What was seen while it went on.
 pub(crate) struct Witness {
     pub(crate) verdict: Verdict,
@@ -62,6 +68,8 @@ pub(crate) struct Witness {
     /// Trees that somebody removed, and all that was acknowledged there with them.
     pub(crate) removed: Mutex<BTreeSet<TreeId>>,
     pub(crate) published: Mutex<Vec<Arc<Entry>>>,
+    /// Runs that a hook was told the end of.
+    stopped: Mutex<BTreeSet<RunId>>,
 }
 
 /// A request as it was sent, and how often something had been taken back or summed up by then.
@@ -87,6 +95,7 @@ impl Witness {
             acknowledged: Mutex::default(),
             removed: Mutex::default(),
             published: Mutex::default(),
+            stopped: Mutex::default(),
         }
     }
 
@@ -108,6 +117,30 @@ impl Witness {
     pub(crate) fn hang(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut let_go = self.let_go.subscribe();
         async move { drop(let_go.wait_for(|go| *go).await) }
+    }
+
+    /// Notes that a hook is told of the end of a run.
+    pub(crate) fn stopped(&self, run: RunId) {
+        self.stopped.lock().unwrap().insert(run);
+    }
+
+    /// Finds a run of a child whose end no hook was told of, whatever its process died of.
+    pub(crate) fn judge_stops(&self, tree: &Tree) -> Result<(), String> {
+        let stopped = self.stopped.lock().unwrap();
+        for id in tree.walk() {
+            let agent = tree.agent(id).expect("it is in the tree");
+            let runs = (1..=agent.last_run().get()).map(|run| RunId {
+                agent: id.clone(),
+                run: RunNo::new(run),
+            });
+            if let Some(run) = runs
+                .filter(|_| agent.parent().is_some())
+                .find(|run| !stopped.contains(run))
+            {
+                return Err(format!("no hook was told that run {run} is over"));
+            }
+        }
+        Ok(())
     }
 
     /// Returns a text that nobody has said before.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use offshoot_store::Backend;
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::command::{Opening, Order, Scope};
-use offshoot_types::hook::Hooks;
+use offshoot_types::hook::{Hooks, Point};
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
 use offshoot_types::permission::charter::Charter;
@@ -196,7 +196,7 @@ impl World {
             who: Who::Somebody { within },
         };
         let asks = [Asks::NOBODY, Asks::YES, Asks::SOMEBODY, impatient][chance.below(4)];
-        let hooks = hooks::hooks(plan.seed);
+        let hooks = hooks::hooks(plan.seed, &witness);
         Self {
             chance,
             hooks,
@@ -241,6 +241,9 @@ impl World {
         }
         self.settle_down().await?;
         let tree = oracle::judge(&self.disk, &self.witness, &self.tree)?;
+        if self.hooks.is_watched(Point::SubagentStop) {
+            self.witness.judge_stops(&tree)?;
+        }
         let (rewinds, dropped, summaries) = self.cuts();
         Ok(Report {
             histories: 1,
@@ -284,13 +287,16 @@ impl World {
             let seen = self.witness.published.lock().unwrap().len() as u64;
             // An order may be under way although nothing runs: a summary is no run of anybody's.
             let pending = self.disk.read(|backend| backend.pending(&self.tree));
-            let quiet = oracle::is_quiet(&tree) && pending.is_empty();
+            let quiet =
+                oracle::is_quiet(&tree) && pending.is_empty() && oracle::all_announced(&tree);
             if quiet && seen == tree.pos().get() {
                 return Ok(());
             }
             self.answer_all(&tree).await?;
             if tokio::time::Instant::now() > until {
-                let what = if oracle::is_quiet(&tree) {
+                let what = if !oracle::all_announced(&tree) {
+                    "what hooks are told"
+                } else if oracle::is_quiet(&tree) {
                     "the subscriber"
                 } else {
                     "the tree"

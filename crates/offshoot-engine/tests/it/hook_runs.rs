@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use offshoot_engine::{Asks, Ending};
-use offshoot_types::command::{Order, Receipt, Scope};
+use offshoot_engine::Asks;
 use offshoot_types::event::{Did, Entry, Event};
 use offshoot_types::hook::{Point, Say};
 use offshoot_types::id::{AgentId, RunNo};
-use offshoot_types::model::ModelErrorKind;
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::Status;
 use serde_json::json;
 
 use crate::stage::{
-    Gate, Guard, Line, Script, Stage, data, deny, ending, fail, kind, say, task,
-    task_in_background, user_texts,
+    Gate, Guard, Line, Script, Stage, data, deny, ending, kind, say, task, task_in_background,
+    user_texts,
 };
 
 const BOTH: [Point; 2] = [Point::SubagentStart, Point::SubagentStop];
@@ -201,106 +198,6 @@ async fn a_run_that_ends_while_it_waits_for_children_is_asked_about_too() {
     let settlement = stage.settlement(&stage.root()).await;
     assert_eq!(settlement.output.as_deref(), Some("it was stopped"));
     assert_eq!(guard.seen().len(), 2);
-}
-
-/// Has a worker end in some way; returns how hooks were told of it.
-async fn told_of(script: Script, guard: &Arc<Guard>, end: impl AsyncFnOnce(&Stage, AgentId)) {
-    let stage = stage(script, guard).await;
-    stage.prompt(stage.root(), "go").await;
-    let child = stage.born("worker").await;
-    guard.called(1).await;
-    end(&stage, child.clone()).await;
-    stage.settled(&child).await;
-    guard.called(2).await;
-    let (log, _) = stage.leave(Ending::Now).await;
-    assert!(is_settled(&log, &child));
-}
-
-#[tokio::test]
-async fn a_child_that_is_stopped_has_its_stop_once_after_it_is_over() {
-    let guard = Arc::new(Guard::at(&BOTH).saying(deny("no")).speaking(|it, _| {
-        Ok(match it.point() {
-            // Nobody listens to that any more.
-            Point::SubagentStop => deny("no"),
-            _ => Say::nothing(),
-        })
-    }));
-    let never = Gate::shut();
-    let script = delegating([say("never").behind(&never)]);
-    told_of(script, &guard, async |stage: &Stage, child| {
-        stage.cancel(child).await;
-    })
-    .await;
-    assert_eq!(points(&guard), ["SubagentStart", "SubagentStop"]);
-    assert_eq!(ending(&guard.seen()[1]), ("cancelled", false, true));
-}
-
-#[tokio::test]
-async fn a_child_that_fails_has_its_stop_once_after_it_is_over() {
-    let guard = Arc::new(Guard::at(&BOTH));
-    let script = delegating([fail(ModelErrorKind::Invalid)]);
-    told_of(script, &guard, async |_: &Stage, _| {}).await;
-    assert_eq!(points(&guard), ["SubagentStart", "SubagentStop"]);
-    assert_eq!(ending(&guard.seen()[1]), ("failed", false, true));
-}
-
-#[tokio::test]
-async fn r16_a_child_that_was_lost_has_its_stop_when_it_is_found() {
-    let guard = Arc::new(Guard::at(&BOTH));
-    let never = Gate::shut();
-    let stage = stage(delegating([say("never").behind(&never)]), &guard).await;
-    stage.prompt(stage.root(), "go").await;
-    stage.asked("worker", 1).await;
-    let root = stage.root();
-    let mut stage = stage.crash().await;
-    for again in 0..2 {
-        let receipt = stage.order(root.clone(), Order::Cancel(Scope::Run)).await;
-        assert!(matches!(receipt, Receipt::Settled(_)));
-        guard.called(2).await;
-        assert_eq!(points(&guard), ["SubagentStart", "SubagentStop"], "{again}");
-        assert_eq!(ending(&guard.seen()[1]), ("lost", false, true));
-        stage = stage.crash().await;
-    }
-}
-
-/// A session whose process died while its worker was at work; a hook that hears of that waits at the
-/// gate.
-async fn left_at_work(gate: &Gate) -> (Stage, Arc<Guard>) {
-    let guard = Guard::at(&[Point::SubagentStop]).behind(gate);
-    let guard = Arc::new(guard);
-    let never = Gate::shut();
-    let stage = stage(delegating([say("never").behind(&never)]), &guard).await;
-    stage.prompt(stage.root(), "go").await;
-    stage.asked("worker", 1).await;
-    (stage.crash().await, guard)
-}
-
-#[tokio::test]
-async fn a_hook_that_a_neighbour_tells_of_a_lost_child_is_heard_out_by_who_leaves() {
-    let gate = Gate::shut();
-    let (stage, guard) = left_at_work(&gate).await;
-    stage.open_another("neighbour").await;
-    guard.called(1).await;
-    let mut left = std::pin::pin!(stage.leave(Ending::WhenQuiet));
-    for _ in 0..100 {
-        assert!(left.as_mut().now_or_never().is_none());
-        tokio::task::yield_now().await;
-    }
-    gate.open();
-    left.await;
-    assert_eq!(ending(&guard.seen()[0]), ("lost", false, true));
-}
-
-#[tokio::test]
-async fn r7_nobody_waits_for_hooks_that_a_neighbour_tells_also_if_something_was_left_to_do() {
-    let gate = Gate::shut();
-    let (stage, guard) = left_at_work(&gate).await;
-    stage.leave_order(Order::Summarise).await;
-    stage.open_another("neighbour").await;
-    guard.called(1).await;
-    let receipt = stage.order(stage.root(), Order::Cancel(Scope::Run)).await;
-    assert!(matches!(receipt, Receipt::Settled(_)), "{receipt:?}");
-    gate.open();
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ mod guide;
 mod hook_calls;
 mod hook_runs;
 mod hook_sessions;
+mod hook_stops;
 mod host;
 mod inherit;
 mod limits;

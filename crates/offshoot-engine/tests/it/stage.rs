@@ -293,6 +293,12 @@ impl Stage {
         self.crash().await
     }
 
+    /// As `crash`; whoever starts again knows of these hooks.
+    pub(crate) async fn crash_with(mut self, hooks: Hooks) -> Self {
+        self.hooks = hooks;
+        self.crash().await
+    }
+
     /// Kills the process and starts another on the same store.
     pub(crate) async fn crash(mut self) -> Self {
         let again = Arc::new(self.store.another().unwrap());

@@ -120,7 +120,9 @@ impl Fold {
                 delivers,
             } => self.call_finished(agent, call, outcome, delivers),
             Event::TurnEnded { end, .. } => self.turn_ended(agent, end),
-            Event::Settled { run, settlement } => self.run_settled(agent, *run, settlement),
+            Event::Settled {
+                run, settlement, ..
+            } => self.run_settled(agent, *run, settlement),
         }
     }
 

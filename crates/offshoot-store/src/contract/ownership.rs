@@ -191,20 +191,21 @@ pub(super) async fn a_release_frees_the_tree(a: Handle, b: Handle) {
 
 pub(super) async fn lists_tell_who_is_owned(a: Handle, b: Handle) {
     let mut scene = Scene::opened("s");
-    let owned = async |store: &Handle| {
+    let seen = async |store: &Handle| {
         let sessions = store.sessions().await.expect("it can be read");
-        sessions[0].owned
+        (sessions[0].owned, sessions[0].abandoned)
     };
+    let (owned, released, abandoned) = ((true, false), (false, false), (false, true));
     let lease = write(&a, &mut scene).await;
-    assert!(owned(&a).await, "by this handle");
-    assert!(owned(&b).await, "by the other handle");
+    assert_eq!(seen(&a).await, owned, "by this handle");
+    assert_eq!(seen(&b).await, owned, "by the other handle");
     a.release(lease).await.expect("it is ours");
-    assert!(!owned(&b).await, "released");
+    assert_eq!(seen(&b).await, released);
     let lease = a.claim(scene.tree()).await.expect("nobody has it");
-    assert!(owned(&b).await, "claimed again");
+    assert_eq!(seen(&b).await, owned, "claimed again");
     drop(lease);
-    assert!(!owned(&a).await, "given up as in a crash");
-    assert!(!owned(&b).await, "given up as in a crash");
+    assert_eq!(seen(&a).await, abandoned, "given up as in a crash");
+    assert_eq!(seen(&b).await, abandoned, "given up as in a crash");
 }
 
 /// Writes a tree with everything a tree can have, and returns how to own it.

@@ -102,6 +102,7 @@ pub(super) async fn lists_tell_of_roots(a: Handle, b: Handle) {
         agents: 3,
         open_runs: 2,
         owned: false,
+        abandoned: false,
         status: None,
     };
     let listed = b.sessions().await.expect("it can be read");
@@ -158,6 +159,7 @@ pub(super) async fn lists_tell_of_inspectable_children(a: Handle, b: Handle) {
         agents: 1,
         open_runs: 1,
         owned: false,
+        abandoned: false,
         status: None,
     };
     let listed = b.children().await.expect("it can be read");

@@ -280,7 +280,15 @@ impl Scene {
         let run = progress.run;
         progress.run = run.next();
         let settlement = settlement();
-        self.event(agent, Event::Settled { run, settlement })
+        let untold = false;
+        self.event(
+            agent,
+            Event::Settled {
+                run,
+                settlement,
+                untold,
+            },
+        )
     }
 
     fn progress(&self, agent: &str) -> Progress {

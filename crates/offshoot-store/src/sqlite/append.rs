@@ -347,7 +347,10 @@ impl Place<'_> {
         {
             self.open(agent, *run)?;
         }
-        if let Event::Settled { run, settlement } = &entry.event {
+        if let Event::Settled {
+            run, settlement, ..
+        } = &entry.event
+        {
             self.settle(entry, agent, *run, settlement)?;
         }
         Ok(())

@@ -101,6 +101,7 @@ fn summary(row: &Row<'_>, now: usize, below: Below) -> rusqlite::Result<SessionS
         created_at: Timestamp::new(number(row, 6)?),
         updated_at: Timestamp::new(number(row, 7)?),
         owned: row.get(8)?,
+        abandoned: false,
         agents: below.agents,
         open_runs: below.open_runs,
         status: row.get(9)?,

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use super::Broken;
 use crate::caps::Money;
-use crate::event::{Entry, Event, Parent, Role, Spawned, TurnEnd};
+use crate::event::{Entry, Event, Hooked, Parent, Role, Spawned, TurnEnd};
+use crate::hook::Point;
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
-use crate::message::{Author, StopReason, Usage};
+use crate::message::{AssistantMessage, Author, Call, StopReason, Usage};
 use crate::permission::{Action, Layer, Need};
 use crate::question::Question;
 use crate::settlement::Settlement;
@@ -118,6 +119,8 @@ pub struct Run {
     pub settled: Option<(Pos, Arc<Settlement>)>,
     /// Whether its parent has been told.
     pub delivered: bool,
+    /// Whether hooks have still to be told that it is over.
+    pub untold: bool,
 }
 
 /// What counts against caps.
@@ -201,10 +204,10 @@ impl Tally {
             Event::Decided { decision, .. } => {
                 self.unanswered += u32::from(decision.action == Action::Ask);
             }
+            // One hook may have let it end that another keeps at work: then it is spoken to.
+            Event::Prompted(_) | Event::Steered { .. } => self.told = false,
             Event::Spawned(_)
-            | Event::Prompted(_)
             | Event::Became(_)
-            | Event::Steered { .. }
             | Event::Asked { .. }
             | Event::CallStarted { .. }
             | Event::CallFinished { .. }
@@ -269,6 +272,14 @@ impl Agent {
     pub fn open_run(&self) -> Option<RunNo> {
         let last = self.last_run();
         self.run(last)?.settled.is_none().then_some(last)
+    }
+
+    /// Returns how its last run ended if hooks have still to be told of it.
+    ///
+    /// Of an earlier run it is too late: whoever began the next one knew of nobody to tell.
+    pub fn untold(&self) -> Option<&Arc<Settlement>> {
+        let untold = self.run(self.last_run())?.untold;
+        self.settlement().filter(|_| untold)
     }
 
     /// Returns how its last run ended; `None` while one is open or before the first.
@@ -404,7 +415,8 @@ impl Agent {
         self.seq = entry.seq;
         self.tally.take(&entry.event);
         match &entry.event {
-            Event::Spawned(_) | Event::Settled { .. } | Event::Hooked(_) => {}
+            Event::Spawned(_) | Event::Settled { .. } => {}
+            Event::Hooked(hooked) => self.take_hooked(hooked),
             Event::Asked {
                 call,
                 needs,
@@ -460,30 +472,7 @@ impl Agent {
                     message: processed.unwrap_or_else(|| MessageId::new("")),
                 });
             }
-            Event::Replied(message) => {
-                // One that was cut does not say, and a guess is only better than nothing.
-                let said = !message.estimated || self.context == 0;
-                if message.usage != Usage::default() && said {
-                    self.context = message.usage.total();
-                }
-                self.calls = message
-                    .calls()
-                    .enumerate()
-                    .map(|(index, call)| {
-                        let call = call.id.clone();
-                        (
-                            call.clone(),
-                            OpenCall {
-                                call,
-                                index,
-                                started: false,
-                                child: None,
-                                asks: None,
-                            },
-                        )
-                    })
-                    .collect();
-            }
+            Event::Replied(message) => self.take_reply(message),
             Event::CallStarted { call, child } => {
                 if let Some(open) = self.calls.get_mut(call) {
                     open.started = true;
@@ -502,6 +491,34 @@ impl Agent {
             // How large it is now nobody has counted yet.
             Event::Compacted(_) => self.context = 0,
             Event::Rewound { hides, .. } => self.take_back(hides),
+        }
+    }
+
+    /// Notes the calls of a message, and how large the conversation is.
+    fn take_reply(&mut self, message: &AssistantMessage) {
+        // One that was cut does not say, and a guess is only better than nothing.
+        let said = !message.estimated || self.context == 0;
+        if message.usage != Usage::default() && said {
+            self.context = message.usage.total();
+        }
+        let open = |(index, call): (usize, &Call)| OpenCall {
+            call: call.id.clone(),
+            index,
+            started: false,
+            child: None,
+            asks: None,
+        };
+        let calls = message.calls().enumerate().map(open);
+        self.calls = calls.map(|open| (open.call.clone(), open)).collect();
+    }
+
+    /// Notes that hooks have been told of the end of the last run, if that is over.
+    fn take_hooked(&mut self, hooked: &Hooked) {
+        if hooked.point == Point::SubagentStop
+            && self.open_run().is_none()
+            && let Some(told) = self.run_mut(self.last_run())
+        {
+            told.untold = false;
         }
     }
 

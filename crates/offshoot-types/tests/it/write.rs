@@ -169,6 +169,7 @@ pub(crate) fn settled(run: u32, status: Status) -> Event {
     Event::Settled {
         run: RunNo::new(run),
         settlement: settlement(status),
+        untold: false,
     }
 }
 

@@ -369,6 +369,7 @@ fn turns_and_runs_say_how_they_ended() {
     let settled = Event::Settled {
         run: RunNo::new(1),
         settlement: settlement(failed),
+        untold: false,
     };
     check(
         settled,
@@ -462,6 +463,7 @@ fn a_settlement_says_what_else_came_of_the_run_and_moves_no_cursor() {
     let settled = Event::Settled {
         run: RunNo::new(1),
         settlement,
+        untold: false,
     };
     let expected = [
         ("scope", "the tests"),

@@ -252,6 +252,7 @@ pub(super) fn settles(status: Status) -> Event {
     Event::Settled {
         run: RunNo::new(1),
         settlement: settlement(status),
+        untold: false,
     }
 }
 
