@@ -233,7 +233,9 @@ impl Actor {
 
     /// Puts a prompt into the queue, or begins a turn with it; or says why it is not taken.
     fn take_prompt(&mut self, mut order: Ordered, prompt: Prompt) {
-        let Reception { hooked, refused } = order.heard.take().unwrap_or_default();
+        let Reception {
+            hooked, refused, ..
+        } = order.heard.take().unwrap_or_default();
         let mut batch = Batch::default();
         for hooked in hooked {
             batch.own(Event::Hooked(Box::new(hooked)));

@@ -77,7 +77,7 @@ pub(crate) struct Board {
     hooking: Semaphore,
     /// How many are told of what has happened at a time: nobody waits for these, so nobody who is
     /// waited for may wait for them.
-    telling: Semaphore,
+    pub(crate) telling: Arc<Semaphore>,
     /// Whether somebody else may have the tree by now.
     given_back: AtomicBool,
 }
@@ -159,7 +159,7 @@ impl Board {
             stirred,
             hooks,
             hooking: Semaphore::new(hooks::AT_A_TIME),
-            telling: Semaphore::new(hooks::AT_A_TIME),
+            telling: Arc::new(Semaphore::new(hooks::AT_A_TIME)),
             given_back: AtomicBool::new(false),
         }
     }

@@ -23,11 +23,12 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::ask::Asking;
+use crate::ask::{self, Asking, Weighed};
 use crate::reply::Token;
 use crate::role::PLAN_EXIT;
 use crate::runtime::Parts;
-use crate::scheduler::{Finished, own};
+use crate::scheduler::Finished;
+use crate::scheduler::own::{self, Yes};
 use crate::slots::{Rank, Slot};
 
 /// A tool call that is to run.
@@ -71,11 +72,15 @@ impl<'a> Desk<'a> {
             arguments,
             asks,
         } = run;
-        let was_asked = asks.is_some();
-        if let Some(ask) = asks
-            && let Some(outcome) = self.ask(&call, &tool, &arguments, &ask).await?
-        {
-            return Ok(Finished::of(call, outcome));
+        let mut may_see_all = false;
+        if let Some(ask) = asks {
+            // What only a hook wants asked is no question of what may be seen.
+            let weighed = ask::weigh(self.agent, &tool, &arguments);
+            let is_open = matches!(weighed, Ok(Weighed::Open(..)));
+            match self.ask(&call, &tool, &arguments, &ask).await? {
+                Ok(yes) => may_see_all = is_open && yes == Yes::ToIt,
+                Err(outcome) => return Ok(Finished::of(call, outcome)),
+            }
         }
         let effect = tool.spec().effect;
         let slot = self.share_slot().await;
@@ -86,7 +91,7 @@ impl<'a> Desk<'a> {
         };
         let began = self.agent.parts.env.now();
         let work = Work {
-            sight: self.agent.sight(&tool.spec().id, was_asked),
+            sight: self.agent.sight(&tool.spec().id, may_see_all),
             ..self.agent.work(&call, arguments.clone(), self.cancel)
         };
         let mut outcome = self.carry_out(&tool, work).await;
@@ -101,15 +106,15 @@ impl<'a> Desk<'a> {
         Ok(Finished::ran(call, effect, outcome.took(took)))
     }
 
-    /// Waits for an answer and writes down what was decided; returns the outcome of a call that may
-    /// not run.
+    /// Waits for an answer and writes down what was decided; says whose yes it was, or what a call is told
+    /// that may not run.
     async fn ask(
         &self,
         call: &CallId,
         tool: &Arc<dyn Tool>,
         arguments: &RawJson,
         ask: &Ask,
-    ) -> Result<Option<Outcome>, StoreError> {
+    ) -> Result<Result<Yes, Outcome>, StoreError> {
         let spec = tool.spec();
         let asks = Asking {
             call,
@@ -117,16 +122,16 @@ impl<'a> Desk<'a> {
             ask,
             runs: Some((tool, arguments)),
         };
-        let permitted = own::permit(self.agent, asks, self.cancel, |batch| {
+        let permitted = own::permit(self.agent, asks, self.cancel, |batch, yes| {
             if spec.effect == Effect::Write {
                 let call = call.clone();
                 batch.own(Event::CallStarted { call, child: None });
             }
-            Ok(())
+            Ok(yes)
         });
         let permitted = permitted.await?;
         self.changed.notify_one();
-        Ok(permitted.err())
+        Ok(permitted)
     }
 
     /// Returns the slot that the tools share; none once the turn is cancelled, for then nothing runs.
@@ -229,11 +234,11 @@ impl Agent {
     ///
     /// What a rule denies is left out, and what a rule asks about as well, unless somebody has said
     /// yes: to this search, beforehand, or to everything.
-    fn sight(&self, tool: &str, was_asked: bool) -> Sight {
+    fn sight(&self, tool: &str, may_see_all: bool) -> Sight {
         let (chain, _) = self.chain();
         let workspace = format!("{}/", self.workspace.trim_end_matches('/'));
         let whole_workspace = !chain.narrows_sight(tool, Need::FS_READ, &workspace);
-        let says_yes = was_asked || self.parts.asks.yes;
+        let says_yes = may_see_all || self.parts.asks.yes;
         let (board, agent, tool) = (self.board.clone(), self.id.clone(), tool.to_owned());
         let narrows = {
             let (chain, tool) = (chain.clone(), tool.clone());

@@ -66,6 +66,8 @@ pub(crate) struct Heard {
     pub(crate) word: Word,
     /// Whose it is.
     pub(crate) by: String,
+    /// All that want a person to be asked, and why: whoever answers answers each of them.
+    pub(crate) asks: Vec<(String, String)>,
     /// What the agent is told, marked with where it comes from.
     pub(crate) contexts: Vec<String>,
     /// Whether somebody stopped the agent before they were done.
@@ -142,6 +144,9 @@ impl Heard {
                     .map(|text| context::capped(text, MOST_OF_CONTEXT)),
             });
         }
+        if let Word::Ask { reason } = &word {
+            self.asks.push((watch.name().to_owned(), reason.clone()));
+        }
         // The first of the strictest is named.
         if word.is_stricter_than(&self.word) {
             self.word = word;
@@ -153,6 +158,7 @@ impl Heard {
     pub(crate) fn add(&mut self, other: Self) {
         self.hooked.extend(other.hooked);
         self.contexts.extend(other.contexts);
+        self.asks.extend(other.asks);
         self.cancelled |= other.cancelled;
         if other.word.is_stricter_than(&self.word) {
             self.word = other.word;

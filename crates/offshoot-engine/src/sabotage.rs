@@ -52,6 +52,10 @@ bugs! {
     StaleIdle,
     /// A call runs although the answer was no.
     DeniedAndRun,
+    /// A call runs although rules deny it.
+    BarredAndRun,
+    /// A call runs although a hook was against it.
+    ObjectedAndRun,
     /// An answer is taken and does not reach the call that waits.
     AnswerNotHeard,
     /// Recovery withdraws what a root has asked somebody.

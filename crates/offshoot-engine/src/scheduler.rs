@@ -201,6 +201,7 @@ impl Plan {
     ) -> Result<(), Outcome> {
         let id = call.id.clone();
         let judged = ask::judge(agent, tool, arguments)?;
+        rulings.check_shown(&id, Some(&judged))?;
         let asks = match rulings.narrow(judged, agent, &id, tool, arguments) {
             Judged::Asks(ask, decision) => {
                 batch.own(asked(call, &ask, decision));
@@ -236,7 +237,7 @@ impl Plan {
             grant: None,
             reason: None,
         });
-        if let Some(outcome) = denied {
+        if let Some(outcome) = denied.filter(|_| !planted(Bug::BarredAndRun)) {
             return Err(outcome);
         }
         if tool.spec().effect == Effect::Write {

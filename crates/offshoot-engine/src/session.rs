@@ -64,6 +64,10 @@ pub(crate) struct Session {
     waiting: VecDeque<(Ordered, Start)>,
     /// The one that they are being asked about, alone: those behind it do not overtake it.
     receiving: JoinSet<Ordered>,
+    /// Whom it is for, and how to take it back.
+    stop_receiving: Option<(AgentId, CancellationToken)>,
+    /// What hooks said of the start of the session, until a message is taken that it can stand behind.
+    unsaid: Vec<String>,
     /// Hooks that are being told of what has happened.
     notices: JoinSet<()>,
     /// Messages that open the session once they are taken: whose, and which.
@@ -159,6 +163,8 @@ impl Session {
             departure,
             waiting: VecDeque::new(),
             receiving: JoinSet::new(),
+            stop_receiving: None,
+            unsaid: Vec::new(),
             notices: JoinSet::new(),
             openers: Vec::new(),
             wanted: false,
@@ -255,8 +261,7 @@ impl Session {
         // Whoever waited goes on.
         drop(hurried);
         for occasion in self.board.state().take_notices() {
-            self.notices
-                .spawn(notices::tell(self.board.clone(), occasion));
+            self.notices.spawn(notices::tell(&self.board, occasion));
         }
         self.open_if_prompted().await?;
         for id in stirred {
@@ -428,6 +433,9 @@ impl Session {
     }
 
     async fn dispatch(&mut self, order: Ordered) -> Result<(), StoreError> {
+        if matches!(order.command.order, Order::Cancel(_)) {
+            self.stop_receiving(&order.command.agent);
+        }
         match &order.command.order {
             Order::Open(_) | Order::Fork(_) => {
                 self.note(order, nothing("the session is open")).await

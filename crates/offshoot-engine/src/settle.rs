@@ -145,7 +145,7 @@ pub(crate) fn capsule(run: &RunId, tree: &Tree, settlement: &Settlement) -> Valu
         "tokens": settlement.usage.total(),
     });
     if let Some(reason) = settlement.status.reason() {
-        capsule["reason"] = reason.into();
+        capsule["reason"] = without_marks(&reason).into();
     }
     match value(settlement) {
         Some(value) => capsule["output"] = value,
@@ -195,7 +195,7 @@ pub(crate) fn is_long(settlement: &Settlement) -> bool {
 /// Returns what a parent is shown of a run in words: what it said, and what it could not do because
 /// nobody answered.
 fn shown(settlement: &Settlement) -> String {
-    let said = without_marks(&said(settlement));
+    let said = said(settlement);
     match unanswered(settlement) {
         None => said,
         Some(unanswered) if said.is_empty() => format!("[{unanswered}]"),
@@ -215,11 +215,13 @@ fn unanswered(settlement: &Settlement) -> Option<String> {
     ))
 }
 
-/// Returns what a parent is shown of what a run said: all, or the head and where the whole lies.
+/// Returns what a parent is shown of what a run said: all, or the head and where the whole lies; and
+/// nothing that could pass for our own words (R24).
 fn said(settlement: &Settlement) -> String {
     let text = settlement.output.as_deref().unwrap_or_default();
+    let harmless = |text: &str| without_marks(&without_notices(text));
     if !is_long(settlement) {
-        return without_notices(text);
+        return harmless(text);
     }
     let head = &text[..text.floor_char_boundary(MAX_ANSWER_BYTES)];
     let place = match &settlement.output_path {
@@ -227,7 +229,7 @@ fn said(settlement: &Settlement) -> String {
         None => "the rest could not be kept".to_owned(),
     };
     let (shown, whole) = (head.len(), text.len());
-    let head = without_notices(head);
+    let head = harmless(head);
     format!("{head}\n[truncated: {shown} of {whole} bytes shown; {place}]")
 }
 
@@ -247,7 +249,7 @@ fn failure(
     reason: Option<String>,
 ) -> String {
     let word = settlement.status.word();
-    let reason = reason.unwrap_or_default();
+    let reason = without_marks(&reason.unwrap_or_default());
     let mut text = format!("agent {definition} ({child}) ended {word}: {reason}");
     if settlement.output.is_some() {
         text.push_str("; its last text was: ");

@@ -70,14 +70,26 @@ pub(crate) fn send(agent: &Agent, what: Vec<What>) {
     agent.board.stirred.notify_one();
 }
 
-/// Tells hooks of something.
-pub(crate) async fn tell(board: Arc<Board>, occasion: Occasion) {
-    for hooked in told(board.teller(), &occasion).await {
-        let agent = occasion.who.agent.clone();
-        if board.listeners() == 0 {
-            board.teller().hooks.unheard(&agent, &hooked);
+/// Returns how hooks are told of something. It does not hold the board, and the lease with it: whoever
+/// wants the tree waits for nobody's hooks.
+pub(crate) fn tell(board: &Arc<Board>, occasion: Occasion) -> impl Future<Output = ()> + use<> {
+    let (hooks, grace) = (board.hooks().clone(), board.limits.grace);
+    let telling = board.telling.clone();
+    let board = Arc::downgrade(board);
+    async move {
+        let caller = Caller {
+            hooks: &hooks,
+            gate: Some(&telling),
+            grace,
+        };
+        for hooked in told(caller, &occasion).await {
+            let agent = occasion.who.agent.clone();
+            let board = board.upgrade().filter(|board| board.listeners() > 0);
+            match board {
+                Some(board) => board.publish(Update::Hooked(agent, Box::new(hooked))),
+                None => hooks.unheard(&agent, &hooked),
+            }
         }
-        board.publish(Update::Hooked(agent, Box::new(hooked)));
     }
 }
 

@@ -10,6 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Heard, call};
 
+/// What whoever sent a message is told if its agent was stopped meanwhile.
+pub(crate) const STOPPED: &str = "it was stopped before its hooks had answered";
+
 /// What hooks have said to a message.
 #[derive(Debug, Default)]
 pub(crate) struct Reception {
@@ -17,6 +20,8 @@ pub(crate) struct Reception {
     pub(crate) hooked: Vec<Hooked>,
     /// Why it is not taken.
     pub(crate) refused: Option<String>,
+    /// What the agent is to be told of the start of the session, with the next message that is taken.
+    pub(crate) unsaid: Vec<String>,
 }
 
 /// Whether the session is taken up with this message.
@@ -36,11 +41,13 @@ pub(crate) fn is_watched(hooks: &Hooks, start: Start) -> bool {
     begins || hooks.is_watched(Point::UserPromptSubmit)
 }
 
-/// Shows hooks what a person says; what they add is put behind it.
+/// Shows hooks what a person says; what they add is put behind it, and what they said of the start of
+/// the session and is `unsaid` before it.
 pub(crate) async fn receive(
     caller: Caller<'_>,
     who: Who,
     start: Start,
+    mut unsaid: Vec<String>,
     text: &mut String,
     cancel: &CancellationToken,
 ) -> Reception {
@@ -56,23 +63,32 @@ pub(crate) async fn receive(
         if matches!(heard.word, Word::Deny { .. }) {
             heard.word = Word::Nothing;
         }
+        unsaid.append(&mut heard.contexts);
     }
     let prompt = text.clone();
     let what = What::UserPromptSubmit { prompt };
     heard.add(call(caller, &Occasion { who, what }, cancel).await);
     let refused = match &heard.word {
-        _ if heard.cancelled => Some("it was stopped before its hooks had answered".to_owned()),
+        _ if heard.cancelled || cancel.is_cancelled() => Some(STOPPED.to_owned()),
         Word::Nothing | Word::Ask { .. } => None,
         Word::Deny { .. } | Word::Stop { .. } => {
             Some(format!("it was refused by {}", heard.reason()))
         }
     };
-    for context in heard.contexts {
+    let hooked = heard.hooked;
+    if refused.is_some() {
+        return Reception {
+            hooked,
+            refused,
+            unsaid,
+        };
+    }
+    for context in unsaid.into_iter().chain(heard.contexts) {
         text.push_str("\n\n");
         text.push_str(&context);
     }
     Reception {
-        hooked: heard.hooked,
-        refused,
+        hooked,
+        ..Reception::default()
     }
 }

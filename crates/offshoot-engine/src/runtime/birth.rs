@@ -84,8 +84,8 @@ impl Inner {
             gate: None,
             grace: self.parts.limits.grace,
         };
-        let leaving = &self.departure.now;
-        let said = prompts::receive(caller, who, Start::New, &mut message.text, leaving).await;
+        let (text, leaving) = (&mut message.text, &self.departure.now);
+        let said = prompts::receive(caller, who, Start::New, Vec::new(), text, leaving).await;
         match said.refused {
             None => Ok(said.hooked),
             Some(why) => Err(CommandError::Invalid(format!("the prompt: {why}"))),

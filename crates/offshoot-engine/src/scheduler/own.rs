@@ -90,6 +90,15 @@ impl OwnCall<'_> {
     }
 }
 
+/// Whose yes lets a call run that asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Yes {
+    /// Somebody said it to this call.
+    ToIt,
+    /// It was said to something else, and covers this.
+    ToAnother,
+}
+
 /// A call that makes a child or notes something, once somebody allows it.
 pub(super) struct Held {
     pub(super) call: Call,
@@ -114,6 +123,7 @@ impl Plan {
         batch: &mut Batch,
     ) -> Result<(), Outcome> {
         let judged = own.judge()?;
+        rulings.check_shown(&own.call.id, judged.as_ref())?;
         let judged = match own.kind {
             EngineCall::Question => judged,
             EngineCall::Task | EngineCall::Todo | EngineCall::Steer(_) => {
@@ -231,12 +241,12 @@ impl Held {
         let arguments = match then {
             Then::Spawn(arguments) => arguments,
             Then::Return(outcome) => {
-                let permitted = permit(agent, asks, cancel, |_| Ok(())).await?;
+                let permitted = permit(agent, asks, cancel, |_, _| Ok(())).await?;
                 let outcome = permitted.err().unwrap_or(outcome);
                 return Ok(Finished::of(call.id, outcome));
             }
         };
-        let spawn = |batch: &mut Batch| {
+        let spawn = |batch: &mut Batch, _| {
             let prefix = agent.prefix().map_err(|error| {
                 let text = format!("cannot spawn: {}", error.message);
                 Outcome::error(ErrorKind::Failed, text)
@@ -279,7 +289,7 @@ pub(super) async fn permit_errand(
         ask: &ask,
         runs: None,
     };
-    permit(agent, asks, cancel, |batch| {
+    permit(agent, asks, cancel, |batch, _| {
         if starts {
             batch.own(started(call));
         }
@@ -294,12 +304,16 @@ pub(crate) async fn permit<T>(
     agent: &Agent,
     asks: Asking<'_>,
     cancel: &CancellationToken,
-    follows: impl FnOnce(&mut Batch) -> Result<T, Outcome>,
+    follows: impl FnOnce(&mut Batch, Yes) -> Result<T, Outcome>,
 ) -> Result<Result<T, Outcome>, StoreError> {
     let Asking { call, tool, .. } = asks;
     let mut batch = Batch::default();
     let answered = ask::answer(agent, asks, cancel).await;
     let withheld = asks.withheld(agent);
+    let yes = match answered {
+        Answered::Granted(_) => Yes::ToAnother,
+        Answered::By(..) | Answered::TooLate | Answered::Cancelled => Yes::ToIt,
+    };
     let (order, refused) = match (answered, withheld) {
         (Answered::Cancelled, _) => {
             let text = format!("{tool} was cancelled before anybody allowed it");
@@ -336,7 +350,7 @@ pub(crate) async fn permit<T>(
     };
     let done = match refused.filter(|_| !planted(Bug::DeniedAndRun)) {
         Some(refused) => Err(refused),
-        None => follows(&mut batch),
+        None => follows(&mut batch, yes),
     };
     agent.log.append(batch).await?;
     if let Some((order, receipt)) = order {

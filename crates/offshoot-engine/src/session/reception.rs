@@ -23,8 +23,13 @@ use crate::runtime::Parts;
 impl Session {
     /// Takes what a person says: hooks are asked first, where there are any.
     pub(super) async fn receive(&mut self, order: Ordered) -> Result<(), StoreError> {
+        // It comes back from an actor that was just ending, and hooks have been asked.
+        if order.heard.is_some() {
+            return self.hand_to_actor(order).await;
+        }
         let start = self.start_with(&order.command.agent);
-        if !prompts::is_watched(&self.parts.hooks, start) {
+        let is_first = self.waiting.is_empty() && self.receiving.is_empty();
+        if is_first && !prompts::is_watched(&self.parts.hooks, start) {
             return self.hand_to_actor(order).await;
         }
         self.waiting.push_back((order, start));
@@ -37,8 +42,28 @@ impl Session {
         if self.receiving.is_empty()
             && let Some((order, start)) = self.waiting.pop_front()
         {
+            let stop = CancellationToken::new();
+            self.stop_receiving = Some((order.command.agent.clone(), stop.clone()));
+            let unsaid = std::mem::take(&mut self.unsaid);
+            let board = self.board.clone();
             self.receiving
-                .spawn(received(self.board.clone(), order, start));
+                .spawn(received(board, order, start, unsaid, stop));
+        }
+    }
+
+    /// Takes back what hooks are being asked about if it is for an agent that is stopped and rests: there
+    /// is nothing else to stop. What is said to one at work is for its next run, like all that waits.
+    pub(super) fn stop_receiving(&self, stopped: &AgentId) {
+        let rests = {
+            let state = self.board.state();
+            let agent = state.tree.agent(stopped);
+            agent.is_some_and(|agent| agent.open_run().is_none())
+        };
+        if let Some((agent, stop)) = &self.stop_receiving
+            && agent == stopped
+            && rests
+        {
+            stop.cancel();
         }
     }
 
@@ -47,7 +72,11 @@ impl Session {
         &mut self,
         order: Result<Ordered, JoinError>,
     ) -> Result<(), StoreError> {
-        let order = order.map_err(|error| self.failed("a message's hooks", &error))?;
+        let mut order = order.map_err(|error| self.failed("a message's hooks", &error))?;
+        self.stop_receiving = None;
+        if let Some(heard) = &mut order.heard {
+            self.unsaid.append(&mut heard.unsaid);
+        }
         self.receive_next();
         self.hand_to_actor(order).await
     }
@@ -128,7 +157,13 @@ impl Farewell {
 }
 
 /// Has hooks asked about what a person says to an agent.
-async fn received(board: Arc<Board>, mut order: Ordered, start: Start) -> Ordered {
+async fn received(
+    board: Arc<Board>,
+    mut order: Ordered,
+    start: Start,
+    unsaid: Vec<String>,
+    stop: CancellationToken,
+) -> Ordered {
     let who = {
         let state = board.state();
         let agent = state.tree.agent(&order.command.agent);
@@ -137,9 +172,8 @@ async fn received(board: Arc<Board>, mut order: Ordered, start: Start) -> Ordere
         hooks::who(&state, &order.command.agent).map(|who| Who { run, ..who })
     };
     if let (Some(who), Order::Prompt(prompt)) = (who, &mut order.command.order) {
-        // Whoever lets the session go drops this.
-        let never = CancellationToken::new();
-        let received = prompts::receive(board.caller(), who, start, &mut prompt.text, &never);
+        let text = &mut prompt.text;
+        let received = prompts::receive(board.caller(), who, start, unsaid, text, &stop);
         order.heard = Some(received.await);
     }
     order

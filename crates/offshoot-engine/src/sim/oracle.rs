@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use super::disk::Disk;
 use super::hidden::{self, Hidden};
+use crate::hooks::prompts::STOPPED;
 use crate::limits::Limits;
 use crate::next;
 use crate::update::{Delta, DeltaKind};
@@ -363,7 +364,7 @@ fn woken_by_mail(entries: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
-/// What was asked has run only after somebody said yes.
+/// What was asked has run only after somebody said yes, and what was denied not at all.
 fn allowed_first(entries: &[Entry]) -> Result<(), String> {
     let mut asked: BTreeMap<(&AgentId, &CallId), bool> = BTreeMap::new();
     for entry in entries {
@@ -373,9 +374,7 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
             Event::Asked { questions, .. } if !questions.is_empty() => {}
             Event::Asked { call, .. } => drop(asked.insert((agent, call), false)),
             Event::Decided { call, decision, .. } => {
-                if let Some(allowed) = asked.get_mut(&(agent, call)) {
-                    *allowed = decision.action == Action::Allow;
-                }
+                asked.insert((agent, call), decision.action == Action::Allow);
             }
             Event::CallFinished { call, outcome, .. } => {
                 let refused = asked.remove(&(agent, call)) == Some(false);
@@ -485,6 +484,11 @@ fn survived(disk: &Disk, witness: &Witness) -> Result<(), String> {
         let Order::Prompt(prompt) = &command.order else {
             continue;
         };
+        let stopped =
+            |receipt: &Receipt| matches!(receipt, Receipt::NoEffect { why } if why == STOPPED);
+        if stored.as_ref().is_some_and(stopped) {
+            continue;
+        }
         let log = disk.read(|backend| backend.agent_log(&command.agent));
         let is_it = |entry: &Entry| matches!(&entry.event, Event::Prompted(message) if message.id == prompt.message);
         if !log.iter().any(is_it) {

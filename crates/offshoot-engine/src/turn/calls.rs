@@ -4,7 +4,9 @@
 //! call is said before that. A turn that was taken up again after its process
 //! died begins with the calls that still wait (R16).
 
-use offshoot_types::event::{Event, Purpose, TurnEnd};
+use std::sync::Arc;
+
+use offshoot_types::event::{Entry, Event, Purpose, TurnEnd};
 use offshoot_types::hook::Point;
 use offshoot_types::message::{AssistantMessage, Call};
 use offshoot_types::settlement::Cap;
@@ -37,6 +39,8 @@ struct Judgement<'a> {
     /// What has to be in the log before they run.
     batch: Batch,
     rulings: Rulings,
+    /// Those of them that were over when their process died: hooks have not heard of them.
+    before: Vec<Arc<Entry>>,
     /// What was reserved for the message.
     held: Option<StepPermit>,
     /// Stops the turn.
@@ -91,6 +95,7 @@ impl Agent {
             plan,
             batch,
             rulings,
+            before: Vec::new(),
             held: Some(permit),
             cancel,
             work: &work,
@@ -125,6 +130,7 @@ impl Agent {
             plan,
             batch,
             rulings,
+            before: since_reply(log),
             held: None,
             cancel,
             work: &work,
@@ -146,12 +152,13 @@ impl Agent {
             plan,
             batch,
             rulings,
+            before,
             held,
             cancel,
             work,
         } = calls;
         let listening = self.is_watched_after();
-        let mut finished = Vec::new();
+        let mut finished = if listening { before } else { Vec::new() };
         let entries = self.log.append(batch).await?;
         if listening {
             finished.extend(entries.iter().cloned());
@@ -204,4 +211,11 @@ impl Agent {
         }
         follow(transcript, self.log.append(events).await?)
     }
+}
+
+/// Returns what happened after what an agent's model said last.
+fn since_reply(log: Vec<Entry>) -> Vec<Arc<Entry>> {
+    let is_reply = |entry: &Entry| matches!(entry.event, Event::Replied(_));
+    let said = log.iter().rposition(is_reply).unwrap_or(log.len());
+    log.into_iter().skip(said).map(Arc::new).collect()
 }

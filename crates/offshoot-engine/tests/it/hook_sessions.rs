@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_engine::{Asks, Ending};
-use offshoot_types::command::{Order, Receipt};
+use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Did, Event};
 use offshoot_types::hook::{Point, Say, What};
 use offshoot_types::id::TreeId;
@@ -82,6 +82,60 @@ async fn prompts_keep_their_order_however_long_their_hooks_take() {
         })
         .collect();
     assert_eq!(landed, ["first", "second", "third"]);
+}
+
+#[tokio::test]
+async fn no_prompt_overtakes_the_one_that_a_session_begins_with() {
+    let gate = Gate::shut();
+    let guard = Arc::new(Guard::at(&[Point::SessionStart]).behind(&gate));
+    let stage = stage(&guard).await;
+    let [first, second] = ["first", "second"].map(|text| stage.prompt(stage.root(), text));
+    tokio::join!(first, second, async {
+        guard.called(1).await;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(stage.log().await.len(), 1, "nothing has landed");
+        gate.open();
+    });
+    stage.settled(&stage.root()).await;
+    assert_eq!(user_texts(&stage.script.sent("lead")[0]), ["first"]);
+}
+
+#[tokio::test]
+async fn what_is_said_of_the_start_stands_behind_the_first_prompt_that_is_taken() {
+    let both = [Point::SessionStart, Point::UserPromptSubmit];
+    let guard = Guard::at(&both).speaking(|it, _| {
+        Ok(match &it.what {
+            What::SessionStart { .. } => Say::context("be brief"),
+            What::UserPromptSubmit { prompt } if prompt == "bad" => deny("no"),
+            _ => Say::nothing(),
+        })
+    });
+    let stage = stage(&Arc::new(guard)).await;
+    let refused = Order::Prompt(stage.words("bad"));
+    let receipt = stage.order(stage.root(), refused).await;
+    assert!(matches!(receipt, Receipt::NoEffect { .. }), "{receipt:?}");
+    stage.ask("good").await;
+    stage.ask("more").await;
+    let texts = user_texts(&stage.script.sent("lead")[1]);
+    assert!(texts[0].starts_with("good") && texts[0].contains("be brief"));
+    assert_eq!(texts[1], "more", "once");
+}
+
+#[tokio::test]
+async fn stopping_an_agent_takes_back_a_prompt_that_hooks_are_being_asked_about() {
+    let gate = Gate::shut();
+    let guard = Arc::new(Guard::at(&[Point::UserPromptSubmit]).behind(&gate));
+    let stage = stage(&guard).await;
+    let prompt = Order::Prompt(stage.words("go"));
+    let (receipt, _) = tokio::join!(stage.order(stage.root(), prompt), async {
+        guard.called(1).await;
+        stage.order(stage.root(), Order::Cancel(Scope::Run)).await;
+    });
+    let why = "it was stopped before its hooks had answered".to_owned();
+    assert_eq!(receipt, Receipt::NoEffect { why });
+    assert!(stage.script.sent("lead").is_empty());
 }
 
 #[tokio::test]

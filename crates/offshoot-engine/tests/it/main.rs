@@ -21,6 +21,7 @@ mod given;
 mod governor;
 mod guide;
 mod hook_calls;
+mod hook_guards;
 mod hook_runs;
 mod hook_sessions;
 mod hook_stops;

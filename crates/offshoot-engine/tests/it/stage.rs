@@ -6,6 +6,7 @@
 mod guard;
 mod probe;
 mod script;
+mod seen;
 mod wire;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use std::task::Poll;
 
 use futures_core::future::BoxFuture;
 use offshoot_engine::{
-    Activity, Answer, Asks, Ending, Helpers, Limits, Parts, Query, Runtime, Subscription, Update,
+    Activity, Asks, Ending, Helpers, Limits, Parts, Runtime, Subscription, Update,
 };
 use offshoot_store::Handle;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
@@ -22,24 +23,22 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hook, Hooks};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Seq, Timestamp, TreeId};
-use offshoot_types::journal::Recorded;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Registry};
-use offshoot_types::model::{Request, RequestMessage};
-use offshoot_types::outcome::{Body, ErrorKind, Outcome};
+use offshoot_types::outcome::Outcome;
 use offshoot_types::permission::charter::Charter;
 use offshoot_types::permission::{Layer, Need};
 use offshoot_types::settlement::Settlement;
 use offshoot_types::sidecar::Sidecars;
 use offshoot_types::store::{Append, NewEntry, Store};
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
-use offshoot_types::tree::Tree;
 
 pub(crate) use self::guard::{Guard, deny, ending};
 pub(crate) use self::probe::Probe;
 pub(crate) use self::script::{
     Gate, Line, Script, call, cut, fail, say, task, task_arguments, task_in_background,
 };
+pub(crate) use self::seen::{data, kind, outcome_texts, user_texts};
 pub(crate) use self::wire::{Trouble, Wire};
 
 /// A clock that stands still, or goes with that of the test, and ids that count.
@@ -216,9 +215,19 @@ impl Stage {
     pub(crate) async fn watched(script: Script, asks: Asks, guard: &Arc<Guard>) -> Self {
         let mut hooks = Hooks::default();
         hooks.watch(guard.clone());
+        Self::watched_by(script, asks, hooks, Vec::new()).await
+    }
+
+    /// Opens a session that hooks watch, with more agents.
+    pub(crate) async fn watched_by(
+        script: Script,
+        asks: Asks,
+        hooks: Hooks,
+        cast: Vec<Manifest>,
+    ) -> Self {
         let usual = (hooks, Helpers::default());
         let env = Counter::default();
-        Self::set(script, Limits::default(), asks, Vec::new(), env, usual).await
+        Self::set(script, Limits::default(), asks, cast, env, usual).await
     }
 
     /// Opens a session for which the runtime uses agents itself.
@@ -315,17 +324,19 @@ impl Stage {
         );
         drop(std::mem::replace(&mut self.runtime, next));
         // The tasks of a dead runtime are gone when the lock is.
-        while self
-            .store
-            .sessions()
-            .await
-            .unwrap()
-            .iter()
-            .any(|session| session.owned)
-        {
+        self.let_go().await;
+        self
+    }
+
+    /// Waits until nobody has a tree any more.
+    pub(crate) async fn let_go(&self) {
+        let is_owned = async || {
+            let sessions = self.store.sessions().await.unwrap();
+            sessions.iter().any(|session| session.owned)
+        };
+        while is_owned().await {
             tokio::task::yield_now().await;
         }
-        self
     }
 
     pub(crate) fn root(&self) -> AgentId {
@@ -598,82 +609,6 @@ impl Stage {
             .any(|session| session.owned);
         (log, owned)
     }
-
-    /// Returns the chat rows of the root.
-    pub(crate) async fn chat(&self) -> serde_json::Value {
-        self.chat_of(&self.root()).await.unwrap()
-    }
-
-    /// Returns the chat rows of an agent, if it has some of its own.
-    pub(crate) async fn chat_of(&self, agent: &AgentId) -> Option<serde_json::Value> {
-        let chat = self.store.chat(agent).await.unwrap()?;
-        Some(serde_json::to_value(chat).unwrap())
-    }
-
-    /// Returns what the journal has of the tree, as (agent, path).
-    pub(crate) async fn changes(&self) -> Vec<(AgentId, String)> {
-        let changes = self.store.changes(&self.tree).await.unwrap().into_iter();
-        let who = |recorded: Recorded| (recorded.writer.agent, recorded.change.path);
-        changes.map(who).collect()
-    }
-
-    pub(crate) async fn log(&self) -> Vec<Entry> {
-        let entries = self.store.entries(&self.tree, Pos::ZERO, usize::MAX);
-        entries.await.unwrap()
-    }
-
-    pub(crate) async fn tree(&self) -> Tree {
-        match self
-            .runtime
-            .query(Query::Tree(self.tree.clone()))
-            .await
-            .unwrap()
-        {
-            Answer::Tree(tree) => *tree,
-            other => panic!("the tree was answered {other:?}"),
-        }
-    }
-
-    /// Returns how the last run of an agent ended.
-    pub(crate) async fn settlement(&self, agent: &AgentId) -> Settlement {
-        self.tree()
-            .await
-            .agent(agent)
-            .unwrap()
-            .settlement()
-            .unwrap()
-            .as_ref()
-            .clone()
-    }
-
-    /// Returns the outcomes in the log of the agents of a definition, in order.
-    pub(crate) async fn outcomes(&self, definition: &str) -> Vec<Outcome> {
-        let tree = self.tree().await;
-        let of = |agent: &AgentId| tree.agent(agent).unwrap().spawned.definition == definition;
-        let log = self.log().await;
-        log.into_iter()
-            .filter(|entry| of(&entry.agent))
-            .filter_map(|entry| match entry.event {
-                Event::CallFinished { outcome, .. } => Some(outcome),
-                _ => None,
-            })
-            .collect()
-    }
-
-    /// Returns the completions the root was told, as (status word, text).
-    pub(crate) async fn completions(&self) -> Vec<(String, Option<String>)> {
-        let root = self.root();
-        let log = self.log().await;
-        log.into_iter()
-            .filter(|entry| entry.agent == root)
-            .filter_map(|entry| match entry.event {
-                Event::Completion { settlement, .. } => {
-                    Some((settlement.status.word().to_owned(), settlement.output))
-                }
-                _ => None,
-            })
-            .collect()
-    }
 }
 
 fn runtime(
@@ -740,44 +675,4 @@ pub(crate) fn opening(definition: &str) -> Opening {
         metadata: None,
         prompt: None,
     }
-}
-
-/// Returns the kind of a failed outcome.
-#[track_caller]
-pub(crate) fn kind(outcome: &Outcome) -> ErrorKind {
-    match &outcome.body {
-        Body::Error { kind, .. } => *kind,
-        Body::Output(data) => panic!("it worked: {data:?}"),
-    }
-}
-
-/// Returns the data of an outcome that worked.
-#[track_caller]
-pub(crate) fn data(outcome: &Outcome) -> serde_json::Value {
-    match &outcome.body {
-        Body::Output(data) => data.read().unwrap(),
-        Body::Error { kind, text } => panic!("it failed: {kind:?} {text}"),
-    }
-}
-
-/// Returns what a request tells of calls.
-pub(crate) fn outcome_texts(request: &Request) -> Vec<String> {
-    let outcomes = |message: &RequestMessage| match message {
-        RequestMessage::Outcomes(outcomes) => outcomes.clone(),
-        RequestMessage::User(_) | RequestMessage::Assistant(_) => Vec::new(),
-    };
-    let all = request.messages.iter().flat_map(outcomes);
-    all.map(|outcome| outcome.text).collect()
-}
-
-/// Returns the user-side texts of a request.
-pub(crate) fn user_texts(request: &Request) -> Vec<String> {
-    request
-        .messages
-        .iter()
-        .filter_map(|message| match message {
-            RequestMessage::User(text) => Some(text.clone()),
-            RequestMessage::Assistant(_) | RequestMessage::Outcomes(_) => None,
-        })
-        .collect()
 }

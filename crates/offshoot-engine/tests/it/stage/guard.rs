@@ -16,6 +16,7 @@ type Speak = dyn Fn(&Occasion, usize) -> Result<Say, Trouble> + Send + Sync;
 
 /// A hook that notes what it is told and says what the test wants.
 pub(crate) struct Guard {
+    name: &'static str,
     points: Vec<Point>,
     speak: Box<Speak>,
     /// Where it waits, and at which points; at all if none is named.
@@ -29,6 +30,7 @@ impl Guard {
     /// Has nothing to say.
     pub(crate) fn at(points: &[Point]) -> Self {
         Self {
+            name: "guard",
             points: points.to_vec(),
             speak: Box::new(|_, _| Ok(Say::nothing())),
             gate: None,
@@ -36,6 +38,12 @@ impl Guard {
             seen: Arc::default(),
             count: watch::Sender::new(0),
         }
+    }
+
+    /// Has another name than `guard`.
+    pub(crate) fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
     }
 
     /// Says this, whatever it is told.
@@ -84,7 +92,7 @@ impl Guard {
 
 impl Watch for Guard {
     fn name(&self) -> &str {
-        "guard"
+        self.name
     }
 
     fn is_at(&self, point: Point) -> bool {

@@ -28,7 +28,12 @@ impl Gate {
     }
 
     pub(crate) fn open(&self) {
-        self.0.add_permits(1_000);
+        self.let_through(1_000);
+    }
+
+    /// Lets so many through, and is shut behind them.
+    pub(crate) fn let_through(&self, many: usize) {
+        self.0.add_permits(many);
     }
 
     /// Waits until it is open.
