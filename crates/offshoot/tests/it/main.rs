@@ -42,6 +42,7 @@ mod signals;
 mod spawning;
 mod stage;
 mod steering;
+mod stops;
 mod terminal;
 mod trust;
 mod working;
