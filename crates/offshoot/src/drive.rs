@@ -147,32 +147,34 @@ async fn tell_ends(
     left: impl Future<Output = ()>,
 ) {
     let mut left = std::pin::pin!(left);
-    if ends.is_empty() {
-        return left.await;
-    }
-    let mut told_of = None;
+    let mut told = None;
     while tokio::time::timeout(MOMENT, &mut left).await.is_err() {
         let Ok(Reply::Tree(tree)) = runtime.query(Query::Tree(id.clone())).await else {
             return left.await;
         };
-        let runs = tree.open_runs();
-        if told_of == Some(runs > 0) {
-            continue;
+        let is_untold = |id: &&AgentId| tree.agent(id).is_some_and(|it| it.untold().is_some());
+        let untold = tree.walk().into_iter().filter(is_untold).count();
+        let awaited = awaited(tree.open_runs(), untold, ends);
+        if let Some(awaited) = awaited.filter(|awaited| told.as_ref() != Some(awaited)) {
+            let line = format!("waiting for {awaited}; Ctrl-C leaves at once");
+            output::note(&render::harmless(&line));
+            told = Some(awaited);
         }
-        told_of = Some(runs > 0);
-        output::note(&render::harmless(&awaited(runs, ends)));
     }
 }
 
-/// Says what a session is waiting for that is about to be let go. Hooks are run once nobody works.
-fn awaited(runs: usize, ends: &[String]) -> String {
-    let what = match (runs, ends) {
-        (0, [one]) => format!("hook {one} at the end of the session"),
-        (0, many) => format!("hooks {} at the end of the session", many.join(", ")),
-        (1, _) => "an agent that still works".to_owned(),
-        (many, _) => format!("{many} agents that still work"),
-    };
-    format!("waiting for {what}; Ctrl-C leaves at once")
+/// Says what a session is waiting for that is about to be let go, if that is known: agents, then hooks
+/// that hear of their ends, then hooks that hear of its own.
+fn awaited(runs: usize, untold: usize, ends: &[String]) -> Option<String> {
+    Some(match (runs, untold, ends) {
+        (0, 0, []) => return None,
+        (0, 0, [one]) => format!("hook {one} at the end of the session"),
+        (0, 0, many) => format!("hooks {} at the end of the session", many.join(", ")),
+        (0, 1, _) => "hooks at the end of an agent".to_owned(),
+        (0, many, _) => format!("hooks at the ends of {many} agents"),
+        (1, ..) => "an agent that still works".to_owned(),
+        (many, ..) => format!("{many} agents that still work"),
+    })
 }
 
 /// Leaves in good order, or at once when told so meanwhile. A terminal that is gone tells nothing more.
@@ -329,14 +331,21 @@ mod tests {
     #[test]
     fn r29_hooks_at_the_end_are_not_blamed_for_agents_that_still_work() {
         let ends = ["log".to_owned(), "tidy".to_owned()];
-        for (runs, ends, expected) in [
-            (0, &ends[..1], "hook log at the end of the session"),
-            (0, &ends[..], "hooks log, tidy at the end of the session"),
-            (1, &ends[..], "an agent that still works"),
-            (2, &ends[..1], "2 agents that still work"),
+        for (runs, untold, ends, expected) in [
+            (0, 0, &ends[..1], Some("hook log at the end of the session")),
+            (
+                0,
+                0,
+                &ends[..],
+                Some("hooks log, tidy at the end of the session"),
+            ),
+            (0, 0, &[], None),
+            (0, 1, &ends[..], Some("hooks at the end of an agent")),
+            (0, 3, &[], Some("hooks at the ends of 3 agents")),
+            (1, 0, &ends[..], Some("an agent that still works")),
+            (2, 1, &ends[..1], Some("2 agents that still work")),
         ] {
-            let expected = format!("waiting for {expected}; Ctrl-C leaves at once");
-            assert_eq!(awaited(runs, ends), expected);
+            assert_eq!(awaited(runs, untold, ends).as_deref(), expected);
         }
     }
 }

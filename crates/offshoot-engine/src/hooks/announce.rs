@@ -98,9 +98,13 @@ fn occasion(state: &State, id: &AgentId) -> Option<Occasion> {
 /// Returns what a hook did that could not do anything any more.
 fn too_late(did: Did) -> Did {
     match did {
-        Did::Refused { reason } => Did::Failed {
-            why: format!("it wanted a run to go on that was over: {reason}"),
-        },
+        Did::Refused { reason } => {
+            let reason = Some(reason.trim()).filter(|reason| !reason.is_empty());
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            Did::Failed {
+                why: format!("it wanted a run to go on that was over{reason}"),
+            }
+        }
         Did::Told | Did::Asked { .. } | Did::Stopped { .. } | Did::Passed => Did::Passed,
         Did::Failed { why } => Did::Failed { why },
     }
