@@ -89,32 +89,6 @@ impl Actor {
     }
 }
 
-impl Actor {
-    /// Has hooks asked whether a run may end that has no turn any more, and the mailbox beside it.
-    /// What they say is written down; then it is looked again what comes next.
-    pub(super) async fn ask_to_settle(&mut self) -> Result<(), StoreError> {
-        let cancel = self.agent.token().child_token();
-        self.stop_chore = Some(cancel.clone());
-        let agent = self.agent.clone();
-        let said = {
-            let mut asked = Box::pin(agent.may_settle(&cancel));
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(order) = self.inputs.recv() => self.take(order),
-                    Some(entries) = self.appends.next() => turn::follow(&mut self.transcript, entries?)?,
-                    said = &mut asked => break said,
-                }
-            }
-        };
-        self.stop_chore = None;
-        match said {
-            Some(batch) => self.append(batch).await,
-            None => Ok(()),
-        }
-    }
-}
-
 /// Does what an order wants of a conversation at rest; returns what is left to write, and the answer.
 async fn chore(
     agent: &Agent,
