@@ -15,16 +15,16 @@ use crate::stage::{
     user_texts,
 };
 
-const BOTH: [Point; 2] = [Point::SubagentStart, Point::SubagentStop];
+pub(crate) const BOTH: [Point; 2] = [Point::SubagentStart, Point::SubagentStop];
 
 /// A root that has one worker do something.
-fn delegating(worker: impl IntoIterator<Item = Line>) -> Script {
+pub(crate) fn delegating(worker: impl IntoIterator<Item = Line>) -> Script {
     Script::default()
         .part("lead", [task("worker", "go"), say("done"), say("noted")])
         .part("worker", worker)
 }
 
-async fn stage(script: Script, guard: &Arc<Guard>) -> Stage {
+pub(crate) async fn stage(script: Script, guard: &Arc<Guard>) -> Stage {
     Stage::watched(script, Asks::YES, guard).await
 }
 
@@ -35,7 +35,7 @@ fn points(guard: &Guard) -> Vec<&'static str> {
         .collect()
 }
 
-fn is_settled(log: &[Entry], agent: &AgentId) -> bool {
+pub(crate) fn is_settled(log: &[Entry], agent: &AgentId) -> bool {
     log.iter()
         .any(|entry| entry.agent == *agent && matches!(entry.event, Event::Settled { .. }))
 }

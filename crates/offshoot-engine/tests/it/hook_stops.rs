@@ -3,27 +3,15 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use offshoot_engine::{Asks, Ending};
+use offshoot_engine::Ending;
 use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Did, Entry, Event};
 use offshoot_types::hook::{Hooks, Point, Say};
 use offshoot_types::id::{AgentId, RunNo};
 use offshoot_types::model::ModelErrorKind;
 
-use crate::stage::{Gate, Guard, Line, Script, Stage, deny, ending, fail, say, task};
-
-const BOTH: [Point; 2] = [Point::SubagentStart, Point::SubagentStop];
-
-/// A root that has one worker do something.
-fn delegating(worker: impl IntoIterator<Item = Line>) -> Script {
-    Script::default()
-        .part("lead", [task("worker", "go"), say("done"), say("noted")])
-        .part("worker", worker)
-}
-
-async fn stage(script: Script, guard: &Arc<Guard>) -> Stage {
-    Stage::watched(script, Asks::YES, guard).await
-}
+use crate::hook_runs::{BOTH, delegating, is_settled, stage};
+use crate::stage::{Gate, Guard, Script, Stage, deny, ending, fail, say};
 
 /// Returns what a hook was told, as (point, run).
 fn told(guard: &Guard) -> Vec<(&'static str, u32)> {
@@ -31,11 +19,6 @@ fn told(guard: &Guard) -> Vec<(&'static str, u32)> {
     seen.iter()
         .map(|it| (it.point().name(), it.who.run.map_or(0, RunNo::get)))
         .collect()
-}
-
-fn is_settled(log: &[Entry], agent: &AgentId) -> bool {
-    log.iter()
-        .any(|entry| entry.agent == *agent && matches!(entry.event, Event::Settled { .. }))
 }
 
 /// Returns what the log says that hooks did which heard of ends.
