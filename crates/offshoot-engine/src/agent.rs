@@ -96,6 +96,7 @@ pub(crate) async fn act(
         named: false,
         rewinds: VecDeque::new(),
         dropping: Vec::new(),
+        resumes: Vec::new(),
         working,
     };
     let result = actor.run().await;
@@ -104,6 +105,7 @@ pub(crate) async fn act(
     let mut leftover: Vec<Ordered> = cancels.into_iter().map(|(_, order)| order).collect();
     leftover.extend(std::mem::take(&mut actor.chores));
     leftover.extend(actor.dropping.drain(..).map(|(order, _)| order));
+    leftover.append(&mut actor.resumes);
     while let Some(order) = actor.inputs.recv().await {
         leftover.push(order);
     }
@@ -140,6 +142,8 @@ struct Actor {
     rewinds: VecDeque<rewind::Pending>,
     /// Orders to cancel the turn that sleeps, or its run.
     dropping: Vec<(Ordered, Scope)>,
+    /// Orders to go on, until hooks have been told of the last end.
+    resumes: Vec<Ordered>,
     /// Whether it may begin turns that no order asks for. If that changes, the session starts the actor
     /// again.
     working: bool,
@@ -208,6 +212,7 @@ impl Actor {
             Order::Rename(rename) => self.rename(order, rename),
             Order::Summarise | Order::Compact => self.chores.push_back(order),
             Order::Cancel(scope) => self.take_cancel(order, scope),
+            Order::Resume if self.has_to_announce() => self.resumes.push(order),
             Order::Resume => {
                 let mut batch = Batch::default();
                 if let Some(prompt) = self.held_back() {
@@ -230,7 +235,9 @@ impl Actor {
     /// Puts a prompt into the queue, or begins a turn with it; or says why it is not taken.
     fn take_prompt(&mut self, mut order: Ordered, prompt: Prompt) {
         let Reception {
-            hooked, refused, ..
+            hooked,
+            refused,
+            unsaid,
         } = order.heard.take().unwrap_or_default();
         let mut batch = Batch::default();
         for hooked in hooked {
@@ -242,6 +249,7 @@ impl Actor {
         let mut message = user_message(prompt);
         let about = self.agent.about();
         if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
+            self.agent.board.state().unsaid.extend(unsaid);
             return self.refuse(order, batch, &why);
         }
         if let Some(named) = &message.agent
@@ -249,10 +257,12 @@ impl Actor {
         {
             // Whoever sent it may have other agents than the process that has the session.
             let why = format!("the process that runs this session knows no agent {named}");
+            self.agent.board.state().unsaid.extend(unsaid);
             return self.record(order, batch, nothing(&why));
         }
         if self.knows(&message.id) {
             let why = nothing("a message of that id has been sent before");
+            self.agent.board.state().unsaid.extend(unsaid);
             return self.record(order, batch, why);
         }
         self.sent.insert(message.id.clone());

@@ -78,6 +78,8 @@ pub(crate) struct Board {
     /// How many are told of what has happened at a time: nobody waits for these, so nobody who is
     /// waited for may wait for them.
     pub(crate) telling: Arc<Semaphore>,
+    /// How many are told of ends at a time: who begins its next run waits for these.
+    announcing: Semaphore,
     /// Whether somebody else may have the tree by now.
     given_back: AtomicBool,
 }
@@ -119,6 +121,9 @@ pub(crate) struct State {
     hurried: Vec<oneshot::Sender<()>>,
     /// What hooks are to be told of what has happened.
     notices: Vec<Occasion>,
+    /// What hooks said of the start of the session, until the root takes a message that it can stand
+    /// behind.
+    pub(crate) unsaid: Vec<String>,
     /// The children that open calls wait for, by parent and call.
     children_of_calls: BTreeMap<(AgentId, CallId), AgentId>,
 }
@@ -160,6 +165,7 @@ impl Board {
             hooks,
             hooking: Semaphore::new(hooks::AT_A_TIME),
             telling: Arc::new(Semaphore::new(hooks::AT_A_TIME)),
+            announcing: Semaphore::new(hooks::AT_A_TIME),
             given_back: AtomicBool::new(false),
         }
     }
@@ -187,10 +193,10 @@ impl Board {
         self.given_back.load(Ordering::Relaxed)
     }
 
-    /// Returns what hooks are told with of what has happened.
-    pub(crate) fn teller(&self) -> Caller<'_> {
+    /// Returns what hooks are told with of the ends of runs.
+    pub(crate) fn announcer(&self) -> Caller<'_> {
         Caller {
-            gate: Some(&self.telling),
+            gate: Some(&self.announcing),
             ..self.caller()
         }
     }
@@ -388,6 +394,7 @@ impl State {
             errands: Vec::new(),
             hurried: Vec::new(),
             notices: Vec::new(),
+            unsaid: Vec::new(),
             children_of_calls: BTreeMap::new(),
         };
         let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();

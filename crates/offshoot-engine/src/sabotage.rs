@@ -68,6 +68,8 @@ bugs! {
     AskedBeforeWritten,
     /// Recovery does not note that hooks have to hear of a run that was lost.
     LostWithoutStop,
+    /// A run that was stopped or failed does not say that hooks have to hear of it.
+    StopNotOwed,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

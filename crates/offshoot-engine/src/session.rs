@@ -64,10 +64,8 @@ pub(crate) struct Session {
     waiting: VecDeque<(Ordered, Start)>,
     /// The one that they are being asked about, alone: those behind it do not overtake it.
     receiving: JoinSet<Ordered>,
-    /// Whom it is for, and how to take it back.
-    stop_receiving: Option<(AgentId, CancellationToken)>,
-    /// What hooks said of the start of the session, until a message is taken that it can stand behind.
-    unsaid: Vec<String>,
+    /// Whom it is for, whether the session is taken up with it, and how to take it back.
+    stop_receiving: Option<(AgentId, Start, CancellationToken)>,
     /// Hooks that are being told of what has happened.
     notices: JoinSet<()>,
     /// Messages that open the session once they are taken: whose, and which.
@@ -77,6 +75,8 @@ pub(crate) struct Session {
     /// Whether somebody has spoken to the root since this process has the tree: hooks hear of the
     /// first time, and then of the end.
     begun: bool,
+    /// Whether hooks have heard that this process takes the session up.
+    greeted: bool,
     /// Why the tree was dropped as it was, for those whose orders were dropped with it.
     parked: Parked,
 }
@@ -164,11 +164,11 @@ impl Session {
             waiting: VecDeque::new(),
             receiving: JoinSet::new(),
             stop_receiving: None,
-            unsaid: Vec::new(),
             notices: JoinSet::new(),
             openers: Vec::new(),
             wanted: false,
             begun: false,
+            greeted: false,
             parked,
         }
     }
@@ -177,6 +177,7 @@ impl Session {
     pub(crate) fn at_work(mut self) -> Self {
         self.working = true;
         self.begun = true;
+        self.greeted = true;
         self
     }
 

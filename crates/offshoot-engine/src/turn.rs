@@ -30,6 +30,7 @@ use crate::hooks::announce;
 use crate::log::Sent;
 use crate::node::Node;
 use crate::reply::{self, Reply};
+use crate::sabotage::{Bug, planted};
 use crate::settle;
 use crate::slots::Rank;
 pub(crate) use arrived::Arrived;
@@ -336,7 +337,7 @@ impl Agent {
         let state = self.board.state();
         let untold = state.tree.agent(&self.id).is_some_and(|agent| {
             let after = tally_after(agent, events);
-            announce::is_due(&self.parts.hooks, agent, &after)
+            announce::is_due(&self.parts.hooks, agent, &after) && !planted(Bug::StopNotOwed)
         });
         Event::Settled {
             run,

@@ -295,6 +295,10 @@ impl Store for Handle {
         self.send(|reply| Job::Submit(command, at, reply))
     }
 
+    fn nudge(&self, tree: &TreeId) {
+        self.place.nudge(tree);
+    }
+
     fn pending(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {
         let tree = tree.clone();
         self.reader.ask(move |backend| backend.pending(&tree))

@@ -140,6 +140,9 @@ pub trait Store: Send + Sync {
     /// A command that is there already is left as it is. Fails with `Unknown` if the tree is unknown.
     fn submit(&self, command: Command, at: Timestamp) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Tells whoever owns a tree that somebody wants it. May be lost.
+    fn nudge(&self, tree: &TreeId);
+
     /// Returns the commands of a tree that are not done, in the order they came.
     fn pending(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>>;
 

@@ -5,6 +5,7 @@
 //! comes before this.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::time::Duration;
 
 use offshoot_engine::{Answer as Reply, Ending, Query, Runtime};
@@ -12,6 +13,7 @@ use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::store::{StoreError, StoreErrorKind};
+use offshoot_types::tree::Tree;
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
@@ -149,32 +151,62 @@ async fn tell_ends(
     let mut left = std::pin::pin!(left);
     let mut told = None;
     while tokio::time::timeout(MOMENT, &mut left).await.is_err() {
-        let Ok(Reply::Tree(tree)) = runtime.query(Query::Tree(id.clone())).await else {
+        let tree = tokio::select! {
+            biased;
+            () = &mut left => return,
+            tree = runtime.query(Query::Tree(id.clone())) => tree,
+        };
+        let Ok(Reply::Tree(tree)) = tree else {
             return left.await;
         };
-        let is_untold = |id: &&AgentId| tree.agent(id).is_some_and(|it| it.untold().is_some());
-        let untold = tree.walk().into_iter().filter(is_untold).count();
-        let awaited = awaited(tree.open_runs(), untold, ends);
-        if let Some(awaited) = awaited.filter(|awaited| told.as_ref() != Some(awaited)) {
+        let awaited = Awaited::of(&tree, ends);
+        if let Some(awaited) = awaited.filter(|awaited| told != Some(awaited.kind())) {
+            told = Some(awaited.kind());
             let line = format!("waiting for {awaited}; Ctrl-C leaves at once");
             output::note(&render::harmless(&line));
-            told = Some(awaited);
         }
     }
 }
 
-/// Says what a session is waiting for that is about to be let go, if that is known: agents, then hooks
-/// that hear of their ends, then hooks that hear of its own.
-fn awaited(runs: usize, untold: usize, ends: &[String]) -> Option<String> {
-    Some(match (runs, untold, ends) {
-        (0, 0, []) => return None,
-        (0, 0, [one]) => format!("hook {one} at the end of the session"),
-        (0, 0, many) => format!("hooks {} at the end of the session", many.join(", ")),
-        (0, 1, _) => "hooks at the end of an agent".to_owned(),
-        (0, many, _) => format!("hooks at the ends of {many} agents"),
-        (1, ..) => "an agent that still works".to_owned(),
-        (many, ..) => format!("{many} agents that still work"),
-    })
+/// What a session is waiting for that is about to be let go.
+enum Awaited<'a> {
+    /// Agents that still work.
+    Agents(usize),
+    /// Hooks that hear of the ends of agents.
+    Stops(usize),
+    /// Hooks that hear of the end of the session, by name.
+    End(&'a [String]),
+}
+
+impl<'a> Awaited<'a> {
+    /// Returns what a session is waiting for, if that is known. Hooks are told once nobody works.
+    fn of(tree: &Tree, ends: &'a [String]) -> Option<Self> {
+        let is_untold = |id: &&AgentId| tree.agent(id).is_some_and(|it| it.untold().is_some());
+        let untold = tree.walk().into_iter().filter(is_untold).count();
+        match (tree.open_runs(), untold, ends) {
+            (0, 0, []) => None,
+            (0, 0, ends) => Some(Self::End(ends)),
+            (0, untold, _) => Some(Self::Stops(untold)),
+            (runs, ..) => Some(Self::Agents(runs)),
+        }
+    }
+
+    fn kind(&self) -> std::mem::Discriminant<Self> {
+        std::mem::discriminant(self)
+    }
+}
+
+impl fmt::Display for Awaited<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agents(1) => f.write_str("an agent that still works"),
+            Self::Agents(many) => write!(f, "{many} agents that still work"),
+            Self::Stops(1) => f.write_str("hooks at the end of an agent"),
+            Self::Stops(many) => write!(f, "hooks at the ends of {many} agents"),
+            Self::End([one]) => write!(f, "hook {one} at the end of the session"),
+            Self::End(many) => write!(f, "hooks {} at the end of the session", many.join(", ")),
+        }
+    }
 }
 
 /// Leaves in good order, or at once when told so meanwhile. A terminal that is gone tells nothing more.
@@ -331,21 +363,24 @@ mod tests {
     #[test]
     fn r29_hooks_at_the_end_are_not_blamed_for_agents_that_still_work() {
         let ends = ["log".to_owned(), "tidy".to_owned()];
-        for (runs, untold, ends, expected) in [
-            (0, 0, &ends[..1], Some("hook log at the end of the session")),
+        for (awaited, expected) in [
             (
-                0,
-                0,
-                &ends[..],
-                Some("hooks log, tidy at the end of the session"),
+                Awaited::End(&ends[..1]),
+                "hook log at the end of the session",
             ),
-            (0, 0, &[], None),
-            (0, 1, &ends[..], Some("hooks at the end of an agent")),
-            (0, 3, &[], Some("hooks at the ends of 3 agents")),
-            (1, 0, &ends[..], Some("an agent that still works")),
-            (2, 1, &ends[..1], Some("2 agents that still work")),
+            (
+                Awaited::End(&ends),
+                "hooks log, tidy at the end of the session",
+            ),
+            (Awaited::Stops(1), "hooks at the end of an agent"),
+            (Awaited::Stops(3), "hooks at the ends of 3 agents"),
+            (Awaited::Agents(1), "an agent that still works"),
+            (Awaited::Agents(2), "2 agents that still work"),
         ] {
-            assert_eq!(awaited(runs, untold, ends).as_deref(), expected);
+            assert_eq!(awaited.to_string(), expected);
         }
+        assert!(Awaited::of(&Tree::default(), &[]).is_none());
+        let end = Awaited::of(&Tree::default(), &ends);
+        assert!(matches!(end, Some(Awaited::End(_))));
     }
 }

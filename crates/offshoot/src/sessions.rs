@@ -17,10 +17,11 @@ pub(crate) use order::send;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::time::Duration;
 
 use offshoot_types::command::Scope;
 use offshoot_types::id::{AgentId, TreeId};
-use offshoot_types::store::{Store, StoreError};
+use offshoot_types::store::{Lease, Store, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
 
 use crate::assemble::{self, Host, Models};
@@ -35,6 +36,12 @@ use crate::output::Stdout;
 use crate::render::Length;
 use crate::signals::Signals;
 use crate::{clock, definitions, hooks, prompt, render, terminal, tree_view};
+
+/// How long it takes to let a session go that nobody works in, at most.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long it takes before it is tried again to take a session.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
@@ -244,6 +251,22 @@ async fn message(
 fn is_for(tree: &Tree, helper: &AgentId, agents: &HashSet<&AgentId>) -> bool {
     let helper = tree.agent(helper).and_then(|agent| agent.spawned.helper());
     helper.is_some_and(|helper| agents.contains(&helper.of))
+}
+
+/// Takes a session for this process alone. Whoever only tells hooks of its agents lets it go.
+async fn claim(store: &dyn Store, id: &TreeId) -> Result<Lease, StoreError> {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        match store.claim(id).await {
+            Err(error)
+                if error.kind == StoreErrorKind::Held && tokio::time::Instant::now() < until =>
+            {
+                store.nudge(id);
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            claimed => return claimed,
+        }
+    }
 }
 
 /// Tells whether a living process runs a session.

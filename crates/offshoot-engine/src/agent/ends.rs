@@ -202,7 +202,11 @@ impl Actor {
         let board = self.agent.board.clone();
         let id = self.agent.id.clone();
         let told = self.beside(Box::pin(announce::tell(&board, &id))).await?;
-        self.append(Batch::from(told)).await
+        self.append(Batch::from(told)).await?;
+        for order in std::mem::take(&mut self.resumes) {
+            self.take(order);
+        }
+        Ok(())
     }
 }
 

@@ -42,6 +42,18 @@ impl Board {
         let agent = state.tree.agent(id);
         agent.is_some_and(|agent| agent.untold().is_some() && has_hearers(self.hooks(), agent))
     }
+
+    /// Tells whether hooks have still to be told of an end, whether or not there are any. Then the tree
+    /// is dropped and not given back, so that whoever works in its folder looks at it again.
+    pub(crate) fn owes_a_stop(&self) -> bool {
+        let state = self.state();
+        let owes = |id: &&AgentId| {
+            let agent = state.tree.agent(id);
+            agent.is_some_and(|agent| agent.untold().is_some())
+        };
+        let agents = state.tree.walk();
+        agents.iter().any(owes)
+    }
 }
 
 /// Tells hooks that the last run of an agent is over; returns what is to be written then.
@@ -51,7 +63,7 @@ pub(crate) async fn tell(board: &Board, id: &AgentId) -> Vec<Event> {
     };
     // Whoever lets go of this ends them, and they are told again.
     let never = CancellationToken::new();
-    let mut heard = call(board.teller(), &occasion, &never).await;
+    let mut heard = call(board.announcer(), &occasion, &never).await;
     for hooked in &mut heard.hooked {
         hooked.did = too_late(std::mem::replace(&mut hooked.did, Did::Passed));
         if board.listeners() == 0 && is_news(hooked) {

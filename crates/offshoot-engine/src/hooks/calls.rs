@@ -348,6 +348,7 @@ impl Agent {
         let mut again = waiting.to_vec();
         again.retain(|call| !is_denied(call));
         let mut rulings = Rulings::remembered(log, &again);
+        rulings.shown = Some(again.iter().map(|call| call.id.clone()).collect());
         let asked = again.iter().map(|call| async {
             let heard = self.call_hooks(What::PreToolUse(used(call)), cancel).await;
             (call.id.clone(), heard)

@@ -20,7 +20,7 @@ pub(crate) struct Reception {
     pub(crate) hooked: Vec<Hooked>,
     /// Why it is not taken.
     pub(crate) refused: Option<String>,
-    /// What the agent is to be told of the start of the session, with the next message that is taken.
+    /// What hooks said of the start of the session: for the next message, if this one is not taken.
     pub(crate) unsaid: Vec<String>,
 }
 
@@ -75,20 +75,13 @@ pub(crate) async fn receive(
             Some(format!("it was refused by {}", heard.reason()))
         }
     };
-    let hooked = heard.hooked;
-    if refused.is_some() {
-        return Reception {
-            hooked,
-            refused,
-            unsaid,
-        };
-    }
-    for context in unsaid.into_iter().chain(heard.contexts) {
+    for context in unsaid.iter().chain(&heard.contexts) {
         text.push_str("\n\n");
-        text.push_str(&context);
+        text.push_str(context);
     }
     Reception {
-        hooked,
-        ..Reception::default()
+        hooked: heard.hooked,
+        refused,
+        unsaid,
     }
 }

@@ -79,41 +79,44 @@ impl Inner {
             if held.as_ref().is_some_and(Handle::is_live) {
                 continue;
             }
+            // Looked at before anybody can find the tree taken: what comes after is meant for us.
+            let Ok(pending) = self.parts.store.pending(&session.tree).await else {
+                continue;
+            };
             if let Ok((board, nudged)) = self.open(&session.tree).await {
                 // Whoever wants the tree says so as another process would.
                 drop(held);
-                self.announce(&board, &nudged).await;
+                self.announce(&board, &nudged, &pending).await;
             }
         }
     }
 
     /// Tells hooks of the ends in a tree that nobody works in, and gives it back. What they have not
     /// heard when somebody wants the tree, or the process leaves, is left for whoever has it next.
-    async fn announce(&self, board: &Arc<Board>, nudged: &Notify) {
+    async fn announce(&self, board: &Arc<Board>, nudged: &Notify, pending: &[Command]) {
         let told = tokio::select! {
             biased;
             told = announce::tell_all(&self.parts, board) => told.is_ok(),
             () = self.departure.now.cancelled() => false,
-            () = self.wanted(&board.tree, nudged) => false,
+            () = self.wanted(&board.tree, nudged, pending) => false,
         };
-        if told {
+        if told && !board.owes_a_stop() {
             // A command that came meanwhile stays pending for whoever opens the tree next. An error
             // leaves the tree as a crash would.
             drop(self.parts.store.release(board.lease.clone()).await);
         }
     }
 
-    /// Waits until somebody has sent a command to a tree.
-    async fn wanted(&self, tree: &TreeId, nudged: &Notify) {
+    /// Waits until somebody wants a tree, or has sent a command there that was not pending before.
+    async fn wanted(&self, tree: &TreeId, nudged: &Notify, before: &[Command]) {
         let store = &self.parts.store;
-        let before = store.pending(tree).await;
         let mut poll = tokio::time::interval(self.parts.limits.poll);
         loop {
             tokio::select! {
                 biased;
                 () = nudged.notified() => return,
                 _ = poll.tick() => {
-                    if store.pending(tree).await != before {
+                    if store.pending(tree).await.as_deref() != Ok(before) {
                         return;
                     }
                 }

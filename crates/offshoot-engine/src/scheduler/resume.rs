@@ -76,7 +76,14 @@ impl Plan {
             }
         }
         for (call, waiting) in fates(agent, prefix, open, &kept) {
-            let admitted = waiting.and_then(|waiting| plan.readmit(waiting, batch));
+            let admitted = waiting.and_then(|waiting| {
+                let denied = matches!(&waiting.fate, Fate::Decided(decision) if decision.action == Action::Deny);
+                let refused = matches!(kept.get(&call.id), Some(Verdict::Deny { .. }));
+                if !denied && !refused {
+                    rulings.check_shown(&call.id, None)?;
+                }
+                plan.readmit(waiting, batch)
+            });
             if let Err(outcome) = admitted {
                 batch.own(finished(call, outcome));
             }

@@ -132,6 +132,9 @@ impl Session {
             // Before somebody else may work there.
             self.end_leftovers().await;
         }
+        if self.board.owes_a_stop() {
+            return Ok(goes || self.is_all_kept().await?);
+        }
         let back = self.parts.store.release(self.board.lease.clone()).await?;
         match back {
             None => Ok(true),

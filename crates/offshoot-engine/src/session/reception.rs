@@ -29,7 +29,8 @@ impl Session {
         }
         let start = self.start_with(&order.command.agent);
         let is_first = self.waiting.is_empty() && self.receiving.is_empty();
-        if is_first && !prompts::is_watched(&self.parts.hooks, start) {
+        let is_all_said = self.board.state().unsaid.is_empty();
+        if is_first && is_all_said && !prompts::is_watched(&self.parts.hooks, start) {
             return self.hand_to_actor(order).await;
         }
         self.waiting.push_back((order, start));
@@ -43,8 +44,12 @@ impl Session {
             && let Some((order, start)) = self.waiting.pop_front()
         {
             let stop = CancellationToken::new();
-            self.stop_receiving = Some((order.command.agent.clone(), stop.clone()));
-            let unsaid = std::mem::take(&mut self.unsaid);
+            let agent = order.command.agent.clone();
+            let mut unsaid = Vec::new();
+            if agent == *self.board.tree.root() {
+                unsaid = std::mem::take(&mut self.board.state().unsaid);
+            }
+            self.stop_receiving = Some((agent, start, stop.clone()));
             let board = self.board.clone();
             self.receiving
                 .spawn(received(board, order, start, unsaid, stop));
@@ -59,7 +64,7 @@ impl Session {
             let agent = state.tree.agent(stopped);
             agent.is_some_and(|agent| agent.open_run().is_none())
         };
-        if let Some((agent, stop)) = &self.stop_receiving
+        if let Some((agent, _, stop)) = &self.stop_receiving
             && agent == stopped
             && rests
         {
@@ -73,9 +78,22 @@ impl Session {
         order: Result<Ordered, JoinError>,
     ) -> Result<(), StoreError> {
         let mut order = order.map_err(|error| self.failed("a message's hooks", &error))?;
-        self.stop_receiving = None;
-        if let Some(heard) = &mut order.heard {
-            self.unsaid.append(&mut heard.unsaid);
+        if let Some((_, start, stop)) = self.stop_receiving.take()
+            && stop.is_cancelled()
+            && let Some(heard) = &mut order.heard
+        {
+            // Also if hooks had answered by then: whoever stopped it was told that nothing runs.
+            heard.refused = Some(prompts::STOPPED.to_owned());
+            if start != Start::Under {
+                // They are asked again with the next message, and may not have been heard out.
+                self.greeted = false;
+                heard.unsaid.clear();
+            }
+        }
+        if let Some(heard) = &mut order.heard
+            && heard.refused.is_some()
+        {
+            self.board.state().unsaid.append(&mut heard.unsaid);
         }
         self.receive_next();
         self.hand_to_actor(order).await
@@ -83,7 +101,9 @@ impl Session {
 
     /// Tells whether this process takes the session up with what is said to an agent now.
     fn start_with(&mut self, agent: &AgentId) -> Start {
-        if agent != self.board.tree.root() || std::mem::replace(&mut self.begun, true) {
+        let is_root = agent == self.board.tree.root();
+        self.begun |= is_root;
+        if !is_root || std::mem::replace(&mut self.greeted, true) {
             Start::Under
         } else if self.has_run() {
             Start::Again
@@ -104,6 +124,7 @@ impl Session {
         if !self.has_run() || std::mem::replace(&mut self.begun, true) {
             return;
         }
+        self.greeted = true;
         let mut state = self.board.state();
         if self.parts.hooks.is_watched(Point::SessionStart)
             && let Some(who) = hooks::who(&state, self.board.tree.root())

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use offshoot_types::cancel::Cancel;
-use offshoot_types::hook::{Hooks, Occasion, Point, Say, Trouble, Watch, Word};
+use offshoot_types::hook::{Hooks, Occasion, Point, Say, Trouble, Watch, What, Word};
 use offshoot_types::id::RunId;
 
 use super::chance::Chance;
@@ -64,9 +64,9 @@ impl Watch for Moody {
 
     fn call(&self, occasion: Occasion, cancel: Cancel) -> BoxFuture<'static, Result<Say, Trouble>> {
         let chance = self.chance.clone();
-        if let (Point::SubagentStop, Some(run)) = (occasion.point(), occasion.who.run) {
+        if let (What::SubagentStop(ending), Some(run)) = (&occasion.what, occasion.who.run) {
             let agent = occasion.who.agent.clone();
-            self.witness.stopped(RunId { agent, run });
+            self.witness.stopped(RunId { agent, run }, ending.over);
         }
         Box::pin(async move {
             chance.pause().await;

@@ -69,8 +69,8 @@ pub(crate) struct Witness {
     /// Trees that somebody removed, and all that was acknowledged there with them.
     pub(crate) removed: Mutex<BTreeSet<TreeId>>,
     pub(crate) published: Mutex<Vec<Arc<Entry>>>,
-    /// Runs that a hook was told the end of.
-    stopped: Mutex<BTreeSet<RunId>>,
+    /// How often a hook was told of the end of a run, before it was over and after.
+    stopped: Mutex<BTreeMap<RunId, (usize, usize)>>,
 }
 
 /// A request as it was sent, and how often something had been taken back or summed up by then.
@@ -120,25 +120,33 @@ impl Witness {
         async move { drop(let_go.wait_for(|go| *go).await) }
     }
 
-    /// Notes that a hook is told of the end of a run.
-    pub(crate) fn stopped(&self, run: RunId) {
-        self.stopped.lock().unwrap().insert(run);
+    /// Notes that a hook is told of the end of a run, which may be over.
+    pub(crate) fn stopped(&self, run: RunId, over: bool) {
+        let mut stopped = self.stopped.lock().unwrap();
+        let (before, after) = stopped.entry(run).or_default();
+        *(if over { after } else { before }) += 1;
     }
 
-    /// Finds a run of a child whose end no hook was told of, whatever its process died of.
-    pub(crate) fn judge_stops(&self, tree: &Tree) -> Result<(), String> {
+    /// Finds a run of a child whose end no hook was told of, whatever its process died of, or was told of
+    /// again although none has died or was interrupted: `chances` says how often that may have been.
+    pub(crate) fn judge_stops(&self, tree: &Tree, chances: usize) -> Result<(), String> {
         let stopped = self.stopped.lock().unwrap();
         for id in tree.walk() {
             let agent = tree.agent(id).expect("it is in the tree");
-            let runs = (1..=agent.last_run().get()).map(|run| RunId {
-                agent: id.clone(),
-                run: RunNo::new(run),
-            });
-            if let Some(run) = runs
-                .filter(|_| agent.parent().is_some())
-                .find(|run| !stopped.contains(run))
-            {
-                return Err(format!("no hook was told that run {run} is over"));
+            for number in (1..=agent.last_run().get()).filter(|_| agent.parent().is_some()) {
+                let run = RunId {
+                    agent: id.clone(),
+                    run: RunNo::new(number),
+                };
+                let (before, after) = stopped.get(&run).copied().unwrap_or_default();
+                if before + after == 0 {
+                    return Err(format!("no hook was told that run {run} is over"));
+                }
+                if after > 1 + chances {
+                    return Err(format!(
+                        "a hook was told {after} times that run {run} is over"
+                    ));
+                }
             }
         }
         Ok(())
@@ -484,18 +492,17 @@ fn survived(disk: &Disk, witness: &Witness) -> Result<(), String> {
         let Order::Prompt(prompt) = &command.order else {
             continue;
         };
-        let stopped =
-            |receipt: &Receipt| matches!(receipt, Receipt::NoEffect { why } if why == STOPPED);
-        if stored.as_ref().is_some_and(stopped) {
-            continue;
-        }
         let log = disk.read(|backend| backend.agent_log(&command.agent));
         let is_it = |entry: &Entry| matches!(&entry.event, Event::Prompted(message) if message.id == prompt.message);
-        if !log.iter().any(is_it) {
-            return Err(format!(
-                "prompt {} was acknowledged and is not in the log",
+        // Taken back while hooks were asked about it.
+        let stopped = matches!(&stored, Some(Receipt::NoEffect { why }) if why == STOPPED);
+        if log.iter().any(is_it) == stopped {
+            let became = if stopped { "stopped" } else { "acknowledged" };
+            let text = format!(
+                "prompt {} was {became}, and the log says otherwise",
                 prompt.message
-            ));
+            );
+            return Err(text);
         }
     }
     Ok(())

@@ -242,7 +242,8 @@ impl World {
         self.settle_down().await?;
         let tree = oracle::judge(&self.disk, &self.witness, &self.tree)?;
         if self.hooks.is_watched(Point::SubagentStop) {
-            self.witness.judge_stops(&tree)?;
+            // A process that dies, leaves or loses its lock has the next one tell again.
+            self.witness.judge_stops(&tree, self.started as usize)?;
         }
         let (rewinds, dropped, summaries) = self.cuts();
         Ok(Report {

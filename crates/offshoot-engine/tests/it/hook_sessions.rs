@@ -139,6 +139,24 @@ async fn stopping_an_agent_takes_back_a_prompt_that_hooks_are_being_asked_about(
 }
 
 #[tokio::test]
+async fn a_start_that_was_stopped_is_told_again_with_the_next_prompt() {
+    let gate = Gate::shut();
+    let guard = Guard::at(&[Point::SessionStart]).saying(Say::context("be brief"));
+    let guard = Arc::new(guard.behind(&gate));
+    let stage = stage(&guard).await;
+    let prompt = Order::Prompt(stage.words("go"));
+    tokio::join!(stage.order(stage.root(), prompt), async {
+        guard.called(1).await;
+        stage.order(stage.root(), Order::Cancel(Scope::Run)).await;
+    });
+    gate.open();
+    stage.ask("again").await;
+    assert_eq!(guard.seen().len(), 2);
+    let texts = user_texts(&stage.script.sent("lead")[0]);
+    assert_eq!(texts[0].matches("be brief").count(), 1, "{texts:?}");
+}
+
+#[tokio::test]
 async fn what_agents_say_to_each_other_is_no_prompt_of_a_person() {
     let script = Script::default()
         .part("lead", [task("worker", "go"), say("done")])

@@ -9,6 +9,7 @@ use offshoot_types::event::{Did, Entry, Event};
 use offshoot_types::hook::{Hooks, Point, Say};
 use offshoot_types::id::{AgentId, RunNo};
 use offshoot_types::model::ModelErrorKind;
+use offshoot_types::store::Store;
 
 use crate::hook_runs::{BOTH, delegating, is_settled, stage};
 use crate::stage::{Gate, Guard, Script, Stage, deny, ending, fail, say};
@@ -47,7 +48,7 @@ async fn told_of(script: Script, guard: &Arc<Guard>, end: impl AsyncFnOnce(&Stag
 
 #[tokio::test]
 async fn a_child_that_is_stopped_has_its_stop_once_after_it_is_over() {
-    let guard = Arc::new(Guard::at(&BOTH).saying(deny("no")).speaking(|it, _| {
+    let guard = Arc::new(Guard::at(&BOTH).speaking(|it, _| {
         Ok(match it.point() {
             // Nobody listens to that any more.
             Point::SubagentStop => deny("no"),
@@ -235,6 +236,39 @@ async fn a_run_begins_when_the_stop_of_the_one_before_was_told_and_nobody_else_w
         ("SubagentStop", 2),
     ];
     assert_eq!(told(&guard), expected);
+    let log = stage.log().await;
+    let at = |wanted: fn(&Event) -> bool| {
+        let of_child = |entry: &Entry| entry.agent == child && wanted(&entry.event);
+        log.iter().position(of_child).unwrap()
+    };
+    let second = at(|event| matches!(event, Event::TurnStarted { run, .. } if run.get() == 2));
+    let announced =
+        at(|event| matches!(event, Event::Hooked(it) if it.point == Point::SubagentStop));
+    assert!(announced < second, "as the log has it");
+}
+
+#[tokio::test]
+async fn que_05_who_wants_to_go_on_while_a_stop_is_told_goes_on_after_it() {
+    let gate = Gate::shut();
+    let guard = Arc::new(Guard::at(&[Point::SubagentStop]).behind(&gate));
+    let began = Gate::shut();
+    let script = delegating([fail(ModelErrorKind::Invalid).behind(&began), say("at last")]);
+    let stage = stage(script, &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    let child = stage.born("worker").await;
+    stage.asked("worker", 1).await;
+    // Held back, because the turn before it fails.
+    stage.prompt(child.clone(), "then this").await;
+    began.open();
+    guard.called(1).await;
+    let resume = stage.order(child.clone(), Order::Resume);
+    let (receipt, ()) = tokio::join!(resume, async { gate.open() });
+    assert_eq!(receipt, Receipt::Resumed);
+    stage.settled_twice(&child).await;
+    assert_eq!(
+        stage.settlement(&child).await.output.as_deref(),
+        Some("at last")
+    );
 }
 
 #[tokio::test]
@@ -281,4 +315,35 @@ async fn what_a_hook_objects_to_when_all_is_over_is_in_the_log_and_has_no_effect
     };
     assert_eq!(why, "it wanted a run to go on that was over: no");
     assert_eq!(guard.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn r7_a_tree_that_owes_a_stop_is_looked_at_again_though_a_process_without_hooks_let_it_go() {
+    let gate = Gate::shut();
+    let (stage, guard, _) = stopped(&gate).await;
+    let stage = stage.crash_with(Hooks::default()).await;
+    gate.open();
+    stage.order(stage.root(), Order::Cancel(Scope::Run)).await;
+    stage.runtime.shutdown(Ending::WhenQuiet).await;
+    let mut hooks = Hooks::default();
+    hooks.watch(guard.clone());
+    let stage = stage.crash_with(hooks).await;
+    stage.open_another("neighbour").await;
+    until_noted(&stage).await;
+    assert_eq!(guard.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn r7_who_wants_a_tree_for_itself_gets_it_from_a_neighbour_that_tells_hooks() {
+    let gate = Gate::shut();
+    let (stage, guard, _) = stopped(&gate).await;
+    stage.quiet().await;
+    let stage = stage.crash().await;
+    stage.open_another("neighbour").await;
+    guard.called(3).await;
+    stage.wire.nudge(&stage.tree);
+    while stage.wire.claim(&stage.tree).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    assert!(noted(&stage).await.is_empty());
 }

@@ -18,7 +18,7 @@ use offshoot_types::outcome::Outcome;
 use offshoot_types::store::{Store, StoreErrorKind};
 use offshoot_types::tool::Place;
 
-use super::is_owned;
+use super::{claim, is_owned};
 use crate::changes::{self, Fate, FileChange, Kept, Now};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -77,7 +77,7 @@ pub(super) async fn revert(settings: &Settings, id: &str, dry_run: bool) -> Resu
         let done = done(store.as_ref(), &found, data_dir).await?;
         return put_all_back(&done, dry_run).await;
     }
-    let claimed = store.claim(&session.id).await;
+    let claimed = claim(store.as_ref(), &session.id).await;
     let lease = claimed.map_err(|error| {
         if error.kind == StoreErrorKind::Held {
             return held();

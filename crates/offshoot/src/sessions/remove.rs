@@ -11,6 +11,7 @@ use offshoot_store::Handle;
 use offshoot_types::id::TreeId;
 use offshoot_types::store::{Store, StoreErrorKind};
 
+use super::claim;
 use crate::cli::Consent;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -88,7 +89,7 @@ fn worse(one: Code, other: Code) -> Code {
 }
 
 async fn remove_one(store: &dyn Store, session: &TreeId, data_dir: &Path) -> Result<(), Stop> {
-    let lease = store.claim(session).await.map_err(|error| {
+    let lease = claim(store, session).await.map_err(|error| {
         if error.kind == StoreErrorKind::Held {
             let text = format!("session {session} is run by another process; stop that first");
             return Stop::usage(text);

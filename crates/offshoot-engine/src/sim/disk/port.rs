@@ -198,14 +198,18 @@ impl Store for SimStore {
             self.send(Write::Submit(command, at)).await?;
             // One nudge in three is lost.
             if !self.disk.chance.one_in(3) {
-                let owner = self.disk.locks.lock().unwrap().get(&tree).copied();
-                let nudges = self.disk.nudges.lock().unwrap();
-                if let Some(nudged) = owner.and_then(|owner| nudges.get(&owner)) {
-                    nudged(&tree);
-                }
+                self.nudge(&tree);
             }
             Ok(())
         })
+    }
+
+    fn nudge(&self, tree: &TreeId) {
+        let owner = self.disk.locks.lock().unwrap().get(tree).copied();
+        let nudges = self.disk.nudges.lock().unwrap();
+        if let Some(nudged) = owner.and_then(|owner| nudges.get(&owner)) {
+            nudged(tree);
+        }
     }
 
     fn pending(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {

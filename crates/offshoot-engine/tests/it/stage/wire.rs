@@ -197,6 +197,10 @@ impl Store for Wire {
         self.store.submit(command, at)
     }
 
+    fn nudge(&self, tree: &TreeId) {
+        self.store.nudge(tree);
+    }
+
     fn pending(&self, tree: &TreeId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {
         self.store.pending(tree)
     }
