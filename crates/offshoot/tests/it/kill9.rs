@@ -58,27 +58,24 @@ replies:
   - {delay_ms: 5, say: "{prompt}: ok"}
 "#;
 
+/// How often a process is killed whose hooks note what they are told: each costs a process.
+const HOOKED_ROUNDS: u64 = 60;
+
+/// Notes what they are told, each in one write.
+const HOOKS: &str = r#"
+[[hooks]]
+event = "SubagentStart"
+command = "told=$(cat); printf '%s\\n' \"$told\" >> told.jsonl"
+
+[[hooks]]
+event = "SubagentStop"
+command = "told=$(cat); printf '%s\\n' \"$told\" >> told.jsonl"
+"#;
+
 #[test]
 fn a_session_survives_being_killed_at_any_moment() {
     let stage = Stage::new(FAMILY);
-    let longest = undisturbed(&stage);
-    let next = AtomicU64::new(0);
-    let cut = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                loop {
-                    let round = next.fetch_add(1, Ordering::Relaxed);
-                    if round >= ROUNDS {
-                        return;
-                    }
-                    let moment = kill_and_continue(&stage, round, longest);
-                    cut.lock().unwrap().push(moment);
-                }
-            });
-        }
-    });
-    let cut = cut.into_inner().unwrap();
+    let (cut, longest) = killed(&stage, ROUNDS);
     let amid = cut.iter().filter(|moment| moment.open_runs > 1).count();
     let lengths: BTreeSet<usize> = cut.iter().map(|moment| moment.entries).collect();
     println!(
@@ -91,6 +88,54 @@ fn a_session_survives_being_killed_at_any_moment() {
         amid as u64 >= ROUNDS / 10,
         "only {amid} were killed while a child ran"
     );
+}
+
+#[test]
+fn every_start_of_a_child_has_its_stop_at_whatever_moment_the_process_is_killed() {
+    let stage = Stage::new(FAMILY);
+    stage.write(".config/offshoot/offshoot.toml", HOOKS);
+    killed(&stage, HOOKED_ROUNDS);
+    let told = std::fs::read_to_string(stage.path().join("told.jsonl")).unwrap();
+    let mut starts = BTreeSet::new();
+    let mut stops = BTreeSet::new();
+    for line in told.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect(line);
+        let run = (
+            line["agent_id"].as_str().unwrap().to_owned(),
+            line["run"].as_u64().unwrap(),
+        );
+        match line["hook_event_name"].as_str().unwrap() {
+            "SubagentStart" => starts.insert(run),
+            _stop => stops.insert(run),
+        };
+    }
+    println!("{} starts, {} stops", starts.len(), stops.len());
+    assert!(starts.len() as u64 > HOOKED_ROUNDS, "children began");
+    let without: Vec<_> = starts.difference(&stops).collect();
+    assert!(without.is_empty(), "without a stop: {without:?}");
+}
+
+/// Kills processes, each at another moment, and continues their sessions; returns what there was when
+/// they were killed, and how long they live at most.
+fn killed(stage: &Stage, rounds: u64) -> (Vec<Moment>, Duration) {
+    let longest = undisturbed(stage);
+    let next = AtomicU64::new(0);
+    let cut = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                loop {
+                    let round = next.fetch_add(1, Ordering::Relaxed);
+                    if round >= rounds {
+                        return;
+                    }
+                    let moment = kill_and_continue(stage, round, longest);
+                    cut.lock().unwrap().push(moment);
+                }
+            });
+        }
+    });
+    (cut.into_inner().unwrap(), longest)
 }
 
 /// What there was when a process was killed.
