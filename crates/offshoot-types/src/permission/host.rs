@@ -3,8 +3,10 @@
 //! A pattern is a whole host (`example.com`), everything below one
 //! (`*.example.com`, at any depth and not the domain itself), or `*`; a port at
 //! its end is that port only. Names are compared part by part and not as text, so
-//! `example.com` is neither `notexample.com` nor `example.com.evil.org`. What is
-//! no host fits no pattern for sure.
+//! `example.com` is neither `notexample.com` nor `example.com.evil.org`. Addresses
+//! have one spelling. What is no host fits no pattern for sure.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::argv::Fit;
 use super::pattern::Kind;
@@ -106,10 +108,6 @@ impl Host {
             // An address of IPv6 has colons of its own, and so it has brackets.
             Some(rest) => {
                 let (address, behind) = rest.split_once(']')?;
-                let is_address = |c: char| c.is_ascii_hexdigit() || c == ':' || c == '.';
-                if !address.contains(':') || !address.chars().all(is_address) {
-                    return None;
-                }
                 match behind.strip_prefix(':') {
                     Some(port) => (address, Some(port)),
                     None => (address, behind.is_empty().then_some(None)?),
@@ -121,13 +119,13 @@ impl Host {
             },
         };
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-        let part = |part: &str| {
-            let letter = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            !part.is_empty() && part.chars().all(letter)
+        let name = if target.starts_with('[') {
+            // One address has many spellings, and may be one of IPv4 in the form of the other.
+            let address: Ipv6Addr = name.parse().ok()?;
+            address.to_canonical().to_string()
+        } else {
+            known(name)?
         };
-        if !target.starts_with('[') && !name.split('.').all(part) {
-            return None;
-        }
         let port = match port {
             Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().ok()?)
@@ -137,6 +135,22 @@ impl Host {
         };
         Some(Self { name, port })
     }
+}
+
+/// Returns a name, or an address of IPv4 in its one spelling. What only some take for an address, as
+/// `127.1`, `0177.0.0.1` and `2130706433`, is `None`: it may be any.
+fn known(name: String) -> Option<String> {
+    let part = |part: &str| {
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        !part.is_empty() && part.chars().all(letter)
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_number = last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number {
+        let address: Ipv4Addr = name.parse().ok()?;
+        return Some(address.to_string());
+    }
+    name.split('.').all(part).then_some(name)
 }
 
 #[cfg(test)]
@@ -196,6 +210,28 @@ mod tests {
         check("[::1]", "[::1]:80", Some(Fit::Surely));
         check("127.0.0.1", "127.0.0.1", Some(Fit::Surely));
         check("127.0.0.1", "127.0.0.10", None);
+    }
+
+    #[test]
+    fn an_address_is_the_same_however_it_is_written() {
+        for same in ["[::1]", "[0:0:0:0:0:0:0:1]", "[0000::0001]:80"] {
+            check("[::1]", same, Some(Fit::Surely));
+            check("[0::1]", same, Some(Fit::Surely));
+        }
+        for mapped in ["[::ffff:127.0.0.1]", "[::FFFF:7f00:1]:80", "127.0.0.1."] {
+            check("127.0.0.1", mapped, Some(Fit::Surely));
+        }
+        for unclear in [
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "127.0.0.0x1",
+        ] {
+            check("127.0.0.1", unclear, Some(Fit::Maybe));
+            assert!(HostPattern::of(unclear).is_err(), "{unclear}");
+        }
+        check("a.0x.org", "a.0x.org", Some(Fit::Surely));
     }
 
     #[test]
