@@ -6,6 +6,7 @@
 mod against_bash;
 mod against_programs;
 mod bounds;
+mod builders;
 mod evasions;
 mod filters;
 mod folders;
