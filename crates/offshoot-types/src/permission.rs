@@ -115,6 +115,15 @@ impl Need {
     /// about what is opaque are about it. It needs no allow: the text that it stands in does.
     pub const SHELL_WORDS: &str = "shell.words";
 
+    /// The capability of running a command by another name of it, as `npm i` for `npm install`. Rules
+    /// for [`Self::SHELL_RUN`] that say which command they mean are about it. It needs no allow.
+    pub const SHELL_ALIAS: &str = "shell.alias";
+
+    /// The capability of running a command with its paths as others would write them: absolute, or
+    /// from the workspace with `./`. Rules for [`Self::SHELL_RUN`] that name a path there are about
+    /// it. It needs no allow.
+    pub const SHELL_PATHS: &str = "shell.paths";
+
     /// What a hook wants a person to be asked; its target is why. Rules and grants are never about
     /// it: an answer is for that question of that call only.
     pub const HOOK_ASKS: &str = "hook.asks";

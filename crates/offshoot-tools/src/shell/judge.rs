@@ -9,7 +9,7 @@
 //!
 //! `believe` checks the parse, `walk` goes through statements, `condition` reads
 //! tests, `words` and `expansion` read words, `programs` knows which of them run others, `folders`
-//! where relative paths begin.
+//! where relative paths begin, `operands` which words are paths.
 
 mod assign;
 mod believe;
@@ -18,6 +18,7 @@ mod condition;
 mod expansion;
 mod folders;
 mod heredoc;
+mod operands;
 mod programs;
 mod redirect;
 mod walk;
@@ -56,6 +57,10 @@ pub(super) enum Act {
     Write(String),
     /// Runs a program that only runs another, which is an act of its own.
     Wrap(Vec<Word>),
+    /// Runs the same, by another name of the command.
+    Alias(Vec<Word>),
+    /// Runs the same, with its paths written otherwise.
+    Paths(Vec<Word>),
     /// Runs something that is opaque, by its words.
     Hide(Vec<Word>),
     /// Does what nobody can tell from its text.

@@ -19,6 +19,8 @@ pub fn needs(command: &str, place: &Place) -> Vec<Need> {
         Act::Read(path) => Need::new(Need::FS_READ, path),
         Act::Write(path) => Need::new(Need::FS_WRITE, path),
         Act::Wrap(words) => Need::new(Need::SHELL_WRAPPER, argv::render(&words)),
+        Act::Alias(words) => Need::new(Need::SHELL_ALIAS, argv::render(&words)),
+        Act::Paths(words) => Need::new(Need::SHELL_PATHS, argv::render(&words)),
         Act::Hide(words) => Need::new(Need::SHELL_WORDS, argv::render(&words)),
         Act::Opaque(text) => Need::new(Need::SHELL_OPAQUE, text),
         Act::Unread(text) => Need::new(Need::SHELL_UNREAD, text),

@@ -122,10 +122,10 @@ fn a_call_needs_all_that_its_command_does_and_asks_for_the_whole() {
     check("git status", &[("shell.run", "git status")]);
     let file = format!("{}/a", place.workspace);
     check(
-        "ls \"x y\" > a; sh -c b",
+        "echo \"x y\" > a; sh -c b",
         &[
             ("fs.write", &file),
-            ("shell.run", "ls 'x y'"),
+            ("shell.run", "echo 'x y'"),
             ("shell.opaque", "sh -c b"),
             ("shell.run", "sh -c b"),
         ],

@@ -163,6 +163,18 @@ impl Words {
         self.words.is_empty() && self.reaches_on
     }
 
+    /// Tells whether it says which command of a program it means.
+    pub(super) fn names_command(&self) -> bool {
+        self.words.get(1).is_some_and(is_said)
+    }
+
+    /// Tells whether it says something of a path of a command: a word that begins with `/` or `./`.
+    pub(super) fn names_path_of(&self, argv: &Argv<'_>) -> bool {
+        let is_path = |word: &str| word == "." || word.starts_with('/') || word.starts_with("./");
+        let mut pairs = self.words.iter().zip(&argv.fixed).skip(1);
+        pairs.any(|(pattern, word)| is_said(pattern) && is_path(word))
+    }
+
     /// Fits the pattern to a command; `None` if they cannot fit.
     pub(super) fn fit(&self, argv: &Argv<'_>) -> Option<Fit> {
         let program = argv.fixed.first().map(|program| &**program);
@@ -213,6 +225,7 @@ impl Words {
         first: Option<&Pattern>,
         spelling: Spelling,
     ) -> Option<Fit> {
+        let mut surely = Fit::Surely;
         for (index, pattern) in self.words.iter().enumerate() {
             let (pattern, word) = match index {
                 0 => (first.unwrap_or(pattern), program),
@@ -221,26 +234,36 @@ impl Words {
             let Some(word) = word else {
                 return argv.open.then_some(Fit::Maybe);
             };
-            let as_path = || index > 0 && spelling == Spelling::Any && self.fits_path(index, word);
-            if !pattern.fits(word) && !as_path() {
-                return None;
+            let is_path = index > 0 && spelling == Spelling::Any;
+            let as_path = || is_path.then(|| self.fit_path(index, word)).flatten();
+            if pattern.fit(word).or_else(as_path)? == Fit::Maybe {
+                surely = Fit::Maybe;
             }
         }
         if self.reaches_on {
-            Some(Fit::Surely)
+            Some(surely)
         } else if argv.fixed.len() > self.words.len() {
             None
         } else if argv.open {
             Some(Fit::Maybe)
         } else {
-            Some(Fit::Surely)
+            Some(surely)
         }
     }
 
-    /// Tells whether an argument is a path that fits in its one spelling.
-    fn fits_path(&self, index: usize, word: &str) -> bool {
-        let path = self.paths.get(index).and_then(Option::as_ref);
-        path.is_some_and(|path| as_path(&atoms(word)).is_some_and(|word| path.fits(&text(word))))
+    /// Fits an argument that is a path, in its one spelling.
+    fn fit_path(&self, index: usize, word: &str) -> Option<Fit> {
+        let path = self.paths.get(index)?.as_ref()?;
+        path.fit(&text(as_path(&atoms(word))?))
+    }
+}
+
+/// Tells whether a word of a pattern is more than a star.
+fn is_said(word: &Pattern) -> bool {
+    match word {
+        Pattern::Any => false,
+        Pattern::Begins(head) => !head.is_empty(),
+        Pattern::Exact(_) | Pattern::Glob(_) => true,
     }
 }
 

@@ -29,6 +29,8 @@ struct Matcher {
     allows_commands: bool,
     /// How specific it is for text and words.
     weight: (Kind, usize),
+    /// Whether it is a glob of all that begins so: `docs/**`.
+    deep: bool,
     text: Pattern,
     /// As a pattern of commands, where it can be one.
     words: Option<Words>,
@@ -36,6 +38,15 @@ struct Matcher {
     opaque: bool,
     /// As a pattern of hosts, where it can be one.
     host: Option<HostPattern>,
+}
+
+/// What is written otherwise in a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changed {
+    /// The word that says which command of the program it is.
+    Name,
+    /// The words that begin with `/` or `./`.
+    Paths,
 }
 
 /// What somebody wants to do, taken apart.
@@ -54,6 +65,8 @@ enum Target<'a> {
     Unread(&'a str),
     Command(Argv<'a>),
     Wrapper(Argv<'a>),
+    /// The same command as others would write it.
+    Alike(Argv<'a>, Changed),
     Host(Option<Host>),
     /// A call of the engine's own, which needs nothing; with all names of what it is about.
     Call(&'a [&'a str]),
@@ -76,6 +89,14 @@ impl<'a> Wanted<'a> {
             Need::SHELL_UNREAD => (Need::SHELL_OPAQUE, Target::Unread(target)),
             Need::SHELL_WRAPPER => (Need::SHELL_RUN, Target::Wrapper(argv::read(target))),
             Need::SHELL_WORDS => (Need::SHELL_OPAQUE, Target::Wrapper(argv::read(target))),
+            Need::SHELL_ALIAS => (
+                Need::SHELL_RUN,
+                Target::Alike(argv::read(target), Changed::Name),
+            ),
+            Need::SHELL_PATHS => (
+                Need::SHELL_RUN,
+                Target::Alike(argv::read(target), Changed::Paths),
+            ),
             name => {
                 let target = match Capability::of(name) {
                     Some(Capability::ShellRun) => Target::Command(argv::read(target)),
@@ -102,7 +123,7 @@ impl Wanted<'_> {
     pub(super) fn default(&self) -> Action {
         match self.target {
             // The wrapped command is a need of its own; a call of the engine's own needs nothing.
-            Target::Wrapper(_) | Target::Call(_) => Action::Allow,
+            Target::Wrapper(_) | Target::Alike(..) | Target::Call(_) => Action::Allow,
             Target::Text(_)
             | Target::Redirected(_)
             | Target::Opaque(..)
@@ -114,9 +135,18 @@ impl Wanted<'_> {
 
     /// Tells whether it may be unknown whether a rule fits it ([`Fit::Maybe`]).
     fn may_fit(&self) -> bool {
+        !self.is_text()
+    }
+
+    /// Tells whether it is held against patterns as text, and not as words or a host.
+    fn is_text(&self) -> bool {
         match self.target {
-            Target::Command(_) | Target::Wrapper(_) | Target::Opaque(..) | Target::Host(_) => true,
-            Target::Text(_) | Target::Redirected(_) | Target::Unread(_) | Target::Call(_) => false,
+            Target::Text(_) | Target::Redirected(_) | Target::Unread(_) | Target::Call(_) => true,
+            Target::Command(_)
+            | Target::Wrapper(_)
+            | Target::Alike(..)
+            | Target::Opaque(..)
+            | Target::Host(_) => false,
         }
     }
 
@@ -160,6 +190,7 @@ impl Compiled {
     pub(super) fn word<'l>(&self, layer: &'l Layer, wanted: &Wanted<'_>) -> Option<Word<'l>> {
         let mut search = Search {
             best: None,
+            beginning: None,
             doubt: None,
             is_named: false,
         };
@@ -199,7 +230,12 @@ impl Compiled {
             let all = all.filter(|matcher| matcher.is_for_all());
             for matcher in all.filter(speaks) {
                 let least = (Kind::Any, 0, 0);
-                search.take(least, matcher.action.min(Action::Ask), matcher.index);
+                take(
+                    &mut search.best,
+                    least,
+                    matcher.action.min(Action::Ask),
+                    matcher.index,
+                );
             }
         }
         if matches!(wanted.target, Target::Unread(_)) {
@@ -210,7 +246,7 @@ impl Compiled {
         }
         // A closed layer's implicit deny does not apply to wrappers (the wrapped command is denied
         // instead) or to engine calls, which need nothing.
-        let is_wrapper = matches!(wanted.target, Target::Wrapper(_));
+        let is_wrapper = matches!(wanted.target, Target::Wrapper(_) | Target::Alike(..));
         search.word(layer, layer.closed && !is_wrapper && !wanted.is_call())
     }
 
@@ -243,7 +279,9 @@ impl Compiled {
         let capability = match capability {
             Need::SHELL_UNREAD => Need::SHELL_OPAQUE,
             // The wrapped command is what is denied.
-            Need::SHELL_WRAPPER | Need::SHELL_WORDS => return false,
+            Need::SHELL_WRAPPER | Need::SHELL_WORDS | Need::SHELL_ALIAS | Need::SHELL_PATHS => {
+                return false;
+            }
             other => other,
         };
         let server = all_of_server(tool);
@@ -314,12 +352,14 @@ impl Matcher {
         let opaque = about == Some(Capability::ShellOpaque);
         let commands = opaque || matches!(about, Some(Capability::ShellRun) | None);
         let hosts = matches!(about, Some(Capability::NetFetch) | None);
+        let text = Pattern::of(pattern);
         Self {
             index,
             action: rule.action,
             allows_commands: written::allows_commands(rule) && pattern != "*",
             weight: (Kind::of(pattern), literal(pattern.as_bytes())),
-            text: Pattern::of(pattern),
+            deep: Kind::of(pattern) == Kind::Glob && text.is_beginning() && !text.head().is_empty(),
+            text,
             words: commands.then(|| Words::of(pattern)),
             opaque,
             host: hosts.then(|| HostPattern::of(pattern).ok()).flatten(),
@@ -336,6 +376,7 @@ impl Matcher {
             action: self.action,
             allows_commands: false,
             weight: (Kind::Begins, self.weight.1),
+            deep: false,
             text: self.text.clone(),
             words: Some(words),
             opaque: self.opaque,
@@ -350,6 +391,14 @@ impl Matcher {
             Target::Unread(_) => self.action == Action::Allow && !self.is_for_all(),
             // A rule for all commands already applies to the wrapped command.
             Target::Wrapper(_) => self.words.as_ref().is_none_or(Words::is_all),
+            // A rule that says nothing of what is changed has had its say of the command itself.
+            Target::Alike(argv, changed) => {
+                let says = |words: &Words| match changed {
+                    Changed::Name => words.names_command(),
+                    Changed::Paths => words.names_path_of(argv),
+                };
+                !self.words.as_ref().is_some_and(says)
+            }
             // A rule that allows running a script does not allow writing to it.
             Target::Redirected(_) => self.allows_commands,
             Target::Text(_)
@@ -374,9 +423,10 @@ impl Matcher {
         match (target, &self.host) {
             (Target::Host(_), Some(host)) => host.weight(),
             // Blanks and quotes make no rule more specific.
-            (Target::Command(_) | Target::Wrapper(_) | Target::Opaque(..), _) => {
-                words.map_or(self.weight, Words::weight)
-            }
+            (
+                Target::Command(_) | Target::Wrapper(_) | Target::Alike(..) | Target::Opaque(..),
+                _,
+            ) => words.map_or(self.weight, Words::weight),
             // An agent's aliases count alike: a longer name is not more specific.
             (Target::Call(_), _) if self.weight.0 == Kind::Exact => (Kind::Exact, 0),
             _ => self.weight,
@@ -386,10 +436,10 @@ impl Matcher {
     fn fit(&self, target: &Target<'_>) -> Option<Fit> {
         match target {
             Target::Text(text) | Target::Redirected(text) | Target::Unread(text) => {
-                self.text.fits(text).then_some(Fit::Surely)
+                self.text.fit(text)
             }
             Target::Opaque(text, argv) => {
-                let as_text = self.text.fits(text).then_some(Fit::Surely);
+                let as_text = self.text.fit(text);
                 // However it is written, it is what is forbidden.
                 let words = self.words.as_ref().filter(|_| self.opaque);
                 let words = words.filter(|_| self.action != Action::Allow);
@@ -410,6 +460,8 @@ impl Matcher {
                     Action::Deny | Action::Ask => words.fit_however(argv),
                 }
             }
+            // What is allowed there is an exception, and grants nothing.
+            Target::Alike(argv, _) => self.words.as_ref()?.fit_however(argv),
         }
     }
 }
@@ -417,6 +469,8 @@ impl Matcher {
 /// What was found so far in a layer.
 struct Search {
     best: Option<(Weight, Action, usize)>,
+    /// The most specific of what says how a text begins, `docs/**` as well as `docs/*`.
+    beginning: Option<(Weight, Action, usize)>,
     /// A rule that would deny or ask, depending on what open words become.
     doubt: Option<usize>,
     /// Whether a rule was found that names what is opaque.
@@ -434,14 +488,22 @@ impl Search {
             let (kind, literal) = matcher.weight(&wanted.target);
             let weight = (kind, literal, named);
             let action = matcher.action.min(most);
-            let loses = !self.wins(weight, action);
+            let is_deep = matcher.deep && wanted.is_text();
+            let as_beginning = (Kind::Begins, literal, named);
+            let wins_as_beginning = is_deep && wins(&self.beginning, as_beginning, action);
+            let loses = !wins_as_beginning && !wins(&self.best, weight, action);
             // A rule that loses may still make the result doubtful.
             let may_doubt = self.doubt.is_none() && action != Action::Allow && wanted.may_fit();
             if loses && !may_doubt {
                 continue;
             }
             match matcher.fit(&wanted.target) {
-                Some(Fit::Surely) => self.take(weight, action, matcher.index),
+                Some(Fit::Surely) => {
+                    take(&mut self.best, weight, action, matcher.index);
+                    if is_deep || kind == Kind::Begins {
+                        take(&mut self.beginning, as_beginning, action, matcher.index);
+                    }
+                }
                 Some(Fit::Maybe) if action != Action::Allow => {
                     self.doubt.get_or_insert(matcher.index);
                 }
@@ -450,20 +512,13 @@ impl Search {
         }
     }
 
-    /// The most specific rule; on a tie the strictest, for which `Deny` sorts first.
-    fn wins(&self, weight: Weight, action: Action) -> bool {
-        let best = self.best.as_ref();
-        best.is_none_or(|(so_far, said, _)| weight.cmp(so_far).then(said.cmp(&action)).is_gt())
-    }
-
-    fn take(&mut self, weight: Weight, action: Action, index: usize) {
-        if self.wins(weight, action) {
-            self.best = Some((weight, action, index));
-        }
-    }
-
     fn word(self, layer: &Layer, closed: bool) -> Option<Word<'_>> {
-        let (action, rule, in_doubt) = match (self.best, self.doubt) {
+        // Beside a beginning, a stricter rule for a folder (`docs/**`) is one as well.
+        let best = match (self.best, self.beginning) {
+            (Some(((Kind::Begins, ..), said, _)), Some(other)) if other.1 < said => Some(other),
+            (best, _) => best,
+        };
+        let (action, rule, in_doubt) = match (best, self.doubt) {
             // A possible deny turns an allow into an ask.
             (Some((_, Action::Allow, _)), Some(doubt)) => (Action::Ask, Some(doubt), true),
             (Some((_, action, rule)), _) => (action, Some(rule), false),
@@ -476,5 +531,17 @@ impl Search {
             rule: rule.and_then(|index| layer.rules.get(index)),
             in_doubt,
         })
+    }
+}
+
+/// The most specific rule; on a tie the strictest, for which `Deny` sorts first.
+fn wins(best: &Option<(Weight, Action, usize)>, weight: Weight, action: Action) -> bool {
+    let best = best.as_ref();
+    best.is_none_or(|(so_far, said, _)| weight.cmp(so_far).then(said.cmp(&action)).is_gt())
+}
+
+fn take(best: &mut Option<(Weight, Action, usize)>, weight: Weight, action: Action, index: usize) {
+    if wins(best, weight, action) {
+        *best = Some((weight, action, index));
     }
 }

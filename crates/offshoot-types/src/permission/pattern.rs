@@ -6,6 +6,12 @@
 //! places of a text that a piece may begin at are followed at once, so that no
 //! pattern costs more than the number of its pieces times the length of the text.
 
+use super::argv::Fit;
+
+/// Most letters that are looked at for one pattern, each once for every piece: a list may have
+/// thousands of patterns.
+const MOST_STEPS: usize = 64 * 1024;
+
 /// A pattern, taken apart.
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
@@ -49,6 +55,18 @@ impl Pattern {
         }
     }
 
+    /// The same, but a text that is too long for stars only may fit, if it has what stands between them.
+    pub(super) fn fit(&self, text: &str) -> Option<Fit> {
+        match self {
+            Self::Glob(glob) if text.len() * glob.pieces.len() > MOST_STEPS => {
+                glob.rest(text).map(|_| Fit::Maybe)
+            }
+            Self::Any | Self::Exact(_) | Self::Begins(_) | Self::Glob(_) => {
+                self.fits(text).then_some(Fit::Surely)
+            }
+        }
+    }
+
     /// Tells whether it is text with stars in it, and not one of the two alone.
     pub(super) fn narrows(&self) -> bool {
         match self {
@@ -73,15 +91,16 @@ impl Pattern {
         }
     }
 
-    /// Tells whether it says nothing but how a text begins.
+    /// Tells whether it says nothing but how a text begins, as `docs/**` and `docs/**/*` do.
     pub(super) fn is_beginning(&self) -> bool {
+        let is_star = |piece: &Piece| match piece {
+            Piece::Wild(atom) => matches!(atom, Atom::Star | Atom::Deep | Atom::Folders),
+            Piece::Text(_) => false,
+        };
         match self {
             Self::Any | Self::Begins(_) => true,
             Self::Exact(_) => false,
-            Self::Glob(glob) => matches!(
-                glob.pieces.as_slice(),
-                [Piece::Wild(Atom::Star | Atom::Deep | Atom::Folders)]
-            ),
+            Self::Glob(glob) => glob.pieces.iter().all(is_star),
         }
     }
 
@@ -241,14 +260,17 @@ impl Glob {
         })
     }
 
+    /// Returns what a text has behind the head; `None` if it lacks something that every match has.
+    fn rest<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let rest = text.strip_prefix(&*self.head)?;
+        (rest.ends_with(&*self.tail) && rest.contains(&*self.middle)).then_some(rest)
+    }
+
     /// Tells whether a text fits, and in how many steps that was found.
     pub(super) fn run(&self, text: &str) -> (bool, usize) {
-        let Some(rest) = text.strip_prefix(&*self.head) else {
+        let Some(rest) = self.rest(text) else {
             return (false, 0);
         };
-        if !rest.ends_with(&*self.tail) || !rest.contains(&*self.middle) {
-            return (false, 0);
-        }
         let mut steps = 0;
         // Whether what is left of the pattern may begin at a byte, or at the end.
         let mut places = vec![false; rest.len() + 1];

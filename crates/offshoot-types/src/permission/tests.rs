@@ -1,5 +1,7 @@
 //! The chain, by example.
 
+mod specific;
+
 use super::*;
 
 fn layer(rules: &str) -> Layer {

@@ -65,15 +65,29 @@ fn fits(node: Node<'_>, text: &str) -> bool {
         _ => {
             let mut at = start;
             let mut cursor = node.walk();
+            let mut before = "";
             for child in node.children(&mut cursor) {
-                if child.start_byte() > at && !is_blank(text, at, child.start_byte()) {
+                let gap = text.get(at..child.start_byte()).unwrap_or_default();
+                let is_input = matches!(before, "command" | "list")
+                    && child.kind() == "heredoc_redirect"
+                    && is_dash(gap);
+                if child.start_byte() > at && !is_blank(text, at, child.start_byte()) && !is_input {
                     return false;
                 }
                 at = at.max(child.end_byte());
+                before = child.kind();
             }
             at >= end || is_blank(text, at, end)
         }
     }
+}
+
+/// Tells whether a gap before a here-document is the word `-`, which the grammar has no place for.
+pub(super) fn is_dash(gap: &str) -> bool {
+    let inner = gap
+        .strip_prefix(' ')
+        .and_then(|rest| rest.strip_suffix(' '));
+    inner == Some("-")
 }
 
 /// Tells whether there is nothing but what bash skips: blanks, ends of lines, joined lines.

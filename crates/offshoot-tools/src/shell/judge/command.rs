@@ -87,11 +87,20 @@ impl Judge<'_> {
     /// Says what a command runs, seen through what only runs another.
     pub(super) fn runs(&mut self, node: Node<'_>, mut words: Vec<Word>) {
         let mut wrappers = Vec::new();
+        let shell = self.folders.clone();
         loop {
+            if let Some((folder, count)) = programs::folder(&words) {
+                self.folders.enter(folder);
+                wrappers.push((words.clone(), Wraps::Itself));
+                words.drain(1..=count).for_each(drop);
+                continue;
+            }
             match programs::look(&words) {
                 Sight::Plain if !self.is_of_another_project(&words) => break,
                 Sight::Plain | Sight::Opaque => {
                     self.opaque(node);
+                    let paths = self.with_paths(&words);
+                    self.folders = shell;
                     if programs::is_of_shell(&words) {
                         self.folders.change(None);
                     } else {
@@ -103,13 +112,15 @@ impl Judge<'_> {
                         .filter_map(|words| self.hidden(node, words))
                         .collect();
                     let names = programs::other_names(&words);
+                    let programs = programs::other_programs(&words);
                     if matches!(words.first(), Some(Word::Fixed(_))) {
                         self.act(Act::Run(words));
                     }
-                    let names = names.into_iter().map(Act::Wrap);
                     hidden
                         .into_iter()
-                        .chain(names)
+                        .chain(programs.into_iter().map(Act::Wrap))
+                        .chain(names.into_iter().map(Act::Alias))
+                        .chain(paths)
                         .for_each(|act| self.act(act));
                     return self.wrapped(wrappers);
                 }
@@ -124,29 +135,37 @@ impl Judge<'_> {
             }
         }
         let direct = wrappers.iter().all(|(_, wraps)| *wraps == Wraps::Itself);
-        let spellings = self.spellings(&words);
+        let mut others = self.spellings(&words);
+        others.extend(self.with_paths(&words));
+        let placed = self.in_workspace(&words);
+        self.folders = shell;
         self.moves(node, &words, direct);
         if !words.is_empty() {
-            self.act(Act::Run(words));
+            if !placed.contains(&words) {
+                others.push(self.as_written(words));
+            }
+            placed
+                .into_iter()
+                .for_each(|words| self.act(Act::Run(words)));
         }
-        spellings.into_iter().for_each(|act| self.act(act));
+        others.into_iter().for_each(|act| self.act(act));
         self.wrapped(wrappers);
     }
 
     /// Tells whether a program may do what the files of the folder say, and that may be none of the
     /// workspace's: what lies elsewhere nobody has agreed to run.
     fn is_of_another_project(&self, words: &[Word]) -> bool {
-        !programs::works_anywhere(words) && !self.folders.are_in(self.ground.workspace)
+        let is_in = self.folders.are_in(self.ground.workspace);
+        (!programs::works_anywhere(words) && !is_in) || self.leads_out(words)
     }
 
     /// Returns a command as rules may have written it otherwise: by another name, and a program that is
     /// called by its path from the root, and from the workspace. Where nobody knows in which folder it is
     /// looked for, it may be any.
     fn spellings(&self, words: &[Word]) -> Vec<Act> {
-        let mut acts: Vec<Act> = programs::other_names(words)
-            .into_iter()
-            .map(Act::Wrap)
-            .collect();
+        let programs = programs::other_programs(words).into_iter().map(Act::Wrap);
+        let names = programs::other_names(words).into_iter().map(Act::Alias);
+        let mut acts: Vec<Act> = programs.chain(names).collect();
         let Some((paths, arguments)) = programs::files(words) else {
             return acts;
         };

@@ -41,6 +41,27 @@ impl Folders {
         self.any = union(self.any.take(), &self.well);
     }
 
+    /// Returns all folders that a command may be in; `None` for anywhere.
+    pub(super) fn all(&self) -> Option<&[String]> {
+        self.any.as_deref()
+    }
+
+    /// Goes where a program is told to work, in a process of its own.
+    pub(super) fn enter(&mut self, to: &str) {
+        let enter = |any: &Vec<String>| any.iter().map(|from| join(from, to)).collect();
+        self.any = self.any.as_ref().map(enter);
+        self.ran();
+    }
+
+    /// Returns the absolute path that a path means in a folder, as its text says.
+    pub(super) fn from(&self, folder: &str, path: &str) -> String {
+        if path.starts_with('/') {
+            normal(path)
+        } else {
+            join(folder, path)
+        }
+    }
+
     /// Returns the folders behind `&&`; `self` keeps those where the left side failed.
     pub(super) fn when_well(&self) -> Self {
         Self {

@@ -15,7 +15,7 @@ pub(super) fn believes(root: Node<'_>, text: &str) -> bool {
     all(root, |node| {
         match node.kind() {
             "heredoc_redirect" => redirects.push(parts(node)),
-            // Also one that shifts numbers: that is rare, and asks.
+            "<<" if shifts(node, text) => {}
             "<<" | "<<-" => operators += 1,
             _ => {}
         }
@@ -26,6 +26,26 @@ pub(super) fn believes(root: Node<'_>, text: &str) -> bool {
         [Some(parts)] => operators == 1 && agrees(parts, text),
         _ => false,
     }
+}
+
+/// Tells whether an operator shifts numbers, as bash sees it too: in arithmetic on one line that holds
+/// nothing else.
+fn shifts(node: Node<'_>, text: &str) -> bool {
+    let mut outer = node.parent();
+    while let Some(within) = outer {
+        match within.kind() {
+            "binary_expression" | "parenthesized_expression" => outer = within.parent(),
+            "arithmetic_expansion" => {
+                let text = &text[within.byte_range()];
+                let plain = |c: char| c.is_ascii_alphanumeric() || " $()+-*/%<_".contains(c);
+                return text.trim_start().starts_with("$((")
+                    && text.ends_with("))")
+                    && text.chars().all(plain);
+            }
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Where the parts of a here-document lie in the text.

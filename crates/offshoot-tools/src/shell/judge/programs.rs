@@ -6,9 +6,10 @@
 //! allows what it does.
 //!
 //! `names` lists who is opaque whatever follows, `by_option` who is by one of some
-//! options, `options` finds those among words that may be anything, and the others
-//! know one kind of program each.
+//! options, `options` finds those among words that may be anything, `alike` knows
+//! other ways to write a command, and the others know one kind of program each.
 
+mod alike;
 mod awk;
 mod builders;
 mod by_option;
@@ -110,6 +111,21 @@ const ANYWHERE: &str = ": [ ag awk b2sum base32 base64 basename bat batcat bg br
      timeout times top touch tr tree true truncate tsort tty type ulimit umask uname unexpand uniq unlink unxz unzip uptime \
      vdir vmstat wait wc wget whereis which who whoami xxd xz yes yq zcat zip zstd";
 
+/// Of these, to which a word without a slash is a file, or is not told from one.
+const TAKE_FILES: &str = "ag awk b2sum base32 base64 bat batcat bzip2 cat cd chgrp chmod chown cksum cmp comm cp cut dd diff \
+     diff3 dir du egrep expand fd fdfind fgrep file find fmt fold gawk grep gunzip gzip head hexdump iconv join jq \
+     less link ln ls mawk md5sum mkdir mkfifo mktemp more mv nawk nl od paste pushd readlink realpath rev rg rm rmdir \
+     sed sha1sum sha224sum sha256sum sha384sum sha512sum shasum shred shuf sort split stat strings sum tac tail tar \
+     tee touch tree truncate uniq unexpand unlink unxz unzip vdir wc xxd xz yq zcat zip zstd";
+
+/// Run the code of a project, or of the settings that they are told of.
+const BY_PROJECT: &str = "alembic ansible ansible-playbook astro ava babel bazel bazelisk behave buck2 bun bundle cucumber \
+     cypress dotnet doit eslint fab flake8 gatsby grunt gulp invoke jasmine jest karma lein lerna meson mix \
+     mkdocs mocha msbuild mypy next ng ninja nose2 nox nuxt nx nyc pdm phpstan phpunit pip pip3 pipenv pipx playwright \
+     pnpm poetry pre-commit prettier prove psalm pulumi py.test pylint pytest pyright remix rollup rspec rubocop \
+     samu sbt scons snakemake sphinx-build standard stylelint svelte-kit tap terraform tofu tox ts-jest tsc turbo \
+     unittest uv vite vitest vue webpack xo yarn zig";
+
 /// Tells whether a program does the same in whatever folder it is started.
 pub(super) fn works_anywhere(words: &[Word]) -> bool {
     match words.first() {
@@ -136,35 +152,40 @@ pub(super) fn files(words: &[Word]) -> Option<(Vec<String>, &[Word])> {
     interpreters::files(words)
 }
 
-/// Returns the same command as others would write it: a part of git or cargo that is called by its own
-/// name, and a tool that an interpreter is told to run.
+/// Returns the same command by another program: a part of git or cargo that is called by its own name,
+/// a tool that an interpreter is told to run.
+pub(super) fn other_programs(words: &[Word]) -> Vec<Vec<Word>> {
+    alike::other_programs(words)
+}
+
+/// Returns the same command of a program by the other names that it has.
 pub(super) fn other_names(words: &[Word]) -> Vec<Vec<Word>> {
-    let [Word::Fixed(program), arguments @ ..] = words else {
-        return Vec::new();
+    alike::other_names(words)
+}
+
+/// Returns where a program is told to work, if that is before anything else, and how many words say so.
+pub(super) fn folder(words: &[Word]) -> Option<(&str, usize)> {
+    alike::folder(words)
+}
+
+/// Tells whether a program does what files of a project say, or what files it is given hold as code.
+pub(super) fn goes_by_project(words: &[Word]) -> bool {
+    let Some(Word::Fixed(program)) = words.first() else {
+        return false;
     };
     let name = names::called(program);
-    let with = |words: &[&str], arguments: &[Word]| {
-        let words = words.iter().map(|word| Word::Fixed((*word).to_owned()));
-        words.chain(arguments.iter().cloned()).collect()
-    };
-    if let Some((tool, arguments)) = interpreters::tool(name, arguments) {
-        return vec![with(&[tool], arguments)];
-    }
-    for of in ["git", "cargo"] {
-        let part = name
-            .strip_prefix(of)
-            .and_then(|rest| rest.strip_prefix('-'));
-        if let Some(part) = part.filter(|part| !part.is_empty()) {
-            // Cargo hands the name on, as the first of the arguments.
-            return match arguments {
-                [first, rest @ ..] if is(first, part) => {
-                    vec![with(&[of, part], arguments), with(&[of, part], rest)]
-                }
-                _ => vec![with(&[of, part], arguments)],
-            };
-        }
-    }
-    Vec::new()
+    let tool = interpreters::tool(name, &words[1..]);
+    options::listed(BY_PROJECT, tool.map_or(name, |(tool, _)| tool))
+}
+
+/// Tells whether a word without a slash is a file to a program.
+pub(super) fn takes_files(name: &str) -> bool {
+    options::listed(TAKE_FILES, names::called(name))
+}
+
+/// Tells whether a program runs the file that it is given first.
+pub(super) fn runs_file(name: &str) -> bool {
+    names::is_interpreter(names::called(name))
 }
 
 /// Tells whether a program with options that run others is used without those.
@@ -198,6 +219,11 @@ fn is_plain(name: &str, arguments: &[Word]) -> bool {
             !arguments.iter().any(|word| options::begins(word, &runs))
         }
         "pandoc" => by_option::pandoc(arguments),
+        "yq" => by_option::yq(arguments),
+        "pip" | "pip3" => by_option::pip(arguments),
+        "openssl" => by_option::openssl(arguments),
+        "clang-tidy" | "clang-check" | "clang-query" => by_option::clang_tool(arguments),
+        "hg" | "chg" => runners::hg(arguments),
         "test" => compare::is_plain(arguments),
         "[" => match arguments {
             [inner @ .., last] if is(last, "]") => compare::is_plain(inner),

@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::believe::is_dash;
 use super::command::Gap;
 use super::words::{Misread, Quotes};
 use super::{Act, Judge, Word, children};
@@ -45,16 +46,29 @@ impl Judge<'_> {
         match body.kind() {
             "list" => self.deeper(body, |judge| judge.list(body, redirects)),
             "command" => {
-                let words = self.redirections(redirects);
+                let mut words = self.redirections(redirects);
+                if self.takes_input(body, redirects) {
+                    words.insert(0, Word::Fixed("-".to_owned()));
+                }
                 self.deeper(body, |judge| judge.command(body, &words));
             }
             _ => {
-                if !self.redirections(redirects).is_empty() {
+                let takes_input = self.takes_input(body, redirects);
+                if !self.redirections(redirects).is_empty() || takes_input {
                     self.opaque(body);
                 }
                 self.statement(body);
             }
         }
+    }
+
+    /// Tells whether a `-` stands between a command and its here-document.
+    fn takes_input(&self, body: Node<'_>, redirects: &[Node<'_>]) -> bool {
+        let document = redirects
+            .iter()
+            .find(|node| node.kind() == "heredoc_redirect");
+        let gap = document.and_then(|node| self.text.get(body.end_byte()..node.start_byte()));
+        gap.is_some_and(is_dash)
     }
 
     fn redirections(&mut self, redirects: &[Node<'_>]) -> Vec<Word> {

@@ -15,6 +15,7 @@ mod opaque;
 mod options;
 mod plain;
 mod runners;
+mod spellings;
 
 use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule, Standing};
 use offshoot_types::tool::Place;

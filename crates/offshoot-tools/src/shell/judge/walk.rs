@@ -156,7 +156,7 @@ impl Judge<'_> {
             match child.kind() {
                 ")" => in_patterns = false,
                 "extglob_pattern" => {
-                    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.*?/:".contains(c);
+                    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.*?/:[]!^".contains(c);
                     if !self.text_of(child).chars().all(plain) {
                         self.opaque(item);
                     }

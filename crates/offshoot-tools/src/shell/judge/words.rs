@@ -109,14 +109,61 @@ impl Judge<'_> {
     fn concatenation(&mut self, node: Node<'_>) -> Result<Piece, Misread> {
         let mut whole = Piece::fixed(String::new());
         let mut at = node.start_byte();
-        for child in children(node) {
+        let children = children(node);
+        let mut left = children.as_slice();
+        while let [child, behind @ ..] = left {
             if child.start_byte() != at {
                 return Err(Misread);
             }
-            at = child.end_byte();
-            whole.extend(self.piece(child)?);
+            let braces = self.braces(left);
+            let piece = match child.kind() {
+                _ if braces > 0 => Piece::fixed(
+                    left[..braces]
+                        .iter()
+                        .map(|part| self.text_of(*part))
+                        .collect(),
+                ),
+                "$" if behind.is_empty() && self.ends_word(child.end_byte()) => {
+                    Piece::fixed("$".to_owned())
+                }
+                _ => self.piece(*child)?,
+            };
+            whole.extend(piece);
+            let (read, rest) = left.split_at(braces.max(1));
+            at = read.last().map_or(at, Node::end_byte);
+            left = rest;
         }
         Ok(whole)
+    }
+
+    /// Counts the parts of a word that are braces around nothing that is expanded: `{0}`, `{commit}`.
+    fn braces(&self, parts: &[Node<'_>]) -> usize {
+        let is = |at: usize, text: &str| {
+            parts
+                .get(at)
+                .is_some_and(|part| self.text_of(*part) == text)
+        };
+        let is_text = |part: &Node<'_>| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "_-/".contains(c);
+            matches!(part.kind(), "word" | "number") && self.text_of(*part).chars().all(plain)
+        };
+        let is_joined = |parts: &[Node<'_>]| {
+            let mut pairs = parts.windows(2);
+            pairs.all(|pair| pair[0].end_byte() == pair[1].start_byte())
+        };
+        let count = match parts {
+            _ if !is(0, "{") => 0,
+            _ if is(1, "}") => 2,
+            [_, inner, ..] if is(2, "}") && is_text(inner) => 3,
+            _ => 0,
+        };
+        if is_joined(&parts[..count]) { count } else { 0 }
+    }
+
+    /// Tells whether a word surely ends at a place, so that a `$` before it is a letter.
+    fn ends_word(&self, at: usize) -> bool {
+        let behind = self.text[at..].chars().next();
+        behind.is_none_or(|c| " \t\n;|)".contains(c))
     }
 
     /// Reads what stands between double quotes.

@@ -48,17 +48,17 @@ pub struct Overshadowed {
 
 /// Finds rules that forbid, or ask, and lose to an allow where both fit: because that begins with more
 /// text, however narrow the other is behind its star, or because it names a tool where the other names
-/// what the tool needs.
+/// what the tool needs, or commands where the other names everything.
 pub fn overshadowed(rules: &[Rule]) -> Vec<Overshadowed> {
     let mut allows: BTreeMap<(&str, Reading), Heads> = BTreeMap::new();
-    let mut of_tools: BTreeMap<(Reading, String), Vec<usize>> = BTreeMap::new();
+    let mut of_names: BTreeMap<(Reading, String), Vec<usize>> = BTreeMap::new();
     let allowed = rules.iter().enumerate();
     let allowed = allowed.filter(|(_, rule)| rule.action == Action::Allow);
     for (index, rule) in allowed {
         for (reading, form) in forms(rule) {
             let heads = allows.entry((&rule.permission, reading));
             heads.or_default().add(index, rule, reading, &form);
-            of_tools.entry((reading, form)).or_default().push(index);
+            of_names.entry((reading, form)).or_default().push(index);
         }
     }
     let mut found = Vec::new();
@@ -68,10 +68,15 @@ pub fn overshadowed(rules: &[Rule]) -> Vec<Overshadowed> {
             let heads = allows.get(&(rule.permission.as_str(), reading));
             let by_text = heads.and_then(|heads| heads.beating(rule, reading, &form));
             by_text.or_else(|| {
-                let same = of_tools.get(&(reading, form))?;
+                let same = of_names.get(&(reading, form))?;
                 let mut same = same.iter().copied();
-                let by = same.find(|by| may_need(&rules[*by].permission, &rule.permission))?;
-                Some((by, "which names the tool", None))
+                let names = |by: &usize| names_more(&rules[*by].permission, rule, reading);
+                let by = same.find(names)?;
+                let why = match Capability::of(&rules[by].permission) {
+                    Some(_) => "which names what is needed",
+                    None => "which names the tool",
+                };
+                Some((by, why, None))
             })
         });
         found.extend(loses.map(|(by, why, instead)| Overshadowed {
@@ -82,6 +87,15 @@ pub fn overshadowed(rules: &[Rule]) -> Vec<Overshadowed> {
         }));
     }
     found
+}
+
+/// Tells whether an allow of the same names more directly what a rule is about, and leaves nothing of it.
+fn names_more(allowed: &str, rule: &Rule, reading: Reading) -> bool {
+    // Of what `*` is about, only commands have words. An allow to read a file is an exception.
+    let is_command = reading == Reading::Text && rule.pattern.contains(char::is_whitespace);
+    let is_all = rule.permission == "*" && is_command;
+    let names_commands = allowed == super::SHELL || allowed == Capability::ShellRun.name();
+    (is_all && names_commands) || may_need(allowed, &rule.permission)
 }
 
 /// Tells whether a rule is about a tool that may need a capability.

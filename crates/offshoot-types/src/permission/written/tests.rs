@@ -441,6 +441,13 @@ fn a_deny_that_loses_to_a_narrower_allow_is_told_what_to_be_instead() {
         None,
     );
     check(("edit", "x"), ("fs.write", "{workspace}/x"), tool, None);
+    check(("bash", "git push *"), ("*", "git push *"), tool, None);
+    check(
+        ("shell.run", "git push *"),
+        ("*", "git push *"),
+        "which names what is needed",
+        None,
+    );
     check(("mcp:s:t", "/x"), ("fs.read", "/x"), tool, None);
 }
 
@@ -464,6 +471,9 @@ fn an_allow_that_is_an_exception_is_none_that_a_deny_loses_to() {
         (("bash", "git *"), ("shell.run", "git push *")),
         (("shell.run", "git push *"), ("bash", "git push *")),
         (("fs.read", "x"), ("*", "x")),
+        (("fs.write", "{workspace}/*"), ("fs.write", "docs/**")),
+        (("fs.write", "{workspace}/*"), ("fs.write", "docs/**/*")),
+        (("fs.write", "docs/a/*"), ("fs.write", "docs/**")),
     ] {
         let rules = [
             Rule::new(allow.0, allow.1, Action::Allow),

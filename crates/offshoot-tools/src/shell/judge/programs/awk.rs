@@ -6,7 +6,7 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{is, may_be_option};
+use super::options::{is, may_be_option, quoted};
 
 /// Tells whether `awk` runs and writes nothing.
 pub(super) fn is_plain(arguments: &[Word]) -> bool {
@@ -24,7 +24,8 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
                 // Behind the program stand files and variables.
                 let is_file = |word: &Word| match word {
                     Word::Fixed(word) => !word.starts_with('-') || word == "-",
-                    Word::Open(text) => !may_be_option(text),
+                    // Behind the program nothing is an option.
+                    Word::Open(text) => !may_be_option(text) || quoted(text).is_some(),
                 };
                 return only_prints(program) && words.all(is_file);
             }
@@ -48,7 +49,10 @@ fn only_prints(program: &str) -> bool {
     let code = code.replace("||", " ");
     // A `>` behind `print` is a file, up to the end of the statement.
     let mut statements = code.split(ends);
-    let writes = |statement: &str| statement.contains("print") && statement.contains('>');
+    let writes = |statement: &str| {
+        let behind = statement.split_once("print").map(|(_, behind)| behind);
+        behind.is_some_and(|behind| behind.contains('>'))
+    };
     !code.contains(['|', '@']) && !statements.any(writes)
 }
 

@@ -72,7 +72,12 @@ pub(super) fn npm(name: &str, arguments: &[Word]) -> bool {
         Word::Fixed(word) => is_own(word) && !word.starts_with("file:"),
     };
     let first = |word: &&Word| !matches!(word, Word::Fixed(word) if word.starts_with('-'));
+    let tells = match own {
+        [Word::Fixed(what), does, ..] => listed("config pkg", what) && is(does, "get"),
+        _ => false,
+    };
     let does = match own.iter().find(first) {
+        _ if tells => true,
         Some(Word::Fixed(command)) if name == "pnpm" => {
             let plain = |c: char| c.is_ascii_alphanumeric() || ":_-".contains(c);
             let is_script = command.contains(':') && command.chars().all(plain);
@@ -89,15 +94,22 @@ fn is_npm_option(word: &str) -> bool {
     listed(NPM_OPTIONS, word) || NPM_VALUED.iter().any(|option| word.starts_with(option))
 }
 
-/// Counts the options of `npm` before its command.
+/// Those of them that change only how much is said.
+const NPM_SAYS: &str = "-s -d --silent --quiet --verbose --json --no-color --no-progress";
+
+/// Counts the options of `npm` before its command that change nothing of what it does.
 pub(super) fn npm_options(arguments: &[Word]) -> usize {
-    let is_option = |word: &&Word| matches!(word, Word::Fixed(word) if is_npm_option(word));
+    let is_option = |word: &&Word| match word {
+        Word::Fixed(word) => listed(NPM_SAYS, word) || word.starts_with("--loglevel="),
+        Word::Open(_) => false,
+    };
     arguments.iter().take_while(is_option).count()
 }
 
 /// Tells whether `npx` runs the package that it names.
 pub(super) fn npx(arguments: &[Word]) -> bool {
-    let says_yes = |word: &&Word| ["-y", "--yes", "--no"].iter().any(|flag| is(word, flag));
+    let flags = ["-y", "--yes", "--no", "--no-install"];
+    let says_yes = |word: &&Word| flags.iter().any(|flag| is(word, flag));
     let mut words = arguments.iter().skip_while(says_yes);
     words.next().is_none_or(is_operand)
 }
@@ -138,8 +150,8 @@ pub(super) fn yarn_options(arguments: &[Word]) -> usize {
 }
 
 /// What is no part of `cargo` and runs its arguments, and what hands its own on to the compiler.
-const CARGO_RUNS: &str =
-    "eval flamegraph instruments make rustc rustdoc script valgrind watch with";
+const CARGO_RUNS: &str = "bisect-rustc eval flamegraph instruments make rustc rustdoc samply script valgrind watch with \
+                          workspaces ws";
 
 /// Options of `cargo` that may stand before its command and take no value.
 const CARGO_OPTIONS: &str = "-h -q -v -vv -V --frozen --help --list --locked --offline --quiet --verbose --version \
@@ -173,7 +185,31 @@ pub(super) fn cargo(arguments: &[Word]) -> bool {
         Some(Word::Open(_)) => false,
         None => true,
     };
-    does && !has_option(own, &options) && !has_short(own, &['C'])
+    let rest = without_own_manifest(own);
+    does && !has_option(&rest, &options) && !has_short(&rest, &['C'])
+}
+
+/// Returns the words of `cargo` but for a manifest of the project that stands behind the command: that
+/// is as if it was started there.
+fn without_own_manifest(words: &[Word]) -> Vec<Word> {
+    let is_one = |word: &Word| match word {
+        Word::Fixed(path) => {
+            let is_git = path
+                .split('/')
+                .any(|step| step.eq_ignore_ascii_case(".git"));
+            is_own(path) && !is_git && (path == "Cargo.toml" || path.ends_with("/Cargo.toml"))
+        }
+        Word::Open(_) => false,
+    };
+    let mut kept = Vec::new();
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let is_option = is(word, "--manifest-path") && !kept.is_empty();
+        if !(is_option && words.next_if(|next| is_one(next)).is_some()) {
+            kept.push(word.clone());
+        }
+    }
+    kept
 }
 
 /// Counts the options of `cargo` before its command.
@@ -186,7 +222,7 @@ pub(super) fn cargo_options(arguments: &[Word]) -> usize {
 }
 
 /// Tells whether a folder lies below this one.
-fn is_own(folder: &str) -> bool {
+pub(super) fn is_own(folder: &str) -> bool {
     !folder.starts_with(['/', '~']) && folder.split('/').all(|step| step != "..")
 }
 
@@ -213,7 +249,7 @@ pub(super) fn cargo_program(name: &str, arguments: &[Word]) -> bool {
 /// Tells whether `go` runs what it builds, and neither another program on it nor another compiler or
 /// linker.
 pub(super) fn go(arguments: &[Word]) -> bool {
-    let tools = "cover nm objdump test2json";
+    let tools = "cover nm objdump";
     let tool = match arguments {
         [first, rest @ ..] if is(first, "tool") => {
             matches!(rest.first(), Some(Word::Fixed(tool)) if listed(tools, tool))
@@ -234,7 +270,33 @@ pub(super) fn go(arguments: &[Word]) -> bool {
             }
         }
     };
-    tool && !arguments.iter().any(runs)
+    tool && !without_stripping(arguments).into_iter().any(runs)
+}
+
+/// Returns the words of `go` but for flags of the linker that leave things out or set a text.
+fn without_stripping(arguments: &[Word]) -> Vec<&Word> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=+-".contains(c);
+    let harmless = |flags: &str| {
+        let mut flags = flags.split(' ');
+        while let Some(flag) = flags.next() {
+            let known = match flag {
+                "-X" => flags.next().is_some_and(|text| text.chars().all(plain)),
+                flag => listed("-s -w", flag),
+            };
+            if !known {
+                return false;
+            }
+        }
+        true
+    };
+    let is_harmless = |word: &Word| match word {
+        Word::Fixed(word) => word
+            .trim_start_matches('-')
+            .strip_prefix("ldflags=")
+            .is_some_and(harmless),
+        Word::Open(_) => false,
+    };
+    arguments.iter().filter(|word| !is_harmless(word)).collect()
 }
 
 /// Tells whether `deno` is told to work on files.

@@ -7,7 +7,8 @@ use super::options::{has_option, has_short, has_short_of, is, listed, may_be_opt
 /// Tells whether a word of `find` does nothing but find; an open one might.
 pub(super) fn only_finds(word: &Word) -> bool {
     match word {
-        Word::Open(_) => false,
+        // A path, whatever it becomes.
+        Word::Open(text) => !may_be_option(text) || text == "~" || text.starts_with("~/"),
         Word::Fixed(word) => {
             let acts = ["-exec", "-ok", "-delete", "-fprint", "-fls"];
             word == "-executable" || !acts.iter().any(|act| word.starts_with(act))
@@ -55,18 +56,33 @@ pub(super) fn tar(arguments: &[Word]) -> bool {
         "--rmt-command",
         // Such a file may hold options.
         "--files-from",
+        // Files that are written.
+        "--index-file",
+        "--listed-incremental",
+        "--volno-file",
     ];
     // The first word needs no dash.
+    let letters = ['I', 'F', 'T', 'g'];
     let bundle = match arguments {
-        [Word::Fixed(first), ..] => first.contains(['I', 'F', 'T']) && !first.starts_with('-'),
+        [Word::Fixed(first), ..] => first.contains(letters) && !first.starts_with('-'),
         _ => false,
     };
     // An archive on another machine is reached by a program.
     let remote = |word: &Word| matches!(word, Word::Fixed(word) if word.contains(':'));
+    let may_be_remote = |pair: &[Word]| match (&pair[0], &pair[1]) {
+        (Word::Fixed(flags), Word::Open(text)) => {
+            let known = text
+                .find(['$', '`', '*', '?', '[', '{'])
+                .unwrap_or_default();
+            flags.contains('f') && !text[..known].contains('/')
+        }
+        _ => false,
+    };
     !has_option(arguments, &runs)
-        && !has_short(arguments, &['I', 'F', 'T'])
+        && !has_short(arguments, &letters)
         && !bundle
         && !arguments.iter().any(remote)
+        && !arguments.windows(2).any(may_be_remote)
 }
 
 /// Tells whether `curl` only prints what it gets.
@@ -100,7 +116,23 @@ pub(super) fn curl(arguments: &[Word]) -> bool {
         && !has_short_of(arguments, "cDKoOJ", options)
         && !arguments.iter().any(formats)
         && !has_format_file(arguments, options)
+        && !has_list(arguments)
         && !writes_file
+}
+
+/// Tells whether `curl` reads addresses from a file.
+fn has_list(arguments: &[Word]) -> bool {
+    let is_url = |word: &Word| matches!(word, Word::Fixed(word) if word.starts_with("--ur"));
+    let is_list = |word: &Word| match word {
+        Word::Fixed(word) => word.starts_with('@'),
+        Word::Open(text) => may_be_option(text),
+    };
+    let glued = |word: &Word| matches!(word, Word::Fixed(word) if word.starts_with("--ur") && word.contains("=@"));
+    let pairs = arguments.windows(2);
+    arguments.iter().any(glued)
+        || pairs
+            .into_iter()
+            .any(|pair| is_url(&pair[0]) && is_list(&pair[1]))
 }
 
 /// Returns the words of `curl` but for an output that is thrown away.
@@ -112,7 +144,8 @@ fn without_nowhere(arguments: &[Word]) -> Vec<Word> {
     let mut kept = Vec::new();
     let mut words = arguments.iter().peekable();
     while let Some(word) = words.next() {
-        let nowhere = words.next_if(|next| is_output(word) && is(next, "/dev/null"));
+        let is_nowhere = |next: &Word| is(next, "/dev/null") || is(next, "-");
+        let nowhere = words.next_if(|next| is_output(word) && is_nowhere(next));
         if nowhere.is_none() {
             kept.push(word.clone());
         }

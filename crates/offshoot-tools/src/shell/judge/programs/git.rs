@@ -5,7 +5,7 @@
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::{has_option, has_short, is, is_operand, listed, quoted};
+use super::options::{before_end, has_option, has_short, is, is_operand, listed, quoted};
 
 /// Commands that do what they say, with hooks and settings of the repository.
 const KNOWN: &str = "--help --version add am apply archive blame branch cat-file check-attr check-ignore \
@@ -34,7 +34,8 @@ const STRATEGIES: &str = "octopus ort ours recursive resolve subtree";
 
 /// Returns how many options stand before the command that change nothing of what it does.
 pub(super) fn flags(arguments: &[Word]) -> usize {
-    let is_flag = |word: &&Word| is(word, "--no-pager") || is(word, "--no-optional-locks");
+    let flags = "--no-pager -P --no-optional-locks";
+    let is_flag = |word: &&Word| matches!(word, Word::Fixed(word) if listed(flags, word));
     arguments.iter().take_while(is_flag).count()
 }
 
@@ -52,30 +53,56 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
         return rest.iter().all(|word| matches!(word, Word::Fixed(_)));
     }
     let rest = &without_message(command, rest);
+    let own = before_files(command, rest);
     let runs_or_writes = match command.as_str() {
         "read-tree" => has_option(rest, &["--index-output"]),
         "gc" | "repack" => has_option(rest, &["--expire-to", "--filter-to"]),
         "apply" | "am" => has_option(rest, &["--unsafe-paths", "--build-fake-ancestor"]),
-        "archive" | "format-patch" => has_short(rest, &['o']),
+        "archive" => has_short(rest, &['o']) || has_option(rest, &["--remote"]),
+        "format-patch" => has_short(rest, &['o']),
         "cherry-pick" | "merge" | "pull" | "rebase" | "revert"
             if has_foreign_strategy(command, rest) =>
         {
             true
         }
         "clone" => {
-            has_short(rest, &['c', 'u']) || has_option(rest, &["--template"]) || !is_of_a_host(rest)
+            has_short(rest, &['c', 'u'])
+                || has_option(rest, &CLONE_FOREIGN)
+                || !is_of_a_host(rest)
+                || rest.iter().any(is_of_git)
         }
         "config" => !only_tells(rest),
-        "grep" => has_short(rest, &['O']),
+        "grep" => has_short(own, &['O']),
         // A folder that is taken for the repository has settings and hooks of its own.
-        "init" => has_option(rest, &["--template", "--separate-git-dir"]),
-        "fetch" | "pull" | "push" | "remote" if names_a_folder(rest) => true,
+        "init" => {
+            has_option(rest, &["--template", "--separate-git-dir"]) || rest.iter().any(is_of_git)
+        }
+        // Settings and hooks are files like others to these.
+        "mv" | "worktree" => rest.iter().any(is_of_git),
+        "fetch" | "ls-remote" | "pull" | "push" if names_a_folder(rest) => true,
+        "remote" => remembers_a_folder(rest),
         "rebase" => has_short(rest, &['x']),
         _ => false,
     };
     // An address whose protocol is a command.
     let ext = |word: &Word| matches!(word, Word::Fixed(word) if word.contains("ext::"));
-    listed(KNOWN, command) && !runs_or_writes && !has_option(rest, OPTIONS) && !rest.iter().any(ext)
+    listed(KNOWN, command) && !runs_or_writes && !has_option(own, OPTIONS) && !rest.iter().any(ext)
+}
+
+/// Commands to which what stands behind `--` is files, and nothing else.
+const FILES: &str = "add blame checkout commit diff grep log ls-files reset restore rev-list rm shortlog show status";
+
+/// Their options that take no value.
+const FILES_FLAGS: &str = "-f -p -q -r -u --all --cached --follow --force --name-only --name-status --numstat \
+                           --oneline --patch --quiet --shortstat --staged --stat";
+
+/// Returns the words that may be options.
+fn before_files<'a>(command: &str, words: &'a [Word]) -> &'a [Word] {
+    match words {
+        _ if !listed(FILES, command) => words,
+        [end, ..] if is(end, "--") => &[],
+        words => before_end(words, FILES_FLAGS),
+    }
 }
 
 /// Tells whether a merge may be made by a program that is no part of git.
@@ -111,9 +138,38 @@ fn has_foreign_strategy(command: &str, words: &[Word]) -> bool {
     })
 }
 
+/// Tells whether a word leads into what git keeps for itself, or may.
+fn is_of_git(word: &Word) -> bool {
+    match word {
+        Word::Fixed(path) => path
+            .split(['/', '='])
+            .any(|step| step.eq_ignore_ascii_case(".git")),
+        // What is cloned may have a name that is not known yet, and a host; a star is no first dot.
+        Word::Open(text) => {
+            let dots = text.contains(['$', '`', '{', '(', '"', '\'', '\\', '~'])
+                || text.split('/').any(|step| step.starts_with('.'));
+            dots && !quoted(text).is_some_and(is_address)
+        }
+    }
+}
+
+/// Options of `clone` that name another folder, which has settings of its own, or files of git.
+const CLONE_FOREIGN: [&str; 4] = [
+    "--bundle-uri",
+    "--reference*",
+    "--separate-git-dir",
+    "--template",
+];
+
 /// Options of `clone` whose value is the next word; letters of them may end a bundle.
-const CLONE_VALUED: &str =
-    "--branch --depth --filter --jobs --origin --shallow-exclude --shallow-since";
+const CLONE_VALUED: &str = "--branch --depth --filter --jobs --origin --server-option --shallow-exclude \
+                            --shallow-since";
+
+/// Options of `clone` that take no value.
+const CLONE_FLAGS: &str = "--also-filter-submodules --bare --dissociate --ipv4 --ipv6 --mirror --no-checkout \
+                           --no-single-branch --no-tags --progress --quiet --recurse-submodules --recursive \
+                           --reject-shallow --remote-submodules --shallow-submodules --single-branch --sparse \
+                           --verbose";
 
 /// Tells whether a repository is cloned from another machine: one that is a folder has settings and
 /// hooks that git obeys.
@@ -130,17 +186,32 @@ fn is_of_a_host(words: &[Word]) -> bool {
     while let Some(word) = words.next() {
         let text = text(word);
         if let Some(bundle) = text.strip_prefix('-') {
-            let short = !bundle.starts_with('-') && bundle.ends_with(['b', 'j', 'o']);
-            if short || listed(CLONE_VALUED, text) {
+            let is_short = !bundle.starts_with('-');
+            if (is_short && bundle.ends_with(['b', 'j', 'o'])) || listed(CLONE_VALUED, text) {
                 words.next();
+            } else if !is_short && !text.contains('=') && !listed(CLONE_FLAGS, text) {
+                // The next word may be its value, or what is cloned.
+                return false;
             }
             continue;
         }
-        // `host:path`, with nothing before that would make a path of it.
-        let (host, _) = text.split_once(':').unwrap_or_default();
-        return !host.is_empty() && host != "file" && !host.contains('/');
+        return is_address(text);
     }
     false
+}
+
+/// Tells whether a repository is on another machine: `host:path`, with nothing before that would make
+/// a path of it.
+fn is_address(text: &str) -> bool {
+    let (host, _) = text.split_once(':').unwrap_or_default();
+    !host.is_empty() && host != "file" && !host.contains('/')
+}
+
+/// Tells whether a folder is given a name, by which it is a repository from then on.
+fn remembers_a_folder(words: &[Word]) -> bool {
+    let adds = matches!(words.first(), Some(Word::Fixed(what)) if listed("add set-url", what));
+    let last = words.last().map(text).unwrap_or_default();
+    (adds && !is_address(last)) || names_a_folder(words)
 }
 
 /// Tells whether a repository is named by its folder. A name without a slash may be one too, if the
@@ -150,10 +221,21 @@ fn names_a_folder(words: &[Word]) -> bool {
         let begins = ["/", "./", "../", "~", "file:"];
         text == "." || text == ".." || begins.iter().any(|begin| text.starts_with(begin))
     };
+    let is_folder = |text: &str| {
+        let host = text.split('/').next().unwrap_or_default();
+        text.contains('/') && !host.contains(':')
+    };
     let mut operands = words.iter().map(text).filter(|text| !text.starts_with('-'));
     let first = operands.clone().next().unwrap_or_default();
-    let host = first.split('/').next().unwrap_or_default();
-    (first.contains('/') && !host.contains(':')) || operands.any(is_path)
+    // What a branch is called may have a slash.
+    let named = words
+        .iter()
+        .map(text)
+        .filter_map(|text| text.split_once('='));
+    let mut named = named.filter(|(option, _)| option.starts_with("--r"));
+    is_folder(first)
+        || operands.any(is_path)
+        || named.any(|(_, value)| is_path(value) || is_folder(value))
 }
 
 /// Returns the text of a word; of an open one what its text begins with.

@@ -21,9 +21,38 @@ const ENDINGS: [&str; 7] = [".js", ".cjs", ".mjs", ".json", ".ts", ".tsx", "/ind
 pub(super) fn is_plain(name: &str, arguments: &[Word]) -> bool {
     let debugs = |word: &Word| is(word, "inspect") || is(word, "debug");
     let runs_file = |word: &Word| is_script(word) && !(is_node(name) && debugs(word));
-    arguments.first().is_some_and(runs_file)
-        || tool(name, arguments).is_some()
-        || only_tells(name, arguments)
+    let does = match &arguments[flags(name, arguments)..] {
+        // All that it is given is run, options among it.
+        scripts if name == "gnuplot" => !scripts.is_empty() && scripts.iter().all(is_script),
+        // The tests of the project.
+        [test, files @ ..] if is_node(name) && is(test, "--test") => files.iter().all(is_script),
+        [first, ..] => runs_file(first),
+        [] => false,
+    };
+    let is_tool = |(tool, rest): (&str, &[Word])| match tool {
+        // A second file is written.
+        "json.tool" => rest.iter().filter(|word| !is_flag(word)).count() < 2,
+        tool => super::is_plain(tool, rest),
+    };
+    does || tool(name, arguments).is_some_and(is_tool) || only_tells(name, arguments)
+}
+
+/// Tells whether a word is known to be an option.
+fn is_flag(word: &Word) -> bool {
+    matches!(word, Word::Fixed(word) if word.starts_with('-'))
+}
+
+/// Counts the options before a script that change how much is said, or when it ends.
+fn flags(name: &str, arguments: &[Word]) -> usize {
+    let version = |c: char| c.is_ascii_digit() || c == '.';
+    let flags = match name.trim_end_matches(version) {
+        "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => "-e -u -x -v -eu -ex -ux -eux",
+        "python" => "-B -O -E -s -u",
+        "perl" | "ruby" => "-w",
+        _ => "",
+    };
+    let is_flag = |word: &&Word| matches!(word, Word::Fixed(word) if listed(flags, word));
+    arguments.iter().take_while(is_flag).count()
 }
 
 fn is_node(name: &str) -> bool {
@@ -53,7 +82,7 @@ pub(super) fn files(words: &[Word]) -> Option<(Vec<String>, &[Word])> {
     let given = match name {
         "deno" => builders::script_of_deno(arguments),
         "bun" => builders::script_of_bun(arguments),
-        _ if names::is_interpreter(name) => arguments,
+        _ if names::is_interpreter(name) => &arguments[flags(name, arguments)..],
         _ => &[],
     };
     let [Word::Fixed(script), rest @ ..] = given else {

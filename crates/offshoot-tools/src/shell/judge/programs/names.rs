@@ -16,18 +16,18 @@ const HARMLESS: &str = ": [ bg break caller cd command continue dirs disown echo
                         popd printf pushd pwd return shift test times true type ulimit umask wait";
 
 /// Run their arguments with other rights, in other places, at other times or under watch.
-const RUNNERS: &str = "apptainer at autossh batch bwrap capsh catchsegv choom chroot chrt chronic coreutils cpulimit crontab daemon \
-     daemonize dbus-launch dbus-run-session debconf direnv doas dtach eatmydata entr expect faketime fakeroot \
-     firejail flock gdb gdbserver gdbtui heaptrack hyperfine i386 ifne linux32 linux64 lldb logsave ltrace memusage mispipe mosh msgexec msgfilter newgrp nix-shell nodemon not \
-     nsenter numactl offshoot parallel pee perf pg_virtualenv pkexec prlimit proot proxychains proxychains4 qemu-x86_64 rlwrap \
-     rr rsh rsync run-parts runuser scp screen script scriptreplay setarch setpriv sftp sg singularity slogin socat sotruss ssh \
-     ssh-agent sshpass start-stop-daemon strace su sudo systemd-cat systemd-inhibit systemd-nspawn systemd-run \
-     taskset tmux torify torsocks trickle tsocks uclampset uname26 unbuffer unshare valgrind \
-     watch watchexec x86_64 xargs xvfb-run";
+const RUNNERS: &str = "apptainer at autossh batch bear bwrap capsh catchsegv ccache choom chpst chroot chrt chronic corepack coreutils cpulimit crontab daemon \
+     daemonize dbus-launch dbus-run-session debconf direnv doas distcc dtach dumb-init eatmydata entr envdir envuidgid expect faketime fakeroot \
+     firejail flock gdb gdbserver gosu gpg-agent gdbtui heaptrack hyperfine i386 ifne lckdo libtool linux32 linux64 lldb logsave ltrace memusage mispipe mosh msgexec msgfilter newgrp nix-shell nodemon not \
+     nsenter numactl offshoot parallel pdb pdb3 pee perf pg_virtualenv pkexec prlimit proot proxychains proxychains4 qemu-x86_64 rlwrap \
+     rr rsh rsync run0 run-parts runcon runuser scp sccache screen script scriptlive scriptreplay sem setarch setpriv setuidgid sftp sg singularity slogin socat softlimit sops sotruss ssh \
+     ssh-agent sshpass start-stop-daemon strace su su-exec sudo systemd-cat systemd-inhibit systemd-nspawn systemd-run \
+     taskset tini tini-static tmux torify torsocks trickle tsocks uclampset uname26 unbuffer unshare uvx valgrind \
+     watch watchexec x86_64 xargs xvfb-run zrun";
 
 /// Read a language in which commands can be run.
-const LANGUAGES: &str = "dc ed editor emacs emacsclient erl evim ex exiftool file-rename ftp ghci gprolog gs gview gvim gvimdiff iex \
-     jshell lftp m4 mariadb mysql nano nvim prename psql pico r rename rnano rview rvim sbcl sensible-editor sqlite sqlite3 \
+const LANGUAGES: &str = "dc duckdb ed editor emacs emacsclient erl evim ex exiftool file-rename ftp ghci gprolog gs gview gvim gvimdiff iex \
+     jshell lftp m4 mariadb mongo mongosh mysql nano nvim prename psql pico r rename rnano rview rvim sbcl sensible-editor sqlite sqlite3 \
      swipl telnet vi view vim vimdiff vipw visudo vigr";
 
 /// What only begins like one of these and does what it says.
@@ -42,9 +42,9 @@ const RESERVED: &str = "! [[ ]] case coproc do done elif else esac fi for functi
                         then until while { }";
 
 /// Run a file if that is the first thing they are given, and else code.
-const INTERPRETERS: &str = "ash bash clisp csh dash elixir elvish es fish gnuplot groovy guile hush ipython irb \
-     julia ksh lua luajit mksh node nodejs nu ocaml octave osascript osh perl perl6 php powershell pwsh pypy python racket \
-     raku rakudo rbash rc rscript ruby runghc runhaskell scala sh tclsh tcsh texlua ts-node tsx wish xonsh yash ysh zsh";
+const INTERPRETERS: &str = "ash bash bb clisp clojure coffee csh dash elixir elvish es fish gnuplot groovy guile hush hy ipython irb janet jruby jython \
+     julia kotlin ksh lua luajit micropython mksh node nodejs nu ocaml octave osascript osh perl perl6 php powershell pwsh pypy python qjs racket \
+     raku rakudo rbash rc rscript ruby runghc runhaskell scala sh swift tclsh tcsh texlua ts-node tsx wish xonsh yash ysh zsh";
 
 /// Tells whether a program is opaque whatever follows, by what it is called by.
 pub(super) fn is_opaque(program: &str) -> bool {
@@ -55,10 +55,24 @@ pub(super) fn is_opaque(program: &str) -> bool {
     loads || lists.iter().any(|list| listed(list, name)) || is_variant_of_opaque(program, name)
 }
 
-/// Returns what a program is called without its folder and the end that one of Windows has.
+/// What GNU programs are called where others have the plain names, without the `g` they begin with.
+const GNU: &str = "awk cat chmod chown cp cut date dd echo egrep env expr fgrep find grep head id kill ln ls make mkdir mv nice \
+                   nohup printf readlink realpath rm rmdir sed seq shred shuf sleep sort split stat stdbuf tac tail tar tee \
+                   test timeout touch tr truncate uniq wc xargs";
+
+/// Returns what a program is called without its folder and the end that one of Windows has, and by
+/// which others do the same.
 pub(super) fn called(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or_default();
-    name.strip_suffix(".exe").unwrap_or(name)
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    match name {
+        "bsdtar" => "tar",
+        "goawk" | "original-awk" => "awk",
+        name => match name.strip_prefix('g') {
+            Some(gnu) if listed(GNU, gnu) => gnu,
+            Some(_) | None => name,
+        },
+    }
 }
 
 /// Tells whether a name begins with that of an opaque program, and goes on with a version or the name

@@ -6,7 +6,8 @@
 use offshoot_types::permission::argv::Word;
 
 use super::Sight;
-use super::options::{has_short_of, is, is_operand, listed, quoted};
+use super::builders::is_own;
+use super::options::{has_option, has_short, has_short_of, is, is_operand, listed, quoted};
 
 /// What `kubectl` does to a cluster, and in no container and with no editor.
 const KUBECTL: &str = "annotate api-resources api-versions apply auth autoscale cluster-info cordon create delete \
@@ -23,7 +24,9 @@ pub(super) fn kubectl(arguments: &[Word]) -> bool {
         Word::Open(text) => super::options::may_be_option(text),
         Word::Fixed(word) => listed(KUBECTL_OPTIONS, word.split('=').next().unwrap_or_default()),
     };
+    let tells = "current-context get-clusters get-contexts get-users view";
     let known = match &arguments[kubectl_options(arguments)..] {
+        [config, Word::Fixed(what), ..] if is(config, "config") => listed(tells, what),
         [Word::Fixed(command), ..] => listed(KUBECTL, command),
         [Word::Open(_), ..] => false,
         [] => true,
@@ -94,18 +97,23 @@ pub(super) fn rustup(arguments: &[Word]) -> Sight {
 }
 
 /// Programs by name, and those of their commands that run others, or code.
-const RUNNING: [(&str, &str); 24] = [
+const RUNNING: [(&str, &str); 34] = [
     ("asdf", "exec env"),
-    ("bundle", "config console exec open plugin"),
+    ("aws-vault", "exec login"),
+    ("bundle", "config console e ex exe exec open plugin"),
     (
         "cabal",
-        "exec new-exec new-repl new-run repl run v2-exec v2-repl v2-run",
+        "exec new-exec new-repl new-run repl run v1-exec v1-repl v1-run v2-exec v2-repl v2-run",
     ),
+    ("composer", "config exec global"),
     ("conda", "run"),
     ("docker", "buildx context create debug exec plugin run"),
     ("docker-compose", "exec run"),
+    ("fnm", "exec"),
+    ("gh", "alias codespace config cs ext extension extensions"),
     ("goenv", "exec"),
     ("hatch", "run shell"),
+    ("jenv", "exec"),
     (
         "mise",
         "en env exec generate hook-env r run shell tasks watch x",
@@ -115,16 +123,21 @@ const RUNNING: [(&str, &str); 24] = [
     ("nerdctl", "create exec run"),
     ("nix", "develop eval fmt print-dev-env repl run shell"),
     ("nodenv", "exec"),
+    ("op", "plugin run"),
     ("pdm", "config plugin run"),
     ("pipenv", "run shell"),
     ("pipx", "run runpip"),
+    ("pixi", "exec global r run s shell shell-hook x"),
     ("podman", "create exec kube machine play run unshare"),
     ("poetry", "config run self shell"),
     ("pyenv", "exec"),
+    ("rails", "c console db dbconsole r runner"),
     ("rbenv", "exec"),
+    ("rye", "config r run shell tools"),
     ("stack", "eval exec ghci repl run runghc runhaskell script"),
     ("uv", "run tool x"),
     ("vagrant", "provision ssh winrm"),
+    ("volta", "run"),
 ];
 
 pub(super) fn has_command_that_runs(name: &str) -> bool {
@@ -159,7 +172,45 @@ pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
         Word::Fixed(word) => !listed(runs, word) && (index > 0 || !word.starts_with('-')),
         Word::Open(_) => index > 0,
     });
-    first.all(|plain| plain)
+    first.all(|plain| plain) && !runs_by_option(name, arguments)
+}
+
+/// Tells whether one of some programs is told by an option to run something.
+fn runs_by_option(name: &str, arguments: &[Word]) -> bool {
+    match name {
+        "cabal" | "stack" => {
+            has_option(arguments, &["--exec", "--with-*"]) || has_short(arguments, &['w'])
+        }
+        "uv" => names_python(arguments),
+        _ => false,
+    }
+}
+
+/// Tells whether another Python is named by its path, or may be.
+pub(super) fn names_python(arguments: &[Word]) -> bool {
+    let is_option = |word: &Word| matches!(word, Word::Fixed(word) if listed("-p --python", word));
+    let is_path = |word: &Word| match word {
+        Word::Fixed(word) => word.contains('/'),
+        Word::Open(_) => true,
+    };
+    let glued = |word: &Word| match word {
+        Word::Fixed(word) => word.starts_with("--py") && word.contains('/'),
+        Word::Open(_) => false,
+    };
+    let mut pairs = arguments.windows(2);
+    arguments.iter().any(glued) || pairs.any(|pair| is_option(&pair[0]) && is_path(&pair[1]))
+}
+
+/// Tells whether `hg` runs nothing: options choose tools, settings and what is run for each revision.
+pub(super) fn hg(arguments: &[Word]) -> bool {
+    let options = ["--command", "--config*", "--cwd", "--repository", "--tool"];
+    let does = |command: &str| arguments.iter().any(|word| is(word, command));
+    let letters: &[char] = if does("bisect") {
+        &['R', 't', 'c']
+    } else {
+        &['R', 't']
+    };
+    !has_option(arguments, &options) && !has_short(arguments, letters) && !does("debugshell")
 }
 
 /// Options of `docker compose` before its command: the first take no value.
@@ -178,12 +229,16 @@ fn composes(arguments: &[Word]) -> bool {
             return false;
         };
         match word.split_once('=') {
-            Some((name, _)) if listed(COMPOSE_VALUED, name) => {}
+            Some((name, value)) if listed(COMPOSE_VALUED, name) && is_own(value) => {}
             _ if listed(COMPOSE_VALUED, word) => match words.next() {
-                Some(Word::Fixed(_)) => {}
-                // It may be several words, a command among them.
-                Some(Word::Open(text)) if quoted(text).is_none() => return false,
-                Some(Word::Open(_)) | None => {}
+                Some(Word::Fixed(value)) if is_own(value) => {}
+                Some(Word::Fixed(_)) => return false,
+                // It may be several words, a command among them, or a file of another place.
+                Some(Word::Open(text)) => match quoted(text) {
+                    Some(text) if !text.starts_with(['$', '`']) && is_own(text) => {}
+                    Some(_) | None => return false,
+                },
+                None => {}
             },
             _ if listed(COMPOSE, word) => {}
             _ => return !word.starts_with('-') && !listed("alpha bridge exec publish run", word),

@@ -9,15 +9,17 @@ use std::collections::BTreeSet;
 
 use offshoot_types::permission::argv::Word;
 
-use super::options::is_operand;
+use super::options::{is_operand, may_be_option};
 
 /// Tells whether `sed` only prints: `-i` writes to the file.
 pub(super) fn is_plain(arguments: &[Word]) -> bool {
     let mut scripts = 0;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        let Word::Fixed(text) = word else {
-            return false;
+        let text = match word {
+            Word::Fixed(text) => text,
+            Word::Open(text) if scripts > 0 && !may_be_option(text) => continue,
+            Word::Open(_) => return false,
         };
         let bundle = text.strip_prefix('-').filter(|bundle| !bundle.is_empty());
         let script = match bundle {
@@ -49,6 +51,9 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
     scripts > 0
 }
 
+/// What may stand between commands. Where a brace may not, a `sed` refuses all of it.
+const SEPARATORS: [char; 4] = [' ', ';', '{', '}'];
+
 /// In how many ways a script is read before that is too many.
 const MOST_READINGS: usize = 64;
 
@@ -60,7 +65,7 @@ fn prints(script: &str) -> bool {
     let mut seen = BTreeSet::new();
     let mut left = vec![script];
     while let Some(rest) = left.pop() {
-        let rest = rest.trim_start_matches([' ', ';']);
+        let rest = rest.trim_start_matches(SEPARATORS);
         if rest.is_empty() || !seen.insert(rest.len()) {
             continue;
         }
@@ -69,7 +74,7 @@ fn prints(script: &str) -> bool {
         };
         for behind in readings {
             let behind = behind.trim_start_matches(' ');
-            if !behind.is_empty() && !behind.starts_with(';') {
+            if !behind.is_empty() && !behind.starts_with(SEPARATORS) {
                 return false;
             }
             left.push(behind);
@@ -114,6 +119,15 @@ fn letter(text: &str) -> Option<Vec<&str>> {
     let behind = &text[letter.len_utf8()..];
     match letter {
         'p' | 'd' | '=' => Some(vec![behind]),
+        '{' => Some(vec![text]),
+        'y' => {
+            let mark = behind.chars().next().filter(char::is_ascii_punctuation)?;
+            if ";\\[]{}".contains(mark) {
+                return None;
+            }
+            let (_, behind) = part(&behind[1..], mark)?;
+            part(behind, mark).map(|(_, behind)| vec![behind])
+        }
         'q' => Some(vec![
             behind.trim_start_matches(' ').trim_start_matches(digit),
         ]),

@@ -64,6 +64,6 @@ fn is_known(word: &Word, option: impl Fn(&str) -> bool) -> bool {
         Word::Fixed(word) if word.starts_with("--") => option(&word[1..]),
         Word::Fixed(word) if word.starts_with('-') => option(word),
         // Code, and a format to begin with.
-        Word::Fixed(word) => !word.starts_with(['\\', '&', '*']),
+        Word::Fixed(word) => !word.starts_with(['&', '*']) && !word.contains('\\'),
     }
 }

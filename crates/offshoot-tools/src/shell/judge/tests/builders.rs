@@ -111,7 +111,43 @@ const BUILDERS: &[&str] = &[
     "go run /x",
     "go run ../x",
     "go test /x/...",
+    "go tool test2json sh -c ls",
+    "go build -ldflags='-s -w -extld=/x' .",
+    "go build -ldflags='-X a=b x' .",
+    "cargo ws exec ls",
+    "cargo test --manifest-path ../x/Cargo.toml",
+    "cargo test --manifest-path .git/Cargo.toml",
+    "cargo test --manifest-path \"$x/Cargo.toml\"",
+    "cargo test --manifest-path a --manifest-path b/Cargo.toml",
+    "cargo --manifest-path a/Cargo.toml test",
+    "make -C ../x test",
+    "make -C .git/x test",
+    "npm config set a b",
+    "npm pkg set a=b",
+    "node --test /dev/stdin",
+    "bash -x -c ls",
+    "python -u -c x",
+    "npx --no-install -c ls",
 ];
+
+const PLAIN_FOLDERS: &[&str] = &[
+    "go build -ldflags='-s -w -X main.v=1.2' ./...",
+    "make -C sub test",
+    "cargo test --manifest-path sub/Cargo.toml",
+    "npm config get registry",
+    "npm pkg get version",
+    "npx --no-install tsc",
+    "node --test",
+    "node --test tests/a.js",
+    "bash -e x.sh",
+    "bash -x x.sh a",
+    "python -u x.py",
+];
+
+#[test]
+fn what_builds_a_folder_of_the_project_is_seen_through() {
+    check_seen_through(PLAIN_FOLDERS);
+}
 
 /// Shortened, behind what is built, in a bundle, or beside what a list of forbidden options had.
 const FOREIGN: &[&str] = &[

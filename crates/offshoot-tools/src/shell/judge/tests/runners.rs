@@ -51,8 +51,11 @@ fn a_tool_chain_has_a_name_and_is_no_folder() {
 
 #[test]
 fn rustup_is_seen_through_to_what_it_runs() {
-    let expected = ["shell.run rm x", "shell.wrapper rustup run nightly rm x"];
-    assert_eq!(shown("rustup run nightly rm x"), expected);
+    let expected = [
+        "shell.run make x",
+        "shell.wrapper rustup run nightly make x",
+    ];
+    assert_eq!(shown("rustup run nightly make x"), expected);
     check_opaque(&[
         "rustup run /tmp/evil ls",
         "rustup run --install nightly ls",
@@ -148,6 +151,88 @@ const RUNNERS: &[&str] = &[
     "/usr/lib/git-core/git-submodule foreach ls",
     "/usr/lib/git-core/git-merge-x a",
     "git-config alias.p '!ls'",
+    "bundle e ls",
+    "bundle ex ls",
+    "bundle exe ls",
+    "cabal v1-exec ls",
+    "cabal build --with-compiler=./x",
+    "stack build --exec ls",
+    "hg bisect -c ./x",
+    "hg merge --tool ./x",
+    "hg merge -t ./x",
+    "gnuplot a.gp -e x",
+    "gnuplot a.gp -",
+    "pandoc lua -e x",
+    "pandoc -t \"a$x\" f",
+    "lualatex 'a\\directlua{x}'",
+    "clang-tidy -load=./x.so a.c",
+    "clang-tidy a.c -- -fplugin=./x.so",
+    "gh alias set --shell p ls",
+    "gh extension install x/y",
+    "ssh-keygen -D ./e.so",
+    "ssh-keygen -w ./e.so",
+    "ssh-add -s ./e.so",
+    "openssl engine ./e.so",
+    "openssl enc -engine ./e.so",
+    "openssl list -provider-path . -provider e",
+    "openssl req --config ./x",
+    "openssl",
+    "run0 ls",
+    "runcon -t x ls",
+    "gosu me ls",
+    "tini -- ls",
+    "dumb-init ls",
+    "ccache gcc a.c",
+    "scriptlive f",
+    "gpg-agent --daemon ls",
+    "sem ls",
+    "lckdo f ls",
+    "zrun cat f",
+    "bear -- make",
+    "libtool --mode=execute ls",
+    "corepack yarn",
+    "uvx ruff",
+    "fnm exec ls",
+    "volta run ls",
+    "rye run ls",
+    "pixi run ls",
+    "sops f",
+    "op run -- ls",
+    "aws-vault exec a -- ls",
+    "composer exec ls",
+    "busybox softlimit ls",
+    "busybox envdir d ls",
+    "rails runner x",
+    "rails r x",
+    "jruby -e x",
+    "jython -c x",
+    "micropython -c x",
+    "mongosh",
+    "clojure -e x",
+    "bb -e x",
+    "kotlin -e x",
+    "swift -",
+    "coffee -e x",
+    "qjs -e x",
+    "janet -e x",
+    "hy -c x",
+    "duckdb -c x",
+    "pdb3 x.py",
+    "original-awk 'BEGIN { system(\"ls\") }'",
+    "goawk 'BEGIN { system(\"ls\") }'",
+    "gsed -i s/a/b/ f",
+    "gfind . -delete",
+    "bsdtar -cf host:f a",
+    "gxargs ls",
+    "pip config --editor ./x edit",
+    "pip config set a b",
+    "pip --python ./x list",
+    "python3 -m pip --python ./x list",
+    "python3 -m json.tool in.json docs/out.json",
+    "python3 -m pylint --init-hook=x a",
+    "mypy --python-executable ./x a.py",
+    "uv sync --python ./x",
+    "uv sync --python=./x",
 ];
 
 const PLAIN_RUNNERS: &[&str] = &[
@@ -180,7 +265,59 @@ const PLAIN_RUNNERS: &[&str] = &[
     "tcc -c a.c",
     "pylint src",
     "/usr/lib/git-core/git-status",
+    "bundle install",
+    "hg diff -c 5",
+    "clang-tidy -p build a.c",
+    "gh pr list",
+    "ssh-keygen -t ed25519 -f k",
+    "openssl x509 -in a.pem -text",
+    "uv sync --python 3.12",
+    "pip list",
+    "pip config get global.index-url",
+    "python3 -m json.tool in.json",
+    "swift build",
+    "kubectl config current-context",
+    "gsed -n 1,5p f",
+    "fnm use 20",
 ];
+
+/// Projects and settings of other places.
+const ELSEWHERE: &[&str] = &[
+    "pytest \"$OFFSHOOT_SCRATCH\"",
+    "pytest $OFFSHOOT_SCRATCH/x",
+    "pytest /s/x",
+    "pytest ../x",
+    "pytest --rootdir=/tmp/x",
+    "pytest -c/tmp/x.ini",
+    "python -m pytest /tmp/evil",
+    "ninja -C /tmp/evil",
+    "bun test /tmp/x.test.ts",
+    "prove /tmp/x.t",
+    "mix test /tmp/x.exs",
+    "eslint -c /tmp/x.js .",
+    "yarn add /tmp/evil",
+    "docker compose -f /tmp/evil.yml up",
+    "docker compose --file=/tmp/evil.yml up",
+    "docker compose -f \"$x\" up",
+];
+
+const NOT_ELSEWHERE: &[&str] = &[
+    "pytest -q tests/a.py",
+    "pytest tests/*.py",
+    "pytest /w/tests",
+    "pytest -n \"$(nproc)\"",
+    "cd sub && pytest ../tests",
+    "eslint -c ./x.js .",
+    "python x.py /tmp/out",
+    "./run.sh /tmp/x",
+    "objdump -d /usr/bin/x",
+];
+
+#[test]
+fn what_goes_by_a_project_goes_by_the_one_that_is_there() {
+    check_opaque(ELSEWHERE);
+    check_seen_through(NOT_ELSEWHERE);
+}
 
 #[test]
 fn what_runs_others_by_one_of_its_commands_is_opaque_there() {
