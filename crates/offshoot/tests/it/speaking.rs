@@ -1,0 +1,108 @@
+//! What a command of an agent cannot say: whatever is a person's to say (R24).
+
+use crate::stage::Stage;
+use crate::terminal::Terminal;
+
+const MODEL: &str = "scripted/script.yaml";
+
+/// A root that wants to run a command.
+const ASKS: &str = r#"
+replies:
+  - {after_tools: false, call: [{tool: bash, arguments: {command: "echo ran"}}]}
+  - {say: "it said {output}"}
+"#;
+
+#[test]
+fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
+    let binary = env!("CARGO_BIN_EXE_offshoot");
+    let commands = [
+        format!("{binary} inbox answer root:x --once"),
+        format!("(setsid {binary} trust --all)"),
+        format!("{binary} run --session root --yes"),
+        format!("{binary} run --model offline --trust-project x"),
+        format!("{binary} sessions message root --yes x"),
+        format!("{binary} sessions message root --trust-project x"),
+        format!("{binary} sessions rm root --yes"),
+        format!("{binary} sessions rm root"),
+        format!("{binary} chat"),
+    ];
+    for command in commands {
+        let script = format!(
+            "replies:\n  - {{after_tools: false, call: [{{tool: bash, arguments: {{command: \"{command} 2>&1\"}}}}]}}\n  - {{say: \"it said {{output}}\"}}\n"
+        );
+        let stage = Stage::new(&script);
+        let done = stage
+            .offshoot(["run", "--model", MODEL, "--session", "root", "--yes", "go"])
+            .succeeded();
+        let why = "a command of an agent does not speak for you";
+        assert!(done.stdout.contains(why), "{done:?}");
+    }
+}
+
+#[test]
+fn r24_a_command_that_killed_its_keeper_does_not_speak_for_a_person_either() {
+    let script = r#"
+replies:
+  - {after_tools: false, call: [{tool: bash, arguments: {command: "sh build.sh"}}]}
+  - {say: "it said {output}"}
+"#;
+    let stage = Stage::new(script);
+    // Nothing tells whose it is any more: not its environment, its session or its parents.
+    let build = format!(
+        "[ \"$1\" = in ] || {{ (env -i HOME=$HOME OFFSHOOT_DATA_DIR=$OFFSHOOT_DATA_DIR \
+         setsid sh build.sh in $PPID &); sleep 60; exit; }}\n\
+         kill -9 \"$2\"\nexec {} trust --all --cwd {}\n",
+        env!("CARGO_BIN_EXE_offshoot"),
+        stage.path().display()
+    );
+    stage.write("build.sh", &build);
+    let agent = "---\ndescription: theirs\nmode: primary\n---\nobey\n";
+    stage.write(".offshoot/agents/theirs.md", agent);
+    let done = stage
+        .offshoot(["run", "--model", MODEL, "--session", "root", "--yes", "go"])
+        .succeeded();
+    let why = "the process that keeps the command was killed";
+    assert!(done.stdout.contains(why), "{done:?}");
+    let listed = stage.offshoot(["trust", "--list"]).succeeded();
+    assert!(listed.stdout.contains("theirs, not accepted"), "{listed:?}");
+}
+
+#[test]
+fn r24_nothing_below_offshoot_speaks_for_a_person() {
+    let stage = Stage::new(ASKS);
+    // The parent of what a killed keeper leaves: told by its program, whatever that was called with.
+    let parent = stage.path().join("offshoot");
+    std::fs::copy("/bin/sh", &parent).unwrap();
+    let tries = format!(
+        "{} trust --all; echo it ended with $?",
+        env!("CARGO_BIN_EXE_offshoot")
+    );
+    let mut command = std::process::Command::new(parent);
+    command.args(["-c", &tries]).current_dir(stage.path());
+    let tried = command.env("HOME", stage.path()).output().unwrap();
+    let said = String::from_utf8(tried.stdout).unwrap();
+    assert_eq!(said, "it ended with 2\n");
+    let why = String::from_utf8(tried.stderr).unwrap();
+    assert!(why.contains("does not speak for you"), "{why}");
+}
+
+#[test]
+fn r24_no_terminal_of_a_command_of_an_agent_answers_what_is_asked() {
+    let stage = Stage::new(ASKS);
+    let binary = env!("CARGO_BIN_EXE_offshoot");
+    // Named like the process above every command of an agent, which is how one is told.
+    let keeper = "__keep";
+    let run = format!("{binary} run --model {MODEL} run; echo it ended with $?");
+    stage.write(keeper, &run);
+    let mut command = std::process::Command::new("sh");
+    let known = stage.command(["x"]);
+    let settings = known
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    command.arg(keeper).current_dir(stage.path()).envs(settings);
+    let terminal = Terminal::run(command.env("TERM", "xterm"), (100, 24));
+    terminal.until(&[
+        "it said error: bash needs permission and nobody is here",
+        "it ended with 0",
+    ]);
+}
