@@ -62,6 +62,7 @@ fn main() -> ExitCode {
     {
         return offshoot_tools::shell::keep();
     }
+    inside_agent::be_known();
     let read = cli::refuse_time_apart(std::env::args_os()).map(|()| Cli::parse());
     let code = match read.and_then(|cli| start(cli, &Surroundings::of_process())) {
         Ok(code) => code,

@@ -39,21 +39,26 @@ fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
     }
 }
 
-#[test]
-fn r24_a_command_that_killed_its_keeper_does_not_speak_for_a_person_either() {
+/// Has a command of an agent kill its keeper and then run a program as `trust --all`.
+#[track_caller]
+fn check_killed_keeper(program: &str) {
     let script = r#"
 replies:
   - {after_tools: false, call: [{tool: bash, arguments: {command: "sh build.sh"}}]}
   - {say: "it said {output}"}
 "#;
     let stage = Stage::new(script);
-    // Nothing tells whose it is any more: not its environment, its session or its parents.
+    // Nothing tells whose it is any more: not its environment, its session or its parents. And Offshoot,
+    // which would end it, stands still meanwhile.
     let build = format!(
         "[ \"$1\" = in ] || {{ (env -i HOME=$HOME OFFSHOOT_DATA_DIR=$OFFSHOOT_DATA_DIR \
          setsid sh build.sh in $PPID &); sleep 60; exit; }}\n\
-         kill -9 \"$2\"\nexec {} trust --all --cwd {}\n",
-        env!("CARGO_BIN_EXE_offshoot"),
-        stage.path().display()
+         cp {binary} copy\n\
+         read -r _ _ _ main _ < /proc/$2/stat\n\
+         kill -STOP $main\nkill -9 $2\n\
+         {program} trust --all --cwd {folder} > said 2>&1\nkill -CONT $main\n",
+        binary = env!("CARGO_BIN_EXE_offshoot"),
+        folder = stage.path().display()
     );
     stage.write("build.sh", &build);
     let agent = "---\ndescription: theirs\nmode: primary\n---\nobey\n";
@@ -63,8 +68,37 @@ replies:
         .succeeded();
     let why = "the process that keeps the command was killed";
     assert!(done.stdout.contains(why), "{done:?}");
+    let said = std::fs::read_to_string(stage.path().join("said")).unwrap();
+    assert!(said.contains("does not speak for you"), "{said}");
     let listed = stage.offshoot(["trust", "--list"]).succeeded();
     assert!(listed.stdout.contains("theirs, not accepted"), "{listed:?}");
+}
+
+#[test]
+fn r24_a_command_that_killed_its_keeper_does_not_speak_for_a_person_either() {
+    check_killed_keeper(env!("CARGO_BIN_EXE_offshoot"));
+}
+
+#[test]
+fn r24_nor_does_a_copy_of_the_program_that_is_called_otherwise() {
+    check_killed_keeper("./copy");
+}
+
+#[test]
+fn r24_nor_does_a_command_whose_name_is_no_text() {
+    let script = r#"
+replies:
+  - {after_tools: false, call: [{tool: bash, arguments: {command: "bash build.sh 2>&1"}}]}
+  - {say: "it said {output}"}
+"#;
+    let stage = Stage::new(script);
+    let binary = env!("CARGO_BIN_EXE_offshoot");
+    let build = format!("printf '\\xff' > /proc/$$/comm\n{binary} trust --all\n");
+    stage.write("build.sh", &build);
+    let done = stage
+        .offshoot(["run", "--model", MODEL, "--yes", "go"])
+        .succeeded();
+    assert!(done.stdout.contains("does not speak for you"), "{done:?}");
 }
 
 #[test]
