@@ -16,7 +16,7 @@ use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
 
-pub(crate) use self::harmless::{harmless, harmless_lines, plain_spaces};
+pub(crate) use self::harmless::{counted_spaces, harmless, harmless_lines, plain_spaces};
 use crate::{clock, rules};
 
 /// How many characters of a text are shown.

@@ -8,6 +8,9 @@ use unicode_width::UnicodeWidthChar as _;
 /// Most marks that a letter may have; more would reach into the lines around it.
 const MOST_MARKS: usize = 4;
 
+/// Most spaces in a row that are shown as they are: as many as indent a text.
+const MOST_SPACES: usize = 16;
+
 /// Escapes what could do something to a terminal, or let it show another text than there is.
 pub(crate) fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -43,6 +46,26 @@ pub(crate) fn harmless_lines(text: &str) -> String {
         safe.push_str(&piece[words.len()..]);
     }
     safe
+}
+
+/// Returns a text in which one sees how many spaces there are, where they are more than a few: they could
+/// move the rest to another row, or out of sight.
+pub(crate) fn counted_spaces(text: &str) -> String {
+    let mut counted = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(' ') {
+        let (words, behind) = rest.split_at(at);
+        let after = behind.trim_start_matches(' ');
+        let many = behind.len() - after.len();
+        counted.push_str(words);
+        if many > MOST_SPACES {
+            counted.push_str(&format!("[{many} spaces]"));
+        } else {
+            counted.push_str(&behind[..many]);
+        }
+        rest = after;
+    }
+    counted + rest
 }
 
 /// Returns a text to be read, in which all spaces are alike: many languages have some of their own.

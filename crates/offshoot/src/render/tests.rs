@@ -295,6 +295,19 @@ fn r24_marks_stay_on_letters_and_are_few() {
 }
 
 #[test]
+fn many_spaces_are_counted() {
+    for (text, expected) in [
+        ("", ""),
+        ("  a  b ", "  a  b "),
+        (&format!("a{}b c", " ".repeat(17)), "a[17 spaces]b c"),
+        (&" ".repeat(212), "[212 spaces]"),
+        (&" ".repeat(16), &" ".repeat(16)),
+    ] {
+        assert_eq!(counted_spaces(text), expected);
+    }
+}
+
+#[test]
 fn spaces_of_other_languages_are_spaces_to_who_reads_an_answer() {
     assert_eq!(
         plain_spaces("Oui\u{a0}! 日\u{3000}本\nx"),

@@ -404,7 +404,7 @@ echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision
     let mut run = stage.live(&[&model[..], &waits].concat());
     run.until("permission.requested");
     let listed = stage.offshoot(["inbox", "list"]).succeeded();
-    assert!(listed.stdout.contains("\n  task worker\n"), "{listed:?}");
+    assert!(listed.stdout.contains("\n  | task worker\n"), "{listed:?}");
     assert_eq!(listed.stdout.matches(hook).count(), 1, "{listed:?}");
     assert!(!listed.stdout.contains("hook.asks"), "{listed:?}");
     // A yes for more than the call is one to the call, and they are told so.

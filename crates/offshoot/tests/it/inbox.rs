@@ -81,6 +81,9 @@ fn an_ask_of_a_child_is_listed_with_its_path_and_answered_from_another_process()
     let ask = &asks[0];
     assert_eq!(ask["sessionId"], "parent");
     assert_eq!(ask["kind"], "permission");
+    let folder = stage.path().canonicalize().unwrap();
+    assert_eq!(ask["cwd"], folder.to_str().unwrap());
+    assert_eq!(ask["title"], "delegate");
     assert_eq!(ask["tool"], "bash");
     assert_eq!(ask["path"][0]["agent"], "build");
     assert_eq!(ask["path"][1]["agent"], "general");
