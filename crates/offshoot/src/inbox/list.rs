@@ -9,6 +9,7 @@ use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
+use offshoot_types::permission::argv::{self, Word};
 use offshoot_types::permission::{Decision, Need, Reach};
 use offshoot_types::store::{OpenAsk, Store};
 use offshoot_types::tree::Ask;
@@ -102,7 +103,7 @@ async fn asked(store: &dyn Store, ask: OpenAsk, place: Option<Place>) -> Result<
         };
         message.calls().find(|call| call.id == ask.call).cloned()
     });
-    let answered = super::is_answered(store, &ask).await?;
+    let answered = super::first_answer(store, &ask).await?.is_some();
     Ok(Asked {
         ask,
         call,
@@ -133,7 +134,7 @@ fn lines(asked: &Asked, name: &str, now: Timestamp, width: usize) -> Vec<String>
         head.push_str("; it is answered");
     }
     if !ask.owned {
-        let session = render::short(ask.tree.root());
+        let session = argv::render(&[Word::Fixed(super::handle(ask.tree.root()))]);
         head.push_str(&format!(
             "; nobody runs the session: \"offshoot run --session {session} --wait-for-answers\" \
              goes on with it"

@@ -313,6 +313,40 @@ fn two_answers_at_once_are_one() {
 }
 
 #[test]
+fn r16_of_many_answers_at_once_to_who_sleeps_one_is_kept() {
+    let stage = killed("root", "run");
+    let name = name(&stage);
+    let answer = |_| {
+        let answer = ["inbox", "answer", &name, "--once"];
+        stage.command(answer).spawn().unwrap()
+    };
+    let answers: Vec<_> = (0..8).map(answer).collect();
+    let answers: Vec<_> = answers.into_iter().map(crate::stage::wait).collect();
+    let kept = answers.iter().filter(|done| done.stdout == "kept\n");
+    assert_eq!(kept.count(), 1, "{answers:?}");
+    for other in answers.into_iter().filter(|done| done.stdout != "kept\n") {
+        let other = other.exited(1);
+        assert_eq!(other.stderr, "it has been answered\n");
+    }
+}
+
+#[test]
+fn r24_a_yes_is_for_the_session_whose_whole_id_was_read() {
+    let stage = killed("one-nightly1", "run");
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    assert!(listed.starts_with("one-nightly1:"), "{listed}");
+    let call = asked(&stage)[0]["toolCallId"].as_str().unwrap().to_owned();
+    // Another of the same end, which asks nothing.
+    let other = ["run", "--model", MODEL, "--session", "two-nightly1", "x"];
+    stage.offshoot(other).succeeded();
+    let part = format!("nightly1:{call}");
+    let unclear = stage.offshoot(["inbox", "answer", &part, "--once"]);
+    unclear.complained(2, "could be one-nightly1 or two-nightly1");
+    let no = stage.offshoot(["inbox", "answer", &part, "--deny"]);
+    assert_eq!(no.succeeded().stdout, "kept\n");
+}
+
+#[test]
 fn r16_a_no_that_was_kept_holds_although_the_host_says_yes_by_now() {
     let stage = killed("root", "run");
     let deny = ["inbox", "answer", "root", "--deny", "never"];
