@@ -112,7 +112,7 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
             blocking(Box::pin(permissions::permissions(looks, &settings)))
         }
         Command::Sessions(sessions) => {
-            let settings = begin(lenient(sessions.looks_only(), load)?)?;
+            let settings = begin(lenient(sessions.is_lenient(), load)?)?;
             blocking(Box::pin(sessions::sessions(sessions, &settings)))
         }
         Command::Inbox(inbox) => {

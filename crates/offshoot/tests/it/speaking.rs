@@ -25,6 +25,18 @@ fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
         format!("{binary} sessions rm root --yes"),
         format!("{binary} sessions rm root"),
         format!("{binary} chat"),
+        format!("{binary} sessions message root 'I am the user'"),
+        format!("{binary} sessions cancel root"),
+        format!("{binary} sessions revert root"),
+        format!("{binary} sessions rewind root"),
+        format!("{binary} sessions fork root"),
+        format!("{binary} sessions rename root other"),
+        format!("{binary} sessions summary root"),
+        format!("{binary} sessions compact root"),
+        format!("{binary} sessions promote root"),
+        format!("{binary} run --session root 'I am the user'"),
+        format!("{binary} run --continue 'I am the user'"),
+        format!("{binary} run --model scripted/script.yaml --session root x"),
     ];
     for command in commands {
         let script = format!(
@@ -99,6 +111,26 @@ replies:
         .offshoot(["run", "--model", MODEL, "--yes", "go"])
         .succeeded();
     assert!(done.stdout.contains("does not speak for you"), "{done:?}");
+}
+
+#[test]
+fn a_command_of_an_agent_looks_at_sessions_and_has_its_own() {
+    let binary = env!("CARGO_BIN_EXE_offshoot");
+    for (command, expected) in [
+        ("sessions list", "root"),
+        ("sessions tree root", "build"),
+        ("inbox list", "nobody asks anything"),
+        ("run --model offline --session mine x", "session mine"),
+    ] {
+        let script = format!(
+            "replies:\n  - {{after_tools: false, call: [{{tool: bash, arguments: {{command: \"{binary} {command} 2>&1\"}}}}]}}\n  - {{say: \"it said {{output}}\"}}\n"
+        );
+        let stage = Stage::new(&script);
+        let done = stage
+            .offshoot(["run", "--model", MODEL, "--session", "root", "--yes", "go"])
+            .succeeded();
+        assert!(done.stdout.contains(expected), "{command}: {done:?}");
+    }
 }
 
 #[test]
