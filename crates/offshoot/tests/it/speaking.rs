@@ -83,7 +83,10 @@ replies:
     let said = std::fs::read_to_string(stage.path().join("said")).unwrap();
     assert!(said.contains("does not speak for you"), "{said}");
     let listed = stage.offshoot(["trust", "--list"]).succeeded();
-    assert!(listed.stdout.contains("theirs, not accepted"), "{listed:?}");
+    assert!(
+        listed.stdout.contains("not accepted: agent \"theirs\""),
+        "{listed:?}"
+    );
 }
 
 #[test]
