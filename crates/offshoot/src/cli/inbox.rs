@@ -14,16 +14,6 @@ pub(crate) struct Inbox {
     pub(crate) command: InboxCommand,
 }
 
-impl Inbox {
-    /// Tells whether it changes nothing.
-    pub(crate) fn looks_only(&self) -> bool {
-        match &self.command {
-            InboxCommand::List { .. } => true,
-            InboxCommand::Answer { .. } => false,
-        }
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum InboxCommand {
     /// Lists what agents of all sessions wait to be told, what was asked first first

@@ -372,6 +372,24 @@ fn r16_a_kept_answer_to_what_ends_otherwise_keeps_nobody() {
 }
 
 #[test]
+fn a_broken_file_of_a_repository_keeps_nobody_from_saying_no() {
+    let stage = killed("root", "run");
+    let name = name(&stage);
+    stage.write("offshoot.toml", "model = [");
+    let warned = |args: &[&str]| {
+        let done = stage.offshoot(args).succeeded();
+        assert!(done.stderr.contains("the file is left out"), "{done:?}");
+        done.stdout
+    };
+    assert_eq!(warned(&["inbox", "answer", &name, "--deny"]), "kept\n");
+    warned(&["sessions", "rename", "root", "broken"]);
+    assert_eq!(warned(&["sessions", "cancel", "root"]), "cancelled\n");
+    warned(&["sessions", "promote", "root"]);
+    let on = stage.offshoot(["sessions", "message", "root", "go on"]);
+    on.complained(2, "offshoot.toml");
+}
+
+#[test]
 fn r16_what_sleeps_with_an_answer_can_be_cancelled() {
     let stage = killed("root", "run");
     let name = name(&stage);
