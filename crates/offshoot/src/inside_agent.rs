@@ -167,11 +167,12 @@ fn look(process: u32, ours: Option<&Program>) -> Seen {
     }
 }
 
-/// Tells whether an error says that there is no such process, or that it is none of ours.
+/// Tells whether an error says that there is no such process, or that it is none of ours: what the
+/// kernel says of those that it hides. That something else forbids to look (`EACCES`) a command can
+/// bring about for itself.
 fn is_nothing(error: &io::Error) -> bool {
-    let gone = Errno::from_io_error(error) == Some(Errno::SRCH);
-    let hidden = [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied];
-    gone || hidden.contains(&error.kind())
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| [Errno::NOENT, Errno::SRCH, Errno::PERM].contains(&errno))
 }
 
 /// Reads what a process calls itself, and which is above it.
@@ -255,6 +256,13 @@ mod tests {
             }
         };
         assert!(is_below_us(9, &look));
+    }
+
+    #[test]
+    fn r24_who_may_not_look_does_not_know_that_there_is_nothing() {
+        let nothing = |errno: Errno| is_nothing(&io::Error::from(errno));
+        assert!(nothing(Errno::NOENT) && nothing(Errno::SRCH) && nothing(Errno::PERM));
+        assert!(!nothing(Errno::ACCESS) && !nothing(Errno::MFILE));
     }
 
     #[test]
