@@ -16,7 +16,7 @@ use futures_core::future::BoxFuture;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::hook::{Occasion, Point, Say, Trouble, Watch, Word};
 
-use crate::shell::once::Once;
+use crate::shell::once::{Once, Told, Until};
 use crate::shell::{Environment, Keeper};
 
 pub use self::matcher::Matcher;
@@ -82,6 +82,16 @@ impl Watch for CommandHook {
                 return too_long(occasion.point());
             }
             let folder = &occasion.who.workspace;
+            let told = Told {
+                stdin: told,
+                // Elsewhere nobody is let through by who is not heard, and what a hook leaves behind
+                // with its output open would keep everybody waiting.
+                until: if occasion.point().guards() {
+                    Until::NobodyPrints
+                } else {
+                    Until::ItEnds
+                },
+            };
             let ran = commands.0.run(folder, command, told, &cancel).await;
             answer::read(occasion.point(), ran.map_err(Trouble::BrokeDown)?)
         })

@@ -301,25 +301,25 @@ impl Cli {
         trusting.is_some_and(|trusting| trusting.trust_project)
     }
 
-    /// Returns what only a person can say: that all is allowed, that a folder is trusted, and
-    /// whatever is typed in a conversation.
+    /// Returns what only a person can say: that all is allowed, that a folder is trusted, whatever is
+    /// typed in a conversation, and orders to sessions. (To which session `run` speaks is not known
+    /// here.)
     pub(crate) fn said_by_person(&self) -> Option<&'static str> {
-        let (yes, talks) = match &self.command {
-            Command::Run(run) => (run.consent.yes, false),
-            Command::Chat(chat) => (chat.consent.yes, true),
-            Command::Sessions(sessions) => (sessions.consents(), false),
+        let (yes, said) = match &self.command {
+            Command::Run(run) => (run.consent.yes, None),
+            Command::Chat(chat) => (chat.consent.yes, Some("`chat`")),
+            Command::Sessions(sessions) => (sessions.consents(), sessions.order()),
             Command::Agents(_)
             | Command::Permissions(_)
             | Command::Inbox(_)
             | Command::Trust(_)
             | Command::Doctor { .. }
-            | Command::Completions { .. } => (false, false),
+            | Command::Completions { .. } => (false, None),
         };
-        match (yes, self.trusts_project(), talks) {
-            (true, _, _) => Some("--yes"),
-            (false, true, _) => Some("--trust-project"),
-            (false, false, true) => Some("`chat`"),
-            (false, false, false) => None,
+        match (yes, self.trusts_project()) {
+            (true, _) => Some("--yes"),
+            (false, true) => Some("--trust-project"),
+            (false, false) => said,
         }
     }
 

@@ -9,7 +9,7 @@ mod ask;
 mod commands;
 mod editor;
 mod keys;
-mod line;
+pub(crate) mod line;
 mod live;
 mod markdown;
 mod reply;

@@ -391,7 +391,7 @@ pub(crate) fn asleep(tree: &Tree, id: &TreeId) -> String {
     let root = tree.agent(id.root());
     let asks = root.map(|root| root.open_calls()).unwrap_or_default();
     let asks = asks.iter();
-    let root = render::short(id.root());
+    let root = inbox::handle(id.root());
     let asks = asks.filter_map(|open| Some((&open.call, open.asks.as_ref()?)));
     let asks: Vec<(&CallId, &Ask)> = asks.collect();
     let how = match asks.as_slice() {

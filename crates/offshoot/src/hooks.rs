@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_agents::Catalogue;
+use offshoot_agents::{Catalogue, Doubt};
 use offshoot_tools::hook::{CommandHook, Commands, Matcher};
 use offshoot_tools::shell::{Environment, Keeper};
 use offshoot_types::hook::{Hooks, Point};
@@ -15,7 +15,7 @@ use offshoot_types::suggest;
 
 use crate::config::{Hook, Settings};
 use crate::exit::Stop;
-use crate::trust::{self, Digest, Key, Kind, Thing, Trust};
+use crate::trust::{self, Digest, Key, Kind, Standing, Thing, Trust};
 use crate::{assemble, output, render};
 
 /// Makes hooks of settings; their commands are kept like those of `bash`.
@@ -139,18 +139,65 @@ pub(crate) fn warn(settings: &Settings, workspace: &str, agents: &Catalogue) {
             above.source
         ));
     }
-    let unused = unused(settings, workspace);
-    let Some(first) = unused.first() else {
+    warn_of_unused(settings, workspace);
+}
+
+/// Says which hooks of a folder are not used, and why. Who relied on a guard is told whatever they want
+/// to hear.
+fn warn_of_unused(settings: &Settings, workspace: &str) {
+    let brought = brought(settings, workspace).unwrap_or_default();
+    let there: Vec<Digest> = brought.iter().map(|(_, it)| it.digest.clone()).collect();
+    let unused = brought.into_iter().filter(|(_, it)| !it.is_accepted());
+    let is_changed = |thing: &Thing| thing.standing == Standing::Doubted(Doubt::Changed);
+    let (changed, new): (Vec<_>, Vec<_>) = unused.partition(|(_, thing)| is_changed(thing));
+    let trust = Trust::of(settings, workspace);
+    if let Some(problem) = trust.problem() {
+        let all = || changed.iter().chain(&new);
+        if all().next().is_some() {
+            let text = format!("no hook of this project runs: {problem}");
+            tell(all().any(|(hook, _)| hook.event.guards()), &text);
+        }
+        return;
+    }
+    for (hook, _) in &changed {
+        let Hook { name, source, .. } = hook;
+        let text = format!(
+            "hook {name} of this project, from {source}, has changed since you accepted it, and does not \
+             run; see \"offshoot trust\""
+        );
+        tell(hook.event.guards(), &text);
+    }
+    let Some((first, _)) = new.first() else {
         return;
     };
-    let (many, them) = match unused.len() {
+    let (many, them) = match new.len() {
         1 => ("a hook".to_owned(), "it"),
         many => (format!("{many} hooks"), "them"),
     };
-    output::note(&format!(
-        "{many} of this project, from {}, will not run until you accept {them}; see \"offshoot trust\"",
+    // Of one without a name it is not known what it has become.
+    let lost = changed.is_empty() && trust.has_lost(Kind::Hook, &there);
+    let gone = if lost {
+        "; one that you accepted is not there as it was"
+    } else {
+        ""
+    };
+    let text = format!(
+        "{many} of this project, from {}, will not run until you accept {them}{gone}; see \"offshoot trust\"",
         first.source
-    ));
+    );
+    tell(
+        lost && new.iter().any(|(hook, _)| hook.event.guards()),
+        &text,
+    );
+}
+
+fn tell(guards: bool, text: &str) {
+    let text = render::harmless(text);
+    if guards {
+        output::complain(&text);
+    } else {
+        output::note(&text);
+    }
 }
 
 /// Says of which hooks the matcher fits nothing that there is, so that they are never called.

@@ -8,10 +8,12 @@ mod answer;
 mod list;
 pub(crate) mod words;
 
-use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::command::Command;
+use offshoot_types::id::{AgentId, CallId, CommandId};
 use offshoot_types::permission::argv::{self, Word};
 use offshoot_types::store::{OpenAsk, Store};
 use offshoot_types::tree::Ask;
+use uuid::Uuid;
 
 use crate::assemble;
 use crate::cli::{Inbox, InboxCommand};
@@ -39,19 +41,31 @@ async fn open(store: &dyn Store) -> Result<Vec<OpenAsk>, Stop> {
     Ok(asks)
 }
 
-/// Tells whether there is an answer to an ask that whoever runs the session has not heard yet.
-async fn is_answered(store: &dyn Store, ask: &OpenAsk) -> Result<bool, Stop> {
+/// Returns the first answer to an ask that whoever runs the session has not heard yet: the one that
+/// counts.
+async fn first_answer(store: &dyn Store, ask: &OpenAsk) -> Result<Option<CommandId>, Stop> {
     let pending = store.pending(&ask.tree).await?;
-    let mut answers = pending.iter().filter_map(|command| command.answers());
-    Ok(answers.any(|answer| answer == (&ask.agent, &ask.call)))
+    let is_answer = |command: &Command| command.answers() == Some((&ask.agent, &ask.call));
+    let mut pending = pending.into_iter();
+    Ok(pending.find(is_answer).map(|command| command.id))
 }
 
 /// Returns what an ask is called: its agent and its call, for the agent may ask something else soon.
 ///
 /// As a shell takes it for one word: logs may have ids of any letters.
 pub(crate) fn name(agent: &AgentId, call: &CallId) -> String {
-    let name = format!("{}:{call}", render::short(agent));
+    let name = format!("{}:{call}", handle(agent));
     argv::render(&[Word::Fixed(name)])
+}
+
+/// Returns by what an agent is found: the end of an id of ours, and the whole of any other, whose end
+/// others may have as well.
+pub(crate) fn handle(agent: &AgentId) -> String {
+    if Uuid::try_parse(agent.as_str()).is_ok() {
+        render::short(agent)
+    } else {
+        agent.to_string()
+    }
 }
 
 /// Returns the command that answers what is called so, as it can be typed.
@@ -60,6 +74,10 @@ pub(crate) fn command(name: &str, ask: &Ask) -> String {
         0 => "--once".to_owned(),
         many => vec!["--say ANSWER"; many].join(" "),
     };
+    // Else it would be taken for a flag.
+    if name.trim_start_matches('\'').starts_with('-') {
+        return format!("offshoot inbox answer {words} -- {name}");
+    }
     format!("offshoot inbox answer {name} {words}")
 }
 
@@ -78,5 +96,28 @@ mod tests {
         assert_eq!(name("c1"), "root:c1");
         assert_eq!(name("c1 --session; x #"), "'root:c1 --session; x #'");
         assert_eq!(name("it's"), r"'root:it'\''s'");
+    }
+
+    #[test]
+    fn an_id_that_somebody_chose_is_named_in_full() {
+        let call = CallId::new("c");
+        let name = |agent: &str| name(&AgentId::new(agent), &call);
+        assert_eq!(name("one-nightly1"), "one-nightly1:c");
+        assert_eq!(
+            name("019a9231-0000-7000-8000-0123456789ab"),
+            "456789ab:c",
+            "ours is told by its end"
+        );
+        let ask = Ask {
+            needs: Vec::new(),
+            questions: Vec::new(),
+            deadline: None,
+        };
+        assert_eq!(
+            command("root:c", &ask),
+            "offshoot inbox answer root:c --once"
+        );
+        let flag = "offshoot inbox answer --once -- -x:c";
+        assert_eq!(command("-x:c", &ask), flag);
     }
 }

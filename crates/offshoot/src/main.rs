@@ -62,6 +62,7 @@ fn main() -> ExitCode {
     {
         return offshoot_tools::shell::keep();
     }
+    inside_agent::be_known();
     let read = cli::refuse_time_apart(std::env::args_os()).map(|()| Cli::parse());
     let code = match read.and_then(|cli| start(cli, &Surroundings::of_process())) {
         Ok(code) => code,
@@ -111,11 +112,16 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
             blocking(Box::pin(permissions::permissions(looks, &settings)))
         }
         Command::Sessions(sessions) => {
-            let settings = begin(lenient(sessions.looks_only(), load)?)?;
+            let settings = if sessions.is_lenient() {
+                lenient(load)?
+            } else {
+                load(Files::Read)?
+            };
+            let settings = begin(settings)?;
             blocking(Box::pin(sessions::sessions(sessions, &settings)))
         }
         Command::Inbox(inbox) => {
-            let settings = begin(lenient(inbox.looks_only(), load)?)?;
+            let settings = begin(lenient(load)?)?;
             blocking(Box::pin(inbox::inbox(inbox, &settings)))
         }
         // These two work where settings are wrong, and leave no log.
@@ -133,20 +139,18 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
     }
 }
 
-/// Loads settings. Whoever only looks is not kept from it by what a repository brought.
-fn lenient(
-    looks_only: bool,
-    load: impl Fn(Files) -> Result<Settings, Stop>,
-) -> Result<Settings, Stop> {
+/// Loads settings. Whoever looks, stops something or says no is not kept from it by what a repository
+/// brought; what its agents may do is read where they run.
+fn lenient(load: impl Fn(Files) -> Result<Settings, Stop>) -> Result<Settings, Stop> {
     match load(Files::Read) {
-        Err(stop) if looks_only => {
+        Err(stop) => {
             let Ok(settings) = load(Files::Own) else {
                 return Err(stop);
             };
             output::note(&format!("warning: {stop}; the file is left out"));
             Ok(settings)
         }
-        loaded => loaded,
+        Ok(settings) => Ok(settings),
     }
 }
 

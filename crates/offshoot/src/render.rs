@@ -3,6 +3,7 @@
 //! A pure function of the entry. Lines are for people and for tests: text is
 //! quoted, cut unless all is wanted, and cannot move a terminal's cursor. Nothing is parsed back.
 
+mod harmless;
 mod receipt;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
 
+pub(crate) use self::harmless::{counted_spaces, harmless, harmless_lines, plain_spaces};
 use crate::{clock, rules};
 
 /// How many characters of a text are shown.
@@ -92,71 +94,6 @@ pub(crate) fn short(id: &AgentId) -> String {
 /// Quotes a text on one line.
 fn quote(text: &str, length: Length) -> String {
     format!("'{}'", harmless(&length.cut(text.trim(), MOST)))
-}
-
-/// Escapes what could do something to a terminal, or let it show another text than there is.
-pub(crate) fn harmless(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    let mut before = None;
-    while let Some(character) = characters.next() {
-        let joins = is_joined(before) && is_joined(characters.peek().copied());
-        if character.is_control() {
-            safe.extend(character.escape_debug());
-        } else if matches!(character, '\u{200c}' | '\u{200d}') && joins {
-            safe.push(character);
-        } else if is_deceptive(character) {
-            safe.extend(character.escape_unicode());
-        } else {
-            safe.push(character);
-        }
-        before = Some(character);
-    }
-    safe
-}
-
-/// Tells whether a character may be joined to its neighbour, or kept from it: a letter of a script
-/// that is written so, a pictograph, or a mark on one. Between other letters a joiner only hides.
-fn is_joined(character: Option<char>) -> bool {
-    character.is_some_and(|character| {
-        let joined = matches!(character,
-            '\u{600}'..='\u{109f}'
-            | '\u{1780}'..='\u{1cff}'
-            | '\u{2190}'..='\u{2bff}'
-            | '\u{a800}'..='\u{abff}'
-            | '\u{fb50}'..='\u{fdff}'
-            | '\u{fe0f}'
-            | '\u{fe70}'..='\u{fefc}'
-            | '\u{11000}'..='\u{11fff}'
-            | '\u{1f000}'..='\u{1faff}');
-        joined && !is_deceptive(character)
-    })
-}
-
-/// Tells whether a character has no shape of its own and changes how others are seen.
-///
-/// Marks of direction show a command in another order than the shell reads it; what has no width
-/// hides in a name. Who is asked whether something may be done must see what it is.
-fn is_deceptive(character: char) -> bool {
-    matches!(character,
-        '\u{61c}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}')
-}
-
-/// Escapes what could do something to a terminal, but leaves lines and tabs as they are.
-pub(crate) fn harmless_lines(text: &str) -> String {
-    let keep = |character: char| matches!(character, '\n' | '\t');
-    let mut safe = String::with_capacity(text.len());
-    for piece in text.split_inclusive(keep) {
-        let words = piece.trim_end_matches(keep);
-        safe.push_str(&harmless(words));
-        safe.push_str(&piece[words.len()..]);
-    }
-    safe
 }
 
 /// Renders what was decided of a call, by whom and by which rule.

@@ -5,7 +5,7 @@
 //! what its file says now. They only narrow. A file that cannot be read denies
 //! everything, because nobody knows what it would have forbidden.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use offshoot_agents::Catalogue;
 use offshoot_engine::is_about_an_agent;
@@ -26,13 +26,14 @@ pub(crate) const PROJECT: &str = "the project's rules";
 /// The layer of what holds agents, and is not for them to change.
 pub(crate) const HAND: &str = "what people keep by hand";
 
-/// The files of a folder that say what agents may do there, and what is called about it; and those of
-/// git, which runs what its settings and hooks name, in whatever folder a repository lies.
+/// The files that say what agents may do in a folder or in one below it, which somebody may work in
+/// next, and what is called about it; and those of git, which runs what its settings and hooks name, in
+/// whatever folder a repository lies.
 const BY_HAND: [&str; 6] = [
-    "{workspace}/offshoot.toml",
-    "{workspace}/.mcp.json",
-    "{workspace}/.offshoot",
-    "{workspace}/.offshoot/**",
+    "{workspace}/**/offshoot.toml",
+    "{workspace}/**/.mcp.json",
+    "{workspace}/**/.offshoot",
+    "{workspace}/**/.offshoot/**",
     "{workspace}/**/.git",
     "{workspace}/**/.git/**",
 ];
@@ -45,6 +46,8 @@ const MOST_WARNINGS: usize = 10;
 pub(crate) struct Rules {
     user: Vec<Sourced<Rule>>,
     search: Search,
+    /// Where the user's agents are.
+    agents: Option<PathBuf>,
 }
 
 impl Rules {
@@ -52,6 +55,7 @@ impl Rules {
         Self {
             user: settings.user_rules.clone(),
             search: settings.search.clone(),
+            agents: settings.agents_dir.clone(),
         }
     }
 
@@ -88,6 +92,10 @@ impl Rules {
         let files = self.search.files(Path::new(workspace)).into_iter();
         let files = files.filter_map(|path| path.into_os_string().into_string().ok());
         rules.extend(files.map(|path| ask(&escaped(&path))));
+        if let Some(agents) = self.agents.as_deref().and_then(Path::to_str) {
+            let agents = escaped(agents);
+            rules.extend([ask(&agents), ask(&format!("{agents}/**"))]);
+        }
         let mut rules = expand(&rules, &self.variables(workspace));
         let user: Vec<Rule> = self.user.iter().map(|rule| rule.value.clone()).collect();
         for rule in expand(&user, &self.variables(workspace)) {

@@ -26,7 +26,9 @@ use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::signals::Signals;
-use crate::{clock, config, definitions, hooks, logging, output, prompt, render, rules, trust};
+use crate::{
+    clock, config, definitions, hooks, inside_agent, logging, output, prompt, render, rules, trust,
+};
 
 /// How long another process may take to write the beginning of a session it opens.
 const BIRTH: Duration = Duration::from_secs(5);
@@ -158,6 +160,9 @@ pub(crate) async fn open(
     let asked_model = asked_model.transpose()?;
     let store = assemble::store(&settings.data_dir.value)?;
     let known = existing(store.as_ref(), wanted).await?;
+    if known.is_some() {
+        inside_agent::refuse("what is said to a session that was there before")?;
+    }
     let id = match (&known, wanted.session) {
         (Some(session), _) => session.id.root().clone(),
         (None, Some(wanted)) => AgentId::new(wanted),

@@ -72,7 +72,7 @@ pub(crate) fn brought(settings: &Settings, workspace: &str) -> Servers {
         things: Vec::new(),
         problems: vec![Diagnostic::error(&path, line, why)],
     };
-    let bytes = match read_beneath(Path::new(workspace), FILE) {
+    let bytes = match read_beneath(Path::new(workspace), Path::new(FILE), MAX_FILE_BYTES) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Servers::default(),
         Err(why) => return wrong(None, &why),

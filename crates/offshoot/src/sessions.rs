@@ -13,7 +13,7 @@ mod remove;
 mod rewind;
 mod wait;
 
-pub(crate) use order::send;
+pub(crate) use order::send_as;
 
 use std::collections::HashSet;
 use std::ffi::OsString;

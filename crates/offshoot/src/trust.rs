@@ -146,6 +146,11 @@ impl Trust {
         self.problem.as_deref().filter(|_| self.whole.is_none())
     }
 
+    /// Tells whether something of a kind was accepted that is none of what is there now.
+    pub(crate) fn has_lost(&self, kind: Kind, there: &[Digest]) -> bool {
+        self.accepted.has_other(kind, there)
+    }
+
     /// Tells whether something is used as it is now; `beside` is what stands in the same file.
     pub(crate) fn standing(
         &self,

@@ -7,7 +7,7 @@
 mod progress;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use offshoot_engine::{Activity, Delta, Output};
 use offshoot_types::caps::{Caps, Money};
@@ -290,6 +290,10 @@ impl View {
             self.stdout.line("")?;
         }
         self.printed = true;
+        // Who reads it sees spaces; what goes to a program stays as it is.
+        if io::stdout().is_terminal() {
+            return self.stdout.line(&render::plain_spaces(text));
+        }
         self.stdout.line(text)
     }
 

@@ -32,6 +32,7 @@ pub(super) fn read(point: Point, printed: Printed) -> Result<Say, Trouble> {
         stdout,
         stderr,
         cut,
+        open,
     } = printed;
     let complaint = |what: String| match stderr.trim() {
         "" => what,
@@ -54,6 +55,9 @@ pub(super) fn read(point: Point, printed: Printed) -> Result<Say, Trouble> {
             "a signal ended its last program (exit code {code})"
         )))),
         Some(0) if cut => Err(Trouble::BrokeDown("it printed too much".to_owned())),
+        Some(0) if open && point.guards() => Err(Trouble::BrokeDown(
+            "it ended before everything that could print its answer".to_owned(),
+        )),
         // Some programs put a byte order mark in front of what they print.
         Some(0) => said(point, stdout.trim_start_matches('\u{feff}').trim()),
         Some(code) => Err(Trouble::Failed(complaint(format!("exit code {code}")))),
@@ -209,6 +213,7 @@ mod tests {
             stdout: stdout.to_owned(),
             stderr: stderr.to_owned(),
             cut: false,
+            open: false,
         }
     }
 
@@ -334,6 +339,20 @@ mod tests {
         }
         let failed = read(Point::PreToolUse, printed(128, "", "")).unwrap_err();
         assert!(matches!(failed, Trouble::Failed(_)));
+    }
+
+    #[test]
+    fn a_guard_that_could_have_said_more_has_not_answered() {
+        let open = |code| Printed {
+            open: true,
+            ..printed(code, "", "no")
+        };
+        for point in [Point::PreToolUse, Point::PermissionRequest] {
+            let late = read(point, open(0)).unwrap_err();
+            assert!(matches!(late, Trouble::BrokeDown(_)), "{point}");
+            assert_eq!(read(point, open(2)).unwrap().word, deny("no"));
+        }
+        assert_eq!(read(Point::Stop, open(0)), Ok(Say::nothing()));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use self::recording::Recording;
 use self::start::Running;
 use super::processes::{self, Process};
 use super::sweep;
-use super::wire::{Job, Message, Order, Report};
+use super::wire::{End, Job, Message, Order, Report, Until};
 
 /// How long processes have to end when they are asked to.
 const GRACE: Duration = Duration::from_millis(500);
@@ -120,7 +120,9 @@ struct Keep {
     /// Whether anything was ended by order.
     ordered: bool,
     /// How the shell ended, and until when the rest is awaited.
-    ended: Option<(super::wire::End, Instant)>,
+    ended: Option<(End, Instant)>,
+    /// Until when it is heard.
+    until: Until,
     /// Whether any process is left.
     nobody_left: bool,
     reported: bool,
@@ -150,6 +152,7 @@ impl Keep {
             phase: Phase::Running,
             ordered: false,
             ended: None,
+            until: job.until,
             nobody_left: false,
             reported: false,
         }
@@ -212,10 +215,18 @@ impl Keep {
     fn is_time_to_report(&self, now: Instant) -> bool {
         match (self.phase, self.ended) {
             _ if self.nobody_left => true,
-            (Phase::Running, Some((_, linger))) => now >= linger,
+            (Phase::Running, Some((_, linger))) => now >= linger && !self.may_say_more(),
             (Phase::Running, None) | (Phase::Terminating { .. }, _) => false,
             (Phase::Killing { .. }, _) => self.has_given_up(now),
         }
+    }
+
+    /// Tells whether somebody may still say what the command means, and is waited for: who waits has a
+    /// limit, and then gives an order.
+    fn may_say_more(&self) -> bool {
+        // Of a command that failed what it printed counts for nothing.
+        let ended_well = matches!(self.ended, Some((End::Exit(0), _)));
+        self.until == Until::NobodyPrints && ended_well && self.recording.is_open()
     }
 
     fn report(&mut self) -> io::Result<()> {
@@ -316,6 +327,8 @@ impl Keep {
             (None, None)
         } else {
             let linger = self.ended.map(|(_, linger)| linger);
+            // By then only its end, the last process or an order is news.
+            let linger = linger.filter(|linger| now < *linger || !self.may_say_more());
             let live = self.outgoing.is_empty().then(|| self.recording.due());
             (linger, live.flatten())
         };

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 use super::environment::Environment;
 use super::orphans::{Ended, Known, Mark};
-use super::wire::{Job, Order};
+use super::wire::{Job, Order, Told, Until};
 
 /// How long a keeper has to do as it is told.
 const PATIENCE: Duration = Duration::from_millis(3500);
@@ -71,18 +71,23 @@ impl Keepers {
         }
     }
 
-    /// Starts a keeper with a command of the owner, and what the command reads.
+    /// Starts a keeper with a command of the owner, and how a hook is told and heard.
     pub(super) fn start(
         &self,
         place: &Place,
         command: String,
-        stdin: Option<String>,
+        told: Option<Told>,
     ) -> Result<Started, String> {
+        let (stdin, until) = match told {
+            Some(told) => (Some(told.stdin), told.until),
+            None => (None, Until::ItEnds),
+        };
         let job = Job {
             command,
             workspace: place.workspace.clone(),
             scratch: place.scratch.clone(),
             stdin,
+            until,
         };
         let job = job.encode()?;
         let (child, socket) = self.spawn(place).map_err(|error| {

@@ -13,6 +13,8 @@ use super::environment::Environment;
 use super::keepers::{Keeper, Keepers, Started};
 use super::wire::{End, Report};
 
+pub(crate) use super::wire::{Told, Until};
+
 /// Runs commands that leave nothing behind. Dropping it ends those that run.
 pub(crate) struct Once(Keepers);
 
@@ -25,6 +27,8 @@ pub(crate) struct Printed {
     pub(crate) stderr: String,
     /// Whether it said more than is kept.
     pub(crate) cut: bool,
+    /// Whether something was left that could have said more.
+    pub(crate) open: bool,
 }
 
 impl Once {
@@ -37,10 +41,10 @@ impl Once {
         &self,
         folder: &str,
         command: String,
-        stdin: String,
+        told: Told,
         cancel: &Cancel,
     ) -> Result<Printed, String> {
-        let Started { messages, hold } = self.0.start(&Place::new(folder), command, Some(stdin))?;
+        let Started { messages, hold } = self.0.start(&Place::new(folder), command, Some(told))?;
         let mut listener = Listener::new(messages, Output::unheard());
         let mut deadline = None;
         let end = loop {
@@ -82,5 +86,6 @@ fn printed(report: Report) -> Printed {
         stdout: report.text,
         stderr: report.complaints,
         cut: report.truncated,
+        open: report.output_open,
     }
 }

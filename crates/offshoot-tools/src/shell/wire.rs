@@ -24,6 +24,24 @@ pub(super) struct Job {
     /// What it reads, of a hook: what that complains of is then kept apart from what it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stdin: Option<String>,
+    #[serde(default)]
+    pub(super) until: Until,
+}
+
+/// What a hook is told, and until when it is heard.
+pub(crate) struct Told {
+    pub(crate) stdin: String,
+    pub(crate) until: Until,
+}
+
+/// Until when a command that ended well is heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Until {
+    /// Until its shell has ended, and a moment longer.
+    #[default]
+    ItEnds,
+    /// As long as anybody has its output open: what it starts may say what it means.
+    NobodyPrints,
 }
 
 impl Job {

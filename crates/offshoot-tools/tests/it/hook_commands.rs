@@ -228,8 +228,40 @@ fn runaways(mark: &str) -> String {
 #[tokio::test]
 async fn what_a_hook_leaves_running_is_ended_with_its_call() {
     let mark = mark();
-    let bench = Bench::new(&format!("{} exit 0", runaways(&mark)));
+    let bench = Bench::new(&format!("exec > /dev/null; {} exit 0", runaways(&mark)));
     assert_eq!(bench.say().await, Ok(Say::nothing()));
+    assert_nobody(&mark);
+}
+
+#[tokio::test]
+async fn tls_18_an_objection_that_comes_after_the_end_of_the_shell_is_heard() {
+    let answer = r#"{"decision":"block","reason":"no"}"#;
+    let late = format!("exec > >(sleep 0.3; cat); echo '{answer}'");
+    let reason = "no".to_owned();
+    let said = Bench::new(&late).say().await;
+    assert_eq!(said, Ok(Say::word(Word::Deny { reason })));
+}
+
+#[tokio::test]
+async fn tls_18_a_guard_that_leaves_its_output_to_who_never_ends_has_not_answered() {
+    let mark = mark();
+    let bench = Bench::new(&format!("{} exit 0", runaways(&mark)));
+    let (switch, cancel) = Switch::new();
+    let occasion = bench.occasion(What::PreToolUse(write("a")));
+    let (said, ()) = tokio::join!(bench.hook.call(occasion, cancel), async {
+        until("it is up", || sleepers(&mark) == 3).await;
+        switch.fire();
+    });
+    assert_nobody(&mark);
+    assert_broke_down(said, "ended");
+    // An objection is heard all the same, and nobody waits where nothing is guarded.
+    let objects = Bench::new(&format!("{} echo no >&2; exit 2", runaways(&mark)));
+    let reason = "no".to_owned();
+    assert_eq!(objects.say().await, Ok(Say::word(Word::Deny { reason })));
+    let response = RawJson::of(&json!({}));
+    let used = write("a");
+    let told = bench.call(What::PostToolUse { used, response }).await;
+    assert_eq!(told, Ok(Say::nothing()));
     assert_nobody(&mark);
 }
 

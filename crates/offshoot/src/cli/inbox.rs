@@ -14,16 +14,6 @@ pub(crate) struct Inbox {
     pub(crate) command: InboxCommand,
 }
 
-impl Inbox {
-    /// Tells whether it changes nothing.
-    pub(crate) fn looks_only(&self) -> bool {
-        match &self.command {
-            InboxCommand::List { .. } => true,
-            InboxCommand::Answer { .. } => false,
-        }
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum InboxCommand {
     /// Lists what agents of all sessions wait to be told, what was asked first first
@@ -78,19 +68,28 @@ pub(crate) struct Words {
     pub(crate) say: Vec<String>,
 }
 
-/// Refuses a time that stands apart from the flag it is meant for: it would be taken for the prompt, and
-/// the answers waited for for ever.
+/// Refuses what may be a time that stands apart from the flag it is meant for: it would be taken for the
+/// prompt, and the answers waited for for ever.
 pub(crate) fn refuse_time_apart(args: impl Iterator<Item = OsString>) -> Result<(), Stop> {
     let mut args = args.take_while(|arg| arg != "--").peekable();
     while let Some(arg) = args.next() {
         let Some(time) = args.peek().and_then(|next| next.to_str()) else {
             continue;
         };
-        if arg == "--wait-for-answers" && time.parse::<Span>().is_ok() {
-            return Err(Stop::usage(format!(
-                "a time is given with an equals sign: --wait-for-answers={time}"
-            )));
+        let begins = time.starts_with(|first: char| first.is_ascii_digit());
+        if arg != "--wait-for-answers" || !begins || time.contains(char::is_whitespace) {
+            continue;
         }
+        let text = if time.parse::<Span>().is_ok() {
+            format!("a time is given with an equals sign: --wait-for-answers={time}")
+        } else {
+            let time = time.escape_debug();
+            format!(
+                "{time} may be a time, which is given with an equals sign and its unit, as in \
+                 --wait-for-answers=30m; a prompt goes before the flag, or behind --"
+            )
+        };
+        return Err(Stop::usage(text));
     }
     Ok(())
 }

@@ -278,8 +278,8 @@ impl Sessions {
         }
     }
 
-    /// Tells whether it changes nothing: no session, no file.
-    pub(crate) fn looks_only(&self) -> bool {
+    /// Returns how it changes a session or a file, if it does: that is a person's to say.
+    pub(super) fn order(&self) -> Option<&'static str> {
         match &self.command {
             SessionsCommand::List { .. }
             | SessionsCommand::Show { .. }
@@ -287,17 +287,41 @@ impl Sessions {
             | SessionsCommand::Attach { .. }
             | SessionsCommand::Export { .. }
             | SessionsCommand::Diff { .. }
-            | SessionsCommand::Wait { .. } => true,
-            SessionsCommand::Message { .. }
-            | SessionsCommand::Cancel { .. }
+            | SessionsCommand::Wait { .. } => None,
+            SessionsCommand::Message { .. } => Some("`sessions message`"),
+            SessionsCommand::Cancel { .. } => Some("`sessions cancel`"),
+            SessionsCommand::Revert { .. } => Some("`sessions revert`"),
+            SessionsCommand::Rewind { .. } => Some("`sessions rewind`"),
+            SessionsCommand::Fork { .. } => Some("`sessions fork`"),
+            SessionsCommand::Rm { .. } => Some("`sessions rm`"),
+            SessionsCommand::Rename { .. } => Some("`sessions rename`"),
+            SessionsCommand::Summary { .. } => Some("`sessions summary`"),
+            SessionsCommand::Compact { .. } => Some("`sessions compact`"),
+            SessionsCommand::Promote { .. } => Some("`sessions promote`"),
+        }
+    }
+
+    /// Tells whether it works where a repository's config file is wrong: it only looks, or stops or names
+    /// something, which has nothing to do with that file.
+    pub(crate) fn is_lenient(&self) -> bool {
+        match &self.command {
+            SessionsCommand::Cancel { .. }
+            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Promote { .. } => true,
+            SessionsCommand::List { .. }
+            | SessionsCommand::Show { .. }
+            | SessionsCommand::Tree { .. }
+            | SessionsCommand::Attach { .. }
+            | SessionsCommand::Message { .. }
+            | SessionsCommand::Export { .. }
+            | SessionsCommand::Diff { .. }
             | SessionsCommand::Revert { .. }
             | SessionsCommand::Rewind { .. }
             | SessionsCommand::Fork { .. }
             | SessionsCommand::Rm { .. }
-            | SessionsCommand::Rename { .. }
+            | SessionsCommand::Wait { .. }
             | SessionsCommand::Summary { .. }
-            | SessionsCommand::Compact { .. }
-            | SessionsCommand::Promote { .. } => false,
+            | SessionsCommand::Compact { .. } => self.order().is_none(),
         }
     }
 }

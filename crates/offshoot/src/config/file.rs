@@ -10,6 +10,7 @@ mod by_model;
 mod rules;
 
 use std::fs;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -20,14 +21,16 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::compaction::Rule;
+use super::find;
 use super::layer::Layer;
 use super::limit::{Kind, Limit};
 use super::page::Page;
 use super::source::{Source, Sourced};
+use crate::definitions::read_beneath;
 use crate::exit::Stop;
 
 /// The most that is read of a file. Ours is a few hundred bytes.
-const MOST_BYTES: u64 = 1024 * 1024;
+const MOST_BYTES: usize = 1024 * 1024;
 
 /// Every key there is.
 const KEYS: [&str; 35] = [
@@ -98,17 +101,39 @@ pub(crate) fn read(path: &Path, owner: Owner, home: Option<&Path>) -> Result<Lay
     let failed = |why: &dyn std::fmt::Display| {
         Stop::usage(format!("read config file {}: {why}", path.display()))
     };
-    let about = fs::metadata(path).map_err(|error| failed(&error))?;
-    // A pipe or a device would never end.
-    if !about.is_file() {
-        return Err(failed(&"it is not a file"));
-    }
-    if about.len() > MOST_BYTES {
+    let bytes = match owner {
+        Owner::User => own(path),
+        Owner::Project => beneath(path),
+    };
+    let bytes = bytes.map_err(|why| failed(&why))?;
+    if bytes.len() > MOST_BYTES {
         return Err(failed(&format!("it has more than {MOST_BYTES} bytes")));
     }
-    let bytes = fs::read(path).map_err(|error| failed(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| failed(&"it is not UTF-8 text"))?;
     parse(&text, path, owner, home)
+}
+
+/// Returns what the user's file holds, up to one byte more than is taken.
+fn own(path: &Path) -> Result<Vec<u8>, String> {
+    let explain = |error: io::Error| error.to_string();
+    // A pipe or a device would never end.
+    if !fs::metadata(path).map_err(explain)?.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(explain)?;
+    let read = file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(explain)?;
+    Ok(bytes)
+}
+
+/// Returns the same of a project's file. Somebody else wrote the folder, and may change it while we look:
+/// what was looked at is what is read, and no link leads out.
+fn beneath(path: &Path) -> Result<Vec<u8>, String> {
+    let nowhere = "it leads nowhere";
+    let (folder, name) = find::place(path).ok_or(nowhere)?;
+    let bytes = read_beneath(folder, name, MOST_BYTES)?;
+    bytes.ok_or_else(|| nowhere.to_owned())
 }
 
 /// Reads the text of a file.

@@ -58,6 +58,17 @@ pub(crate) fn project(
     Ok(None)
 }
 
+/// Returns the folder of a project's file, and where the file is in it: a project has two places.
+pub(crate) fn place(path: &Path) -> Option<(&Path, &Path)> {
+    let parent = path.parent()?;
+    let folder = if parent.ends_with(".offshoot") {
+        parent.parent()?
+    } else {
+        parent
+    };
+    Some((folder, path.strip_prefix(folder).ok()?))
+}
+
 /// Returns the folders that may hold the project's file, the nearest first.
 fn reach<'a>(folder: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
     let mut folders = Vec::new();

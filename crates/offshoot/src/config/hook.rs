@@ -15,6 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::file::{Owner, Reading, entries};
+use super::find;
 use super::source::Source;
 use crate::exit::Stop;
 
@@ -61,13 +62,7 @@ impl Hook {
         let Source::File(path, _) = &self.source else {
             return None;
         };
-        let parent = path.parent().filter(|_| self.owner == Owner::Project)?;
-        let folder = if parent.ends_with(".offshoot") {
-            parent.parent()?
-        } else {
-            parent
-        };
-        Some((folder, path.strip_prefix(folder).ok()?))
+        find::place(path).filter(|_| self.owner == Owner::Project)
     }
 
     /// Renders it for people, in one line.

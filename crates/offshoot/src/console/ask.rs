@@ -20,7 +20,7 @@ use offshoot_types::tree::Tree;
 use self::elsewhere::Sent;
 pub(crate) use self::elsewhere::Taken;
 use super::about::{About, Changed};
-use super::line::{Line, Tone};
+use super::line::{Line, TAB, Tone};
 use crate::inbox::words;
 use crate::render;
 
@@ -55,6 +55,9 @@ const SHORT_WORDS_FOR_QUESTIONS: &str = "answer, or - to skip";
 
 /// Fewest rows that say something of what is long: its start, how much is hidden, its end.
 const FEWEST: usize = 3;
+
+/// Most characters of what something is about, where it is only named.
+const MOST_OF_WHAT: usize = 120;
 
 /// What waits for an answer, first come first.
 #[derive(Default)]
@@ -266,7 +269,8 @@ impl Ask {
         let question = self.questions.first();
         let asked = question.and_then(|question| words::lines(question).into_iter().next());
         let brief = || self.about.brief.lines().next().map(str::to_owned);
-        asked.or_else(brief).unwrap_or_default()
+        let what = asked.or_else(brief).unwrap_or_default();
+        render::first_words(&what, MOST_OF_WHAT)
     }
 
     /// Returns who asks, and that it is one of many.
@@ -342,24 +346,21 @@ impl Ask {
             if let Some(question) = self.questions.get(self.said.len()) {
                 // Marked, as in the inbox: an agent's words could imitate the lines around them.
                 for line in words::lines(question) {
-                    let line = Line::of(Tone::Dim, "| ").and(Tone::Bold, &line);
-                    lines.extend(line.wrap(width, "|      "));
+                    lines.extend(marked((Tone::Dim, "| "), (Tone::Bold, &line), width));
                 }
                 return (width, lines);
             }
             // A command of many lines is seen as it is read by the shell, and not as one.
-            for (index, line) in self.about.brief.lines().enumerate() {
-                let bar = if index == 0 { "" } else { "| " };
-                let line = Line::of(Tone::Dim, bar).and(Tone::Bold, line);
-                lines.extend(line.wrap(width, "  "));
+            for line in self.about.brief.lines() {
+                lines.extend(marked((Tone::Dim, "| "), (Tone::Bold, line), width));
             }
             for changed in &self.about.change {
-                let line = match changed {
-                    Changed::Gone(text) => Line::of(Tone::Bad, "- ").and(Tone::Bad, text),
-                    Changed::New(text) => Line::of(Tone::Good, "+ ").and(Tone::Good, text),
-                    Changed::Said(text) => Line::of(Tone::Dim, "| ").and(Tone::Plain, text),
+                let (mark, tone, text) = match changed {
+                    Changed::Gone(text) => ((Tone::Bad, "- "), Tone::Bad, text),
+                    Changed::New(text) => ((Tone::Good, "+ "), Tone::Good, text),
+                    Changed::Said(text) => ((Tone::Dim, "| "), Tone::Plain, text),
                 };
-                lines.extend(line.wrap(width, "  "));
+                lines.extend(marked(mark, (tone, text), width));
             }
             let said = self.about.brief.split_once(' ').map(|(_, said)| said);
             for need in &self.needs {
@@ -371,13 +372,29 @@ impl Ask {
                 if need.target.is_empty() || said == Some(need.target.trim()) {
                     continue;
                 }
-                let line = Line::of(Tone::Dim, &format!("  needs {}: ", need.capability));
-                lines.extend(line.and(Tone::Plain, &need.target).wrap(width, "    "));
+                let needs = Line::of(Tone::Dim, &format!("| needs {}: ", need.capability));
+                let target = spaced(&need.target);
+                lines.extend(needs.and(Tone::Plain, &target).wrap(width, FURTHER));
             }
             (width, lines)
         }));
         lines
     }
+}
+
+/// What rows begin with into which the words of an agent go on.
+const FURTHER: &str = "|   ";
+
+/// Returns a line of an agent's words, every row of which has a mark: they could imitate the lines around
+/// them.
+fn marked(mark: (Tone, &str), (tone, words): (Tone, &str), width: usize) -> Vec<Line> {
+    let line = Line::of(mark.0, mark.1).and(tone, &spaced(words));
+    line.wrap(width, &format!("{}  ", mark.1))
+}
+
+/// Returns words of an agent in which no spaces push anything away.
+fn spaced(words: &str) -> String {
+    render::counted_spaces(&words.replace('\t', TAB))
 }
 
 /// Leaves out the middle of lines that are more than so many, and says how much that is.

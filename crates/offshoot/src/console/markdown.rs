@@ -9,6 +9,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 
 use self::table::Table;
 use super::line::{Line, Style, Tone};
+use crate::render;
 
 /// Most columns that text is set in: longer lines are hard to read.
 const MOST_COLUMNS: usize = 100;
@@ -225,7 +226,8 @@ impl Page {
             Some(table) => table.open().unwrap_or(&mut self.open),
             None => &mut self.open,
         };
-        open.push(tone, text.trim_end_matches('\n'));
+        let text = render::plain_spaces(text.trim_end_matches('\n'));
+        open.push(tone, &text);
     }
 
     /// Leaves a blank line, unless there is one.

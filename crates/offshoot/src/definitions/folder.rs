@@ -204,7 +204,10 @@ impl Folder {
     fn file(&self, path: &Path) -> File {
         let whole = shown(&self.path.join(path));
         let name = path.with_extension("");
-        let (reading, bytes) = match (name.to_str(), bytes(&self.folder, path).map_err(explain)) {
+        let (reading, bytes) = match (
+            name.to_str(),
+            bytes(&self.folder, path, MAX_FILE_BYTES).map_err(explain),
+        ) {
             (None, _) => {
                 let why = "its name is not UTF-8 text";
                 (Reading::failed(&whole, &shown(&name), why), Vec::new())
@@ -236,11 +239,15 @@ enum Kind {
     Other,
 }
 
-/// Returns what a file of a workspace holds, to which no link leads from outside; `None` if there is
-/// none.
-pub(crate) fn read_beneath(workspace: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
+/// Returns what a file of a workspace holds, to which no link leads from outside, up to one byte more
+/// than is taken; `None` if there is none.
+pub(crate) fn read_beneath(
+    workspace: &Path,
+    name: &Path,
+    most: usize,
+) -> Result<Option<Vec<u8>>, String> {
     let opened = open(workspace, FOLDER, Mode::empty());
-    match opened.and_then(|workspace| bytes(&workspace, Path::new(name))) {
+    match opened.and_then(|workspace| bytes(&workspace, name, most)) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(explain(errno)),
@@ -248,14 +255,14 @@ pub(crate) fn read_beneath(workspace: &Path, name: &str) -> Result<Option<Vec<u8
 }
 
 /// Returns what a file in a folder holds, up to one byte more than is taken.
-fn bytes(folder: impl AsFd, path: &Path) -> Result<Vec<u8>, Errno> {
+fn bytes(folder: impl AsFd, path: &Path, most: usize) -> Result<Vec<u8>, Errno> {
     let file = enter(folder, path, FILE)?;
     if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
         return Err(Errno::NXIO);
     }
     let mut bytes = Vec::new();
     std::fs::File::from(file)
-        .take(MAX_FILE_BYTES as u64 + 1)
+        .take(most as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     Ok(bytes)

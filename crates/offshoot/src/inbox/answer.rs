@@ -1,21 +1,27 @@
 //! `inbox answer`: one answer to one ask, and what became of it.
 
 use offshoot_types::command::{Answer, Order, Receipt, Verdict};
+use offshoot_types::env::Env as _;
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::CallId;
+use offshoot_types::id::{AgentId, CallId, CommandId};
 use offshoot_types::permission::Need;
+use offshoot_types::permission::argv::{self, Word};
 use offshoot_types::store::{OpenAsk, Store};
 use serde_json::json;
 
 use super::words;
 use crate::cli::Words;
 use crate::config::Settings;
+use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::inside_agent;
 use crate::lookup::{self, Among};
 use crate::output::{self, Stdout};
 use crate::render;
-use crate::sessions::send;
+use crate::sessions::send_as;
+
+/// Said to who was not the first.
+const ANSWERED: &str = "it has been answered";
 
 /// Answers what an agent asks.
 pub(super) async fn answer(
@@ -27,26 +33,39 @@ pub(super) async fn answer(
     inside_agent::refuse("`inbox answer`")?;
     let store = super::store(settings)?;
     let asks = super::open(store.as_ref()).await?;
-    let (ask, meant) = match find(&asks, name) {
+    let Meant { ask, part, call } = match find(&asks, name) {
         Ok(found) => found,
         Err(stop) => return too_late(store.as_ref(), name, json, stop).await,
     };
     let verdict = verdict(ask, words)?;
     let denies = matches!(verdict, Verdict::Deny { .. });
     // By the time of a yes the agent may ask for something that nobody has seen.
-    if !denies && meant == Meant::Agent {
+    if !denies && call == Named::No {
         let name = super::name(&ask.agent, &ask.call);
         return Err(Stop::usage(format!("say which call: {name}")));
     }
+    // And another, of which the list had the same part, may ask by then in its place.
+    if let Some(part) = part.filter(|_| !denies) {
+        refuse_several(store.as_ref(), part, &ask.agent).await?;
+    }
     // The first has won, although whoever runs the session may not have heard it yet.
-    if super::is_answered(store.as_ref(), ask).await? {
-        return not_answered("it has been answered", json);
+    if super::first_answer(store.as_ref(), ask).await?.is_some() {
+        return not_answered(ANSWERED, json);
     }
     let widened = matches!(verdict, Verdict::Session | Verdict::Agent);
     let narrowed = widened && ask.ask.needs.iter().any(Need::is_of_hook);
     let order = Order::Answer(Answer::new(ask.call.clone(), verdict));
     let found = lookup::find(store.as_ref(), ask.agent.as_str()).await?;
-    let receipt = send(settings, store, found, order).await?;
+    let id = CommandId::new(System.new_id());
+    let mut receipt = send_as(settings, store.clone(), found, (id.clone(), order)).await?;
+    if receipt == Receipt::Queued {
+        // Of several that looked before any was there, one came first.
+        match super::first_answer(store.as_ref(), ask).await? {
+            Some(first) if first == id => {}
+            Some(_) => return not_answered(ANSWERED, json),
+            None => receipt = store.receipt(&id).await?.unwrap_or(receipt),
+        }
+    }
     let (word, why, code) = match &receipt {
         Receipt::Answered => {
             let only = "a hook asked, of this call only; the next one is asked about again";
@@ -144,36 +163,61 @@ fn kept(ask: &OpenAsk) -> String {
     } else {
         format!(
             "nobody runs the session; \"offshoot run --session {} --wait-for-answers\" goes on with it",
-            render::short(ask.tree.root())
+            argv::render(&[Word::Fixed(super::handle(ask.tree.root()))])
         )
     }
 }
 
 /// What a name names.
+#[derive(Clone, Copy)]
+struct Meant<'a> {
+    ask: &'a OpenAsk,
+    /// The part that stood for the id of the agent, if it was cut.
+    part: Option<&'a str>,
+    call: Named,
+}
+
+/// Whether the call was named, or only its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meant {
-    /// One call of an agent.
-    Call,
-    /// Whatever an agent asks.
-    Agent,
+enum Named {
+    Yes,
+    No,
+}
+
+/// Refuses a part of an id that another session or agent that asks has as well.
+async fn refuse_several(store: &dyn Store, part: &str, agent: &AgentId) -> Result<(), Stop> {
+    let asks = store.asks().await?.into_iter().map(|ask| ask.agent);
+    let sessions = store.sessions().await?.into_iter();
+    let mut all = asks.chain(sessions.map(|session| session.agent));
+    match all.find(|other| other != agent && lookup::is_part(part, other)) {
+        None => Ok(()),
+        Some(other) => Err(Stop::usage(format!(
+            "{part} could be {agent} or {other}; a yes needs the whole id"
+        ))),
+    }
 }
 
 /// Finds what is meant: by its agent, and its call where that is not enough.
-fn find<'a>(asks: &'a [OpenAsk], name: &str) -> Result<(&'a OpenAsk, Meant), Stop> {
+fn find<'a>(asks: &'a [OpenAsk], name: &'a str) -> Result<Meant<'a>, Stop> {
     let is_whole = |ask: &OpenAsk, agent: &str| ask.agent.as_str() == agent;
     let is_part = |ask: &OpenAsk, part: &str| {
         !lookup::is_too_short(part) && lookup::is_part(part, &ask.agent)
     };
     // Ids may have colons of their own, and what is written out goes before what is cut.
-    let mut found: Vec<(&OpenAsk, Meant)> = Vec::new();
+    let mut found: Vec<Meant<'_>> = Vec::new();
     for is_agent in [&is_whole as &dyn Fn(&OpenAsk, &str) -> bool, &is_part] {
         for ask in asks {
+            let meant = |agent, call| Meant {
+                ask,
+                part: (ask.agent.as_str() != agent).then_some(agent),
+                call,
+            };
             let agent = name.strip_suffix(ask.call.as_str());
             let agent = agent.and_then(|agent| agent.strip_suffix(':'));
-            if agent.is_some_and(|agent| is_agent(ask, agent)) {
-                found.push((ask, Meant::Call));
+            if let Some(agent) = agent.filter(|agent| is_agent(ask, agent)) {
+                found.push(meant(agent, Named::Yes));
             } else if is_agent(ask, name) {
-                found.push((ask, Meant::Agent));
+                found.push(meant(name, Named::No));
             }
         }
         if !found.is_empty() {

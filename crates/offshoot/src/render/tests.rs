@@ -239,13 +239,80 @@ fn no_character_makes_a_text_look_like_another() {
         '\u{2060}'..='\u{2064}',
         '\u{2066}'..='\u{2069}',
         '\u{feff}'..='\u{feff}',
+        '\u{fe00}'..='\u{fe0f}',
+        '\u{fff9}'..='\u{fffb}',
+        '\u{1d173}'..='\u{1d17a}',
+        '\u{e0100}'..='\u{e01ef}',
+        '\u{2000}'..='\u{200a}',
     ];
-    for character in hidden.into_iter().flatten() {
+    let single =
+        "\u{a0}\u{ad}\u{34f}\u{115f}\u{1160}\u{17b4}\u{180e}\u{2800}\u{3000}\u{3164}\u{ffa0}";
+    for character in hidden.into_iter().flatten().chain(single.chars()) {
         let expected = format!("rm \\u{{{:x}}}x", u32::from(character));
         assert_eq!(harmless(&format!("rm {character}x")), expected);
     }
-    let letters = "ü 漢字 עברית العربية e\u{301} 🙂";
-    assert_eq!(harmless(letters), letters);
+    for letters in [
+        "ü 漢字 עברית العربية e\u{301} 🙂",
+        "❤\u{fe0f} 1\u{fe0f}\u{20e3}",
+        "\u{1112}\u{1161}\u{11ab}",
+        "ế क्षि שָׁלוֹם",
+    ] {
+        assert_eq!(harmless(letters), letters);
+    }
+}
+
+#[test]
+fn r24_whatever_is_shown_has_as_many_columns_as_are_counted() {
+    let others = ('\0'..=char::MAX).filter(|character| !character.is_ascii());
+    let odd = others.filter(|character| {
+        let text = format!("x{character}x");
+        // What the standard library does not write out as a character of its own is a mark.
+        let is_mark = character.escape_debug().len() > 1;
+        let width = unicode_width::UnicodeWidthChar::width(*character);
+        harmless(&text) == text && !is_mark && !matches!(width, Some(1 | 2))
+    });
+    // Letters of India that are written as marks, and one of the Khmer that takes three columns.
+    let known = "\u{d4e}\u{17d8}\u{a8fa}\u{111c2}\u{111c3}\u{113d1}\u{1193f}\u{11941}\
+                 \u{11a84}\u{11a85}\u{11a86}\u{11a87}\u{11a88}\u{11a89}\u{11d46}\u{11f02}";
+    assert_eq!(odd.collect::<String>(), known);
+}
+
+#[test]
+fn r24_marks_stay_on_letters_and_are_few() {
+    let towers = format!("e{} x", "\u{301}".repeat(50));
+    let shown = harmless(&towers);
+    assert_eq!(shown.matches('\u{301}').count(), 4, "{shown}");
+    for lonely in [
+        " \u{301}",
+        "-\u{301}",
+        "\u{301}",
+        "a\u{1161}",
+        "a\u{fe0f}",
+        "❤\u{fe0f}\u{fe0f}",
+    ] {
+        assert!(harmless(lonely).contains("\\u{"), "{lonely:?}");
+    }
+}
+
+#[test]
+fn many_spaces_are_counted() {
+    for (text, expected) in [
+        ("", ""),
+        ("  a  b ", "  a  b "),
+        (&format!("a{}b c", " ".repeat(17)), "a[17 spaces]b c"),
+        (&" ".repeat(212), "[212 spaces]"),
+        (&" ".repeat(16), &" ".repeat(16)),
+    ] {
+        assert_eq!(counted_spaces(text), expected);
+    }
+}
+
+#[test]
+fn spaces_of_other_languages_are_spaces_to_who_reads_an_answer() {
+    assert_eq!(
+        plain_spaces("Oui\u{a0}! 日\u{3000}本\nx"),
+        "Oui ! 日  本\nx"
+    );
 }
 
 #[test]

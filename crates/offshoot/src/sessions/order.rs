@@ -108,11 +108,22 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
 }
 
 /// Sends an order, and leaves when what it started is done.
-pub(crate) async fn send(
+pub(super) async fn send(
     settings: &Settings,
     store: Arc<dyn Store>,
     found: Found,
     order: Order,
+) -> Result<Receipt, Stop> {
+    let id = CommandId::new(System.new_id());
+    send_as(settings, store, found, (id, order)).await
+}
+
+/// Sends an order under an id that the sender knows.
+pub(crate) async fn send_as(
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    found: Found,
+    (id, order): (CommandId, Order),
 ) -> Result<Receipt, Stop> {
     let mut signals = Signals::listen()?;
     let Found { agent, session } = found;
@@ -125,7 +136,7 @@ pub(crate) async fn send(
     let host = host.working_in(settings, session.workspace().unwrap_or_default());
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let command = Command {
-        id: CommandId::new(System.new_id()),
+        id,
         tree: session.id,
         agent,
         order,

@@ -11,6 +11,7 @@ use offshoot_agents::Doubt;
 
 use super::{Kind, Standing, Thing, accept};
 use crate::config::Settings;
+use crate::console::line::{Line, Style, Tone};
 use crate::exit::Stop;
 use crate::signals::Signals;
 use crate::{definitions, output, render, terminal};
@@ -24,8 +25,20 @@ const MOST_LINES: usize = 400;
 /// What is said to an answer that is none; then it is asked again.
 const UNCLEAR: &str = "that is none of the answers there are";
 
-/// How far what belongs to a line above is set in.
+/// How far an entry is set in, what belongs to it, and what goes on in another row.
+const ENTRY: &str = "  ";
 const INDENT: &str = "    ";
+const FURTHER: &str = "      ";
+
+/// Most characters of a name, and of a path.
+const MOST_OF_NAME: usize = 60;
+const MOST_OF_PATH: usize = 200;
+
+/// How a line becomes text here.
+const PLAIN: Style = Style {
+    colour: false,
+    unicode: true,
+};
 
 /// Asks, before a conversation, whether what the folder brings may be used, if anything is new.
 pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), Stop> {
@@ -113,18 +126,39 @@ pub(super) fn counted(things: &[Thing]) -> (String, &'static str) {
 }
 
 /// Returns the lines that say what a thing is, how it stands with it and what it may do.
-pub(super) fn lines(thing: &Thing) -> [String; 2] {
+fn lines(thing: &Thing) -> [String; 2] {
     let standing = match &thing.standing {
         Standing::Accepted(_) => "accepted",
         Standing::Doubted(Doubt::New) => "not accepted",
         Standing::Doubted(Doubt::Changed) => "changed since you accepted it",
     };
-    let (kind, name, path) = (thing.kind.word(), &thing.name, &thing.path);
+    // Ours goes first, and theirs is quoted: a name could go on as if it were another entry.
+    let kind = thing.kind.word();
+    let [name, path] = [(&thing.name, MOST_OF_NAME), (&thing.path, MOST_OF_PATH)]
+        .map(|(text, most)| render::first_words(text, most));
     [
-        format!("{kind} {name}, {standing}: {path}"),
+        format!("{standing}: {kind} {name:?}, {path:?}"),
         thing.may.clone(),
     ]
     .map(|line| render::harmless(&line))
+}
+
+/// Returns the lines of a thing as they are shown, in so many columns if that is known.
+pub(super) fn rows(thing: &Thing, width: Option<usize>) -> Vec<String> {
+    let [what, may] = lines(thing);
+    let mut rows = set(&format!("{ENTRY}{what}"), width);
+    rows.extend(set(&format!("{INDENT}{may}"), width));
+    rows
+}
+
+/// Sets a line in so many columns. It goes on further in than any begins, or what somebody else wrote
+/// could look like a line of ours.
+fn set(text: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width else {
+        return vec![text.to_owned()];
+    };
+    let rows = Line::of(Tone::Plain, text).wrap(width, FURTHER).into_iter();
+    rows.map(|row| row.render(PLAIN)).collect()
 }
 
 fn each(doubted: &[Thing]) -> Result<Vec<&Thing>, Stop> {
@@ -187,9 +221,10 @@ fn read_line() -> io::Result<String> {
 }
 
 fn show_line(thing: &Thing) -> io::Result<()> {
-    let [what, may] = lines(thing);
-    say(&format!("  {what}"))?;
-    say(&format!("{INDENT}{may}"))
+    let width = terminal::width(&io::stderr());
+    let mut stderr = io::stderr().lock();
+    let mut rows = rows(thing, width).into_iter();
+    rows.try_for_each(|row| writeln!(stderr, "{row}"))
 }
 
 /// Shows what would be accepted, and nothing that could do something to the terminal.
@@ -208,15 +243,7 @@ fn show_text(thing: &Thing) -> io::Result<()> {
 
 /// Says a line on stderr, as far as it fits and then on the next.
 fn say(text: &str) -> io::Result<()> {
+    let mut rows = set(text, terminal::width(&io::stderr())).into_iter();
     let mut stderr = io::stderr().lock();
-    let width = terminal::width(&io::stderr()).unwrap_or(usize::MAX);
-    let indent: String = text.chars().take_while(|letter| *letter == ' ').collect();
-    if terminal::columns(text) <= width {
-        return writeln!(stderr, "{text}");
-    }
-    let room = width.saturating_sub(indent.len()).max(1);
-    for line in terminal::wrapped(text, room) {
-        writeln!(stderr, "{indent}{line}")?;
-    }
-    Ok(())
+    rows.try_for_each(|row| writeln!(stderr, "{row}"))
 }

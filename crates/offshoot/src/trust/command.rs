@@ -3,6 +3,8 @@
 //! Works where the project's own config file is wrong, which has no say here. Nothing
 //! is accepted where nobody can be asked and nobody said `--all`.
 
+use std::io;
+
 use serde_json::json;
 
 use super::{By, Standing, Thing, Trust, accept, ask, listed, revoke};
@@ -12,7 +14,7 @@ use crate::definitions::{self, Brought};
 use crate::exit::{Code, Stop};
 use crate::inside_agent;
 use crate::output::{self, Stdout};
-use crate::render;
+use crate::{render, terminal};
 
 /// Carries out `offshoot trust`.
 pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop> {
@@ -40,6 +42,11 @@ pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop>
         say_accepted(chosen, stdout, args.json)
     };
     match args.wish() {
+        _ if things.is_empty() && !problems.is_empty() => {
+            let folder = render::harmless(&workspace);
+            output::note(&format!("{folder} brings nothing that could be read"));
+            return Ok(Code::Failed);
+        }
         _ if things.is_empty() => {
             let folder = render::harmless(&workspace);
             output::note(&format!("{folder} brings nothing that has to be accepted"));
@@ -122,10 +129,11 @@ fn show(stdout: &mut Stdout, workspace: &str, things: &[Thing], json: bool) -> R
         let (count, _) = ask::counted(things);
         stdout.line(&render::harmless(&format!("{workspace} brings {count}:")))?;
     }
+    let width = terminal::width(&io::stdout());
     for thing in things {
-        let [what, may] = ask::lines(thing);
-        stdout.line(&format!("  {what}"))?;
-        stdout.line(&format!("    {may}"))?;
+        for row in ask::rows(thing, width) {
+            stdout.line(&row)?;
+        }
     }
     Ok(())
 }

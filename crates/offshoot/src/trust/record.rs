@@ -126,6 +126,12 @@ impl Accepted {
         }
     }
 
+    /// Tells whether something was accepted that is none of these.
+    pub(super) fn has_other(&self, kind: Kind, there: &[Digest]) -> bool {
+        let kept = self.0.get(kind.word());
+        kept.is_some_and(|kept| kept.values().any(|kept| !is_among(there, kept)))
+    }
+
     /// Tells whether something was accepted that this has taken the place of, and that is none of
     /// those beside it.
     pub(super) fn had(&self, kind: Kind, key: &Key, beside: &[Digest]) -> bool {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::AgentId;
 use offshoot_types::outcome::{Body, ErrorKind};
-use offshoot_types::permission::{Action, Need};
+use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::tree::{Agent, Tree};
 
 use super::below;
@@ -42,6 +42,7 @@ impl Advice {
         if *self == Self::NotNeeded
             && let Event::Decided { decision, .. } = event
             && decision.action == Action::Ask
+            && decision.layer != Decision::TOO_LATE
         {
             *self = Self::Due;
         }
@@ -183,4 +184,39 @@ pub(super) fn closing(ended: &BTreeMap<AgentId, (String, AgentId)>, took: u64) -
         kinds.join(", ")
     );
     Some(render::harmless(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_types::id::CallId;
+    use offshoot_types::outcome::Outcome;
+
+    use super::*;
+
+    /// Whether somebody is told how to answer after a call was refused by this.
+    fn is_advised(layer: &str) -> bool {
+        let call = CallId::new("c");
+        let mut advice = Advice::NotNeeded;
+        advice.take(&Event::Decided {
+            call: call.clone(),
+            decision: Decision {
+                action: Action::Ask,
+                layer: layer.to_owned(),
+                rule: None,
+            },
+            grant: None,
+            reason: None,
+        });
+        advice.take(&Event::CallFinished {
+            call,
+            outcome: Outcome::error(ErrorKind::Denied, "no"),
+            delivers: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn who_waited_for_answers_is_not_told_to_wait_for_them() {
+        assert!(is_advised(Decision::DEFAULT));
+        assert!(!is_advised(Decision::TOO_LATE));
+    }
 }

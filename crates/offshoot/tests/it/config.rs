@@ -142,9 +142,13 @@ fn a_typo_in_a_projects_file_stops_whoever_works_and_not_whoever_looks() {
     let warning = "did you mean `agent`?; the file is left out\n";
     assert!(listed.stderr.starts_with("warning: "), "{listed:#?}");
     assert!(listed.stderr.ends_with(warning), "{listed:#?}");
-    for change in [["cancel", "kept"], ["promote", "kept"], ["revert", "kept"]] {
-        let args = [&["sessions"][..], &change].concat();
+    for change in ["revert", "rewind", "compact"] {
+        let args = ["sessions", change, "kept"];
         stage.offshoot(args).complained(2, "did you mean `agent`?");
+    }
+    for stop in ["cancel", "promote"] {
+        let done = stage.offshoot(["sessions", stop, "kept"]).succeeded();
+        assert!(done.stderr.contains(warning), "{done:#?}");
     }
 }
 
@@ -207,7 +211,7 @@ fn data_goes_where_the_users_file_says_and_not_where_a_project_does() {
     assert!(stage.path().join("kept/here/offshoot.db").exists());
     assert!(!stage.data().exists());
     stage.write("offshoot.toml", "data_dir = 'stolen'");
-    let refused = stage.offshoot(["sessions", "cancel", "x"]);
+    let refused = stage.offshoot(["sessions", "revert", "x"]);
     refused.complained(2, "`data_dir` cannot be set by a project");
     let listed = stage.offshoot(["sessions", "list"]).succeeded();
     assert!(

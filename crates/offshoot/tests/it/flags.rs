@@ -231,6 +231,10 @@ fn a_time_that_stands_apart_from_its_flag_is_refused_and_not_taken_for_a_prompt(
         let done = stage.offshoot([before, &flag, after].concat());
         done.complained(2, "--wait-for-answers=5s");
     }
+    for odd in ["300", "5min", "1h30m", "0.5h"] {
+        let done = stage.offshoot(["run", "--wait-for-answers", odd]);
+        done.complained(2, "--wait-for-answers=30m");
+    }
     // Elsewhere it is a prompt like any other.
     let args = [
         "run",
@@ -241,4 +245,6 @@ fn a_time_that_stands_apart_from_its_flag_is_refused_and_not_taken_for_a_prompt(
         "5s",
     ];
     stage.offshoot(args).succeeded();
+    let prompt = ["--wait-for-answers", "2 and 2 is?"];
+    stage.offshoot([&args[..3], &prompt].concat()).succeeded();
 }

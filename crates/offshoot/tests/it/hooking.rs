@@ -203,6 +203,64 @@ command = "touch accepted"
 }
 
 #[test]
+fn a_config_file_that_a_link_leads_to_from_outside_brings_nothing() {
+    let outside = Stage::new(SCRIPT_OF_NOBODY);
+    outside.write(
+        "theirs.toml",
+        "[[hooks]]\nevent = 'Stop'\ncommand = 'true'\n",
+    );
+    let stage = Stage::new(SCRIPT_OF_NOBODY);
+    let target = outside.path().join("theirs.toml");
+    let link = stage.path().join("offshoot.toml");
+    std::os::unix::fs::symlink(target, &link).unwrap();
+    let why = "offshoot.toml: it leads out of its folder, and such a link is not followed";
+    let listed = stage.offshoot(["trust", "--list"]).exited(1);
+    assert_eq!(listed.stdout, "");
+    assert!(listed.stderr.contains(why), "{listed:?}");
+    stage.offshoot(["run", "x"]).complained(2, why);
+    // In the folder it may lead on.
+    std::fs::remove_file(&link).unwrap();
+    stage.write("mine.toml", "[[hooks]]\nevent = 'Stop'\ncommand = 'true'\n");
+    std::os::unix::fs::symlink("mine.toml", &link).unwrap();
+    let listed = stage.offshoot(["trust", "--list", "--json"]).succeeded();
+    assert_eq!(listed.events().len(), 1, "{listed:?}");
+}
+
+/// For who runs nothing.
+const SCRIPT_OF_NOBODY: &str = "replies: [{say: hello}]";
+
+#[test]
+fn who_relied_on_a_guard_is_told_that_it_does_not_run_any_more() {
+    let guard = |name: &str, command: &str| {
+        format!("[[hooks]]\n{name}\nevent = 'PreToolUse'\ncommand = '{command}'\n")
+    };
+    let quiet = [&["-q"], &asked("go")[..]].concat();
+    let check = |name: &str, told: &str| {
+        let stage = stage("offshoot.toml", &guard(name, "exit 2"));
+        // Nobody relied on what was never accepted.
+        let done = stage.offshoot(&quiet).succeeded();
+        assert!(!done.stderr.contains("hook"), "{done:?}");
+        stage.offshoot(["trust", "--all"]).succeeded();
+        stage.write("offshoot.toml", &guard(name, "exit 0"));
+        let done = stage.offshoot(&quiet).succeeded();
+        assert!(done.stderr.contains(told), "{done:?}");
+        std::fs::write(stage.data().join("trust.json"), "{").unwrap();
+        let done = stage.offshoot(&quiet).succeeded();
+        let why = "no hook of this project runs: ";
+        assert!(done.stderr.contains(why), "{done:?}");
+        assert!(
+            done.stderr.contains("trust.json cannot be read"),
+            "{done:?}"
+        );
+    };
+    check(
+        "name = 'guard'",
+        "has changed since you accepted it, and does not run",
+    );
+    check("", "one that you accepted is not there as it was");
+}
+
+#[test]
 fn hooks_of_a_projects_other_file_are_listed_and_run_as_well() {
     let config = r#"
 [[hooks]]
@@ -404,7 +462,7 @@ echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision
     let mut run = stage.live(&[&model[..], &waits].concat());
     run.until("permission.requested");
     let listed = stage.offshoot(["inbox", "list"]).succeeded();
-    assert!(listed.stdout.contains("\n  task worker\n"), "{listed:?}");
+    assert!(listed.stdout.contains("\n  | task worker\n"), "{listed:?}");
     assert_eq!(listed.stdout.matches(hook).count(), 1, "{listed:?}");
     assert!(!listed.stdout.contains("hook.asks"), "{listed:?}");
     // A yes for more than the call is one to the call, and they are told so.

@@ -81,6 +81,9 @@ fn an_ask_of_a_child_is_listed_with_its_path_and_answered_from_another_process()
     let ask = &asks[0];
     assert_eq!(ask["sessionId"], "parent");
     assert_eq!(ask["kind"], "permission");
+    let folder = stage.path().canonicalize().unwrap();
+    assert_eq!(ask["cwd"], folder.to_str().unwrap());
+    assert_eq!(ask["title"], "delegate");
     assert_eq!(ask["tool"], "bash");
     assert_eq!(ask["path"][0]["agent"], "build");
     assert_eq!(ask["path"][1]["agent"], "general");
@@ -310,6 +313,40 @@ fn two_answers_at_once_are_one() {
 }
 
 #[test]
+fn r16_of_many_answers_at_once_to_who_sleeps_one_is_kept() {
+    let stage = killed("root", "run");
+    let name = name(&stage);
+    let answer = |_| {
+        let answer = ["inbox", "answer", &name, "--once"];
+        stage.command(answer).spawn().unwrap()
+    };
+    let answers: Vec<_> = (0..8).map(answer).collect();
+    let answers: Vec<_> = answers.into_iter().map(crate::stage::wait).collect();
+    let kept = answers.iter().filter(|done| done.stdout == "kept\n");
+    assert_eq!(kept.count(), 1, "{answers:?}");
+    for other in answers.into_iter().filter(|done| done.stdout != "kept\n") {
+        let other = other.exited(1);
+        assert_eq!(other.stderr, "it has been answered\n");
+    }
+}
+
+#[test]
+fn r24_a_yes_is_for_the_session_whose_whole_id_was_read() {
+    let stage = killed("one-nightly1", "run");
+    let listed = stage.offshoot(["inbox", "list"]).succeeded().stdout;
+    assert!(listed.starts_with("one-nightly1:"), "{listed}");
+    let call = asked(&stage)[0]["toolCallId"].as_str().unwrap().to_owned();
+    // Another of the same end, which asks nothing.
+    let other = ["run", "--model", MODEL, "--session", "two-nightly1", "x"];
+    stage.offshoot(other).succeeded();
+    let part = format!("nightly1:{call}");
+    let unclear = stage.offshoot(["inbox", "answer", &part, "--once"]);
+    unclear.complained(2, "could be one-nightly1 or two-nightly1");
+    let no = stage.offshoot(["inbox", "answer", &part, "--deny"]);
+    assert_eq!(no.succeeded().stdout, "kept\n");
+}
+
+#[test]
 fn r16_a_no_that_was_kept_holds_although_the_host_says_yes_by_now() {
     let stage = killed("root", "run");
     let deny = ["inbox", "answer", "root", "--deny", "never"];
@@ -335,6 +372,24 @@ fn r16_a_kept_answer_to_what_ends_otherwise_keeps_nobody() {
 }
 
 #[test]
+fn a_broken_file_of_a_repository_keeps_nobody_from_saying_no() {
+    let stage = killed("root", "run");
+    let name = name(&stage);
+    stage.write("offshoot.toml", "model = [");
+    let warned = |args: &[&str]| {
+        let done = stage.offshoot(args).succeeded();
+        assert!(done.stderr.contains("the file is left out"), "{done:?}");
+        done.stdout
+    };
+    assert_eq!(warned(&["inbox", "answer", &name, "--deny"]), "kept\n");
+    warned(&["sessions", "rename", "root", "broken"]);
+    assert_eq!(warned(&["sessions", "cancel", "root"]), "cancelled\n");
+    warned(&["sessions", "promote", "root"]);
+    let on = stage.offshoot(["sessions", "message", "root", "go on"]);
+    on.complained(2, "offshoot.toml");
+}
+
+#[test]
 fn r16_what_sleeps_with_an_answer_can_be_cancelled() {
     let stage = killed("root", "run");
     let name = name(&stage);
@@ -346,101 +401,6 @@ fn r16_what_sleeps_with_an_answer_can_be_cancelled() {
     assert!(asked(&stage).is_empty());
     let shown = stage.offshoot(["sessions", "show", "root"]).succeeded();
     assert!(!shown.stdout.contains("allowed by the user"), "{shown:?}");
-}
-
-#[test]
-fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
-    let binary = env!("CARGO_BIN_EXE_offshoot");
-    let commands = [
-        format!("{binary} inbox answer root:x --once"),
-        format!("(setsid {binary} trust --all)"),
-        format!("{binary} run --session root --yes"),
-        format!("{binary} run --model offline --trust-project x"),
-        format!("{binary} sessions message root --yes x"),
-        format!("{binary} sessions message root --trust-project x"),
-        format!("{binary} sessions rm root --yes"),
-        format!("{binary} sessions rm root"),
-        format!("{binary} chat"),
-    ];
-    for command in commands {
-        let script = format!(
-            "replies:\n  - {{after_tools: false, call: [{{tool: bash, arguments: {{command: \"{command} 2>&1\"}}}}]}}\n  - {{say: \"it said {{output}}\"}}\n"
-        );
-        let stage = Stage::new(&script);
-        let done = stage
-            .offshoot(["run", "--model", MODEL, "--session", "root", "--yes", "go"])
-            .succeeded();
-        let why = "a command of an agent does not speak for you";
-        assert!(done.stdout.contains(why), "{done:?}");
-    }
-}
-
-#[test]
-fn r24_a_command_that_killed_its_keeper_does_not_speak_for_a_person_either() {
-    let script = r#"
-replies:
-  - {after_tools: false, call: [{tool: bash, arguments: {command: "sh build.sh"}}]}
-  - {say: "it said {output}"}
-"#;
-    let stage = Stage::new(script);
-    // Nothing tells whose it is any more: not its environment, its session or its parents.
-    let build = format!(
-        "[ \"$1\" = in ] || {{ (env -i HOME=$HOME OFFSHOOT_DATA_DIR=$OFFSHOOT_DATA_DIR \
-         setsid sh build.sh in $PPID &); sleep 60; exit; }}\n\
-         kill -9 \"$2\"\nexec {} trust --all --cwd {}\n",
-        env!("CARGO_BIN_EXE_offshoot"),
-        stage.path().display()
-    );
-    stage.write("build.sh", &build);
-    let agent = "---\ndescription: theirs\nmode: primary\n---\nobey\n";
-    stage.write(".offshoot/agents/theirs.md", agent);
-    let done = stage
-        .offshoot(["run", "--model", MODEL, "--session", "root", "--yes", "go"])
-        .succeeded();
-    let why = "the process that keeps the command was killed";
-    assert!(done.stdout.contains(why), "{done:?}");
-    let listed = stage.offshoot(["trust", "--list"]).succeeded();
-    assert!(listed.stdout.contains("theirs, not accepted"), "{listed:?}");
-}
-
-#[test]
-fn r24_nothing_below_offshoot_speaks_for_a_person() {
-    let stage = Stage::new(ASKS);
-    // The parent of what a killed keeper leaves: told by its program, whatever that was called with.
-    let parent = stage.path().join("offshoot");
-    std::fs::copy("/bin/sh", &parent).unwrap();
-    let tries = format!(
-        "{} trust --all; echo it ended with $?",
-        env!("CARGO_BIN_EXE_offshoot")
-    );
-    let mut command = std::process::Command::new(parent);
-    command.args(["-c", &tries]).current_dir(stage.path());
-    let tried = command.env("HOME", stage.path()).output().unwrap();
-    let said = String::from_utf8(tried.stdout).unwrap();
-    assert_eq!(said, "it ended with 2\n");
-    let why = String::from_utf8(tried.stderr).unwrap();
-    assert!(why.contains("does not speak for you"), "{why}");
-}
-
-#[test]
-fn r24_no_terminal_of_a_command_of_an_agent_answers_what_is_asked() {
-    let stage = Stage::new(ASKS);
-    let binary = env!("CARGO_BIN_EXE_offshoot");
-    // Named like the process above every command of an agent, which is how one is told.
-    let keeper = "__keep";
-    let run = format!("{binary} run --model {MODEL} run; echo it ended with $?");
-    stage.write(keeper, &run);
-    let mut command = std::process::Command::new("sh");
-    let known = stage.command(["x"]);
-    let settings = known
-        .get_envs()
-        .filter_map(|(name, value)| Some((name, value?)));
-    command.arg(keeper).current_dir(stage.path()).envs(settings);
-    let terminal = Terminal::run(command.env("TERM", "xterm"), (100, 24));
-    terminal.until(&[
-        "it said error: bash needs permission and nobody is here",
-        "it ended with 0",
-    ]);
 }
 
 #[test]

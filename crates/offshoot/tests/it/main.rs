@@ -40,6 +40,7 @@ mod servers;
 mod sessions;
 mod signals;
 mod spawning;
+mod speaking;
 mod stage;
 mod steering;
 mod stops;

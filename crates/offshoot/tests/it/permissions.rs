@@ -547,14 +547,23 @@ fn no_agent_writes_itself_free_although_it_may_write() {
         "vendor/x/.git/config",
         "sub/.git",
         ".mcp.json",
+        "sub/offshoot.toml",
+        "sub/deep/.offshoot/agents/a.md",
+        "sub/.mcp.json",
     ] {
         let done = asked(file, 3);
         let why = "ask, by what people keep by hand";
         assert!(done.stdout.contains(why), "{}", done.stdout);
     }
-    asked("docs/offshoot.toml", 0);
-    let own = stage.path().join(USER);
-    asked(own.to_str().unwrap(), 3);
+    asked("docs/offshoot.md", 0);
+    for own in [
+        USER,
+        ".config/offshoot/agents",
+        ".config/offshoot/agents/a.md",
+    ] {
+        let own = stage.path().join(own);
+        asked(own.to_str().unwrap(), 3);
+    }
     // By a redirection as well.
     let done = stage.offshoot([
         "permissions",

@@ -163,9 +163,9 @@ fn a_window_of_eight_rows_says_what_is_asked_and_how_to_answer() {
     let mut terminal = Terminal::start(&stage, (20, 8), &CHAT);
     terminal.until(&["> "]);
     terminal.enter("go");
-    terminal.until(&["bash echo from below", "y/a/s/n?", "allow?"]);
+    terminal.until(&["| bash echo from", "|   below", "y/a/s/n?", "allow?"]);
     terminal.enter("perhaps");
-    terminal.until(&["bash echo from below", "y, a, s or n", "allow?"]);
+    terminal.until(&["| bash echo from", "y, a, s or n", "allow?"]);
 }
 
 #[test]

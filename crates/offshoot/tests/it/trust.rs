@@ -103,10 +103,10 @@ fn what_was_accepted_is_used_from_then_on_and_shown_with_what_it_may_do() {
     let path = stage.path().canonicalize().unwrap();
     let expected = format!(
         "{} brings 2 agents:
-  agent build, not accepted: .offshoot/agents/build.md
+  not accepted: agent \"build\", \".offshoot/agents/build.md\"
     takes the place of the built-in agent of this name; people and agents start it; all tools; \
      may do what its session may; asks the model offline; starts critic
-  agent critic, not accepted: .offshoot/agents/critic.md
+  not accepted: agent \"critic\", \".offshoot/agents/critic.md\"
     people and agents start it; only reads; tools read, grep; may do what its session may
 ",
         path.display()
@@ -148,7 +148,8 @@ fn what_has_changed_has_to_be_accepted_again_and_says_so() {
         "agent critic of this folder has changed since you accepted it: ",
     );
     let listed = stage.offshoot(["trust", "--list"]).succeeded();
-    let said = "agent critic, changed since you accepted it: .offshoot/agents/critic.md\n";
+    let said =
+        "  changed since you accepted it: agent \"critic\", \".offshoot/agents/critic.md\"\n";
     assert!(listed.stdout.contains(said), "{listed:#?}");
     // As it was, it is what was accepted.
     stage.write(FILE, CRITIC);
@@ -460,9 +461,9 @@ fn a_person_at_a_terminal_decides_about_each() {
     terminal.until(&["--- .offshoot/agents/critic.md", "| Judge."]);
     asked_times(&terminal, "accept all 2?", 2);
     terminal.enter("e");
-    terminal.until(&["  agent build, not accepted", "accept it? y, n, or s"]);
+    terminal.until(&["  not accepted: agent \"build\"", "accept it? y, n, or s"]);
     terminal.enter("");
-    terminal.until(&["  agent critic, not accepted"]);
+    terminal.until(&["  not accepted: agent \"critic\""]);
     asked_times(&terminal, "accept it?", 2);
     terminal.enter("y");
     assert_eq!(terminal.ended(), Some(0));
@@ -509,7 +510,7 @@ fn a_conversation_asks_before_it_begins_and_only_a_clear_yes_counts() {
     let chat = ["chat", "--yes", "--model", "scripted/script.yaml"];
     let asked = [
         "this folder brings 2 agents that you have not accepted:",
-        "agent critic, not accepted: .offshoot/agents/critic.md",
+        "not accepted: agent \"critic\", \".offshoot/agents/critic.md\"",
         "use them from now on? y, n, or s to see the files [n]",
     ];
     let mut terminal = Terminal::start(&stage, (100, 40), &chat);
@@ -562,6 +563,40 @@ fn bring(stage: &Stage, hooks: &[&str]) {
 
 fn accept_all(stage: &Stage) {
     stage.offshoot(["trust", "--all"]).succeeded();
+}
+
+#[test]
+fn nothing_that_a_folder_brings_looks_like_another_entry() {
+    let stage = Stage::new(SCRIPT);
+    let name = format!("guard, fine{}accepted: hook", " ".repeat(60));
+    let hook = format!(
+        "name = \"{name}\"\nevent = 'Stop'\ncommand = \"x{}y\"",
+        " ".repeat(80)
+    );
+    bring(&stage, &[&hook]);
+    let listed = stage.offshoot(["trust", "--list"]).succeeded().stdout;
+    let quoted = "  not accepted: hook \"guard, fine accepted: hook\", ";
+    assert!(listed.contains(quoted), "{listed}");
+    assert!(listed.ends_with("holds: x[80 spaces]y\n"), "{listed}");
+    // Where a row is full, the next begins further in than any entry.
+    let shown = stage.on_terminal(40, &["trust", "--list"]);
+    let entries = shown.lines().filter(|line| !line.starts_with("     "));
+    assert_eq!(
+        entries.skip_while(|line| !line.starts_with(' ')).count(),
+        2,
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_not_said_to_be_nothing() {
+    let stage = Stage::new(SCRIPT);
+    stage.write("offshoot.toml", "hooks = [");
+    let listed = stage.offshoot(["trust", "--list"]).exited(1);
+    assert!(
+        listed.stderr.contains("brings nothing that could be read"),
+        "{listed:?}"
+    );
 }
 
 #[test]
