@@ -343,7 +343,7 @@ impl Runtime {
     /// Reaches the session of a command's tree, which is opened if need be.
     async fn reach(&self, command: &Command) -> Result<Reached, CommandError> {
         let slot = self.inner.slot(&command.tree);
-        let mut held = slot.lock().await;
+        let mut held = self.inner.hold(&slot, &command.tree).await;
         if let Some(handle) = held.as_ref()
             && handle.is_live()
         {
@@ -389,6 +389,7 @@ impl Runtime {
             self.inner.departure.clone(),
             parked.clone(),
         );
+        let session = session.expecting(command.id.clone());
         let opens_with_prompt =
             matches!(&command.order, Order::Open(opening) if opening.prompt.is_some());
         let session = if opens_with_prompt {
@@ -469,6 +470,23 @@ impl Inner {
             table.retain(|_, slot| is_in_use(slot));
         }
         table.entry(tree.clone()).or_default().clone()
+    }
+
+    /// Locks a tree's place in the table. Who has it only to tell hooks of a dead neighbour is asked to
+    /// let go.
+    async fn hold<'a>(
+        &self,
+        slot: &'a Slot,
+        tree: &TreeId,
+    ) -> tokio::sync::MutexGuard<'a, Option<Handle>> {
+        let mut held = std::pin::pin!(slot.lock());
+        loop {
+            tokio::select! {
+                biased;
+                held = &mut held => return held,
+                () = tokio::time::sleep(LOOK_AGAIN) => self.boards.nudged(tree),
+            }
+        }
     }
 
     /// Fails unless the command's agent is in the command's tree.

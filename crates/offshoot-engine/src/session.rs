@@ -54,6 +54,8 @@ pub(crate) struct Session {
     mailboxes: BTreeMap<AgentId, mpsc::Sender<Ordered>>,
     /// Orders that were taken up here, so that one that comes twice is done once.
     taken: BTreeSet<CommandId>,
+    /// One that may be pending and comes with whoever opened the session: they wait for it.
+    expected: Option<CommandId>,
     /// Those of them that are left in the store for whoever opens the session.
     kept: BTreeSet<CommandId>,
     /// Whether agents may start turns. Recovery alone starts none (R16).
@@ -157,6 +159,7 @@ impl Session {
             actors: JoinSet::new(),
             mailboxes: BTreeMap::new(),
             taken: BTreeSet::new(),
+            expected: None,
             kept: BTreeSet::new(),
             working: false,
             nudged,
@@ -171,6 +174,13 @@ impl Session {
             greeted: false,
             parked,
         }
+    }
+
+    /// Takes an order only from whoever is about to send it, although it may be pending: they had left it
+    /// for somebody who had the tree then.
+    pub(crate) fn expecting(mut self, command: CommandId) -> Self {
+        self.expected = Some(command);
+        self
     }
 
     /// Lets agents start turns from the first: the session was opened with a prompt.
@@ -218,6 +228,8 @@ impl Session {
                 () = self.nudged.notified() => self.take_pending().await?,
                 () = when_quiet.cancelled(), if !finishing => finishing = true,
                 _ = poll.tick() => {
+                    // They have given up.
+                    self.expected = None;
                     self.check_lease().await?;
                     self.take_pending().await?;
                     if self.is_unneeded() && self.release().await? {
@@ -380,7 +392,9 @@ impl Session {
     /// Takes up commands that other processes left.
     async fn take_pending(&mut self) -> Result<(), StoreError> {
         for command in self.parts.store.pending(&self.board.tree).await? {
-            self.take(Ordered::unheard(command)).await?;
+            if self.expected.as_ref() != Some(&command.id) {
+                self.take(Ordered::unheard(command)).await?;
+            }
         }
         Ok(())
     }

@@ -84,9 +84,9 @@ impl Inner {
                 continue;
             };
             if let Ok((board, nudged)) = self.open(&session.tree).await {
-                // Whoever wants the tree says so as another process would.
-                drop(held);
                 self.announce(&board, &nudged, &pending).await;
+                // The lease goes first: whoever waits for the slot finds the tree free.
+                drop((board, held));
             }
         }
     }

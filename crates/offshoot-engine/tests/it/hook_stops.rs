@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use offshoot_engine::Ending;
+use offshoot_engine::{Asks, Ending};
 use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Did, Entry, Event};
 use offshoot_types::hook::{Hooks, Point, Say};
@@ -11,8 +11,9 @@ use offshoot_types::id::{AgentId, RunNo};
 use offshoot_types::model::ModelErrorKind;
 use offshoot_types::store::Store;
 
+use crate::asks::asked;
 use crate::hook_runs::{BOTH, delegating, is_settled, stage};
-use crate::stage::{Gate, Guard, Script, Stage, deny, ending, fail, say};
+use crate::stage::{Gate, Guard, Script, Stage, call, deny, ending, fail, say, task_in_background};
 
 /// Returns what a hook was told, as (point, run).
 fn told(guard: &Guard) -> Vec<(&'static str, u32)> {
@@ -346,4 +347,36 @@ async fn r7_who_wants_a_tree_for_itself_gets_it_from_a_neighbour_that_tells_hook
         tokio::task::yield_now().await;
     }
     assert!(noted(&stage).await.is_empty());
+}
+
+#[tokio::test]
+async fn r16_a_prompt_wakes_a_session_that_sleeps_though_a_neighbour_tells_hooks_of_it() {
+    let gate = Gate::shut();
+    let guard = Arc::new(Guard::at(&[Point::SubagentStop]).behind(&gate));
+    let never = Gate::shut();
+    let write = call(&[("write", serde_json::json!({ "path": "a" }))]);
+    let script = Script::default()
+        .part(
+            "lead",
+            [task_in_background("worker", "go"), write, say("done")],
+        )
+        .part("worker", [say("never").behind(&never)]);
+    let stage = Stage::watched(script, Asks::SOMEBODY, &guard).await;
+    stage.prompt(stage.root(), "go").await;
+    let child = stage.born("worker").await;
+    asked(&stage, 1).await;
+    stage.cancel(child).await;
+    guard.called(1).await;
+    let stage = stage.crash().await;
+    stage.open_another("neighbour").await;
+    guard.called(2).await;
+    let prompt = Order::Prompt(stage.words("and then?"));
+    let receipt = stage.order(stage.root(), prompt).await;
+    assert_eq!(
+        receipt,
+        Receipt::Prompted,
+        "it does not wait for somebody else"
+    );
+    guard.called(3).await;
+    gate.open();
 }
