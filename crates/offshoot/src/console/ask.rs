@@ -350,8 +350,9 @@ impl Ask {
                 }
                 return (width, lines);
             }
-            // A command of many lines is seen as it is read by the shell, and not as one.
-            for line in self.about.brief.lines() {
+            // A command of many lines is seen as it is read by the shell, and not as one; to that a
+            // carriage return is a letter.
+            for line in self.about.brief.trim_end_matches('\n').split('\n') {
                 lines.extend(marked((Tone::Dim, "| "), (Tone::Bold, line), width));
             }
             for changed in &self.about.change {

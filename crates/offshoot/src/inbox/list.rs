@@ -154,7 +154,8 @@ fn lines(asked: &Asked, name: &str, now: Timestamp, width: usize) -> Vec<String>
         lines.push(format!("  {tool}"));
     }
     for need in needs {
-        let mut target = need.target.lines();
+        // As a shell reads it: a carriage return is a letter.
+        let mut target = need.target.trim_end_matches('\n').split('\n');
         let first = target.next().unwrap_or_default();
         // An engine call's only need is the call itself.
         let first = if need.capability == *tool {
@@ -371,6 +372,16 @@ mod tests {
                 assert!(line.chars().count() <= width, "{line}");
             }
         }
+    }
+
+    #[test]
+    fn a_carriage_return_is_shown_wherever_it_stands() {
+        let asked = asks_to_run("rm -rf x\r\necho y\n");
+        let lines = lines(&asked, "root:c", Timestamp::new(0), 80);
+        assert_eq!(
+            lines[2..4],
+            ["  | bash needs shell.run: rm -rf x\\r", "  | echo y"]
+        );
     }
 
     #[test]
