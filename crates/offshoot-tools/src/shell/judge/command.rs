@@ -129,6 +129,9 @@ impl Judge<'_> {
                     words.drain(1..=count).for_each(drop);
                 }
                 Sight::Through(skip) => {
+                    if programs::always_asks(&words) {
+                        self.opaque(node);
+                    }
                     wrappers.push((words.clone(), Wraps::Another));
                     words.drain(..skip).for_each(drop);
                 }

@@ -338,6 +338,13 @@ fn timeout(arguments: &[Word]) -> Sight {
     }
 }
 
+/// Tells whether a program is asked about although what it runs is seen, and may be denied: `env` changes
+/// what its command finds around it.
+pub(super) fn always_asks(words: &[Word]) -> bool {
+    let name = words.first();
+    matches!(name, Some(Word::Fixed(program)) if names::called(program) == "env")
+}
+
 /// Looks behind `env`, if what it sets changes nothing that runs.
 fn env(arguments: &[Word]) -> Sight {
     let sets = |word: &&Word| match word {

@@ -407,11 +407,7 @@ fn who_forbids_what_is_seen_through_forbids_it() {
         );
     }
     // None of them needs to be allowed, and a deny of all else is none of them.
-    for command in [
-        "timeout 5 ls -l",
-        "nohup env RUST_BACKTRACE=1 ls",
-        "time ls",
-    ] {
+    for command in ["timeout 5 ls -l", "nohup nice -n 5 ls", "time ls"] {
         let said = decide_with(&[("shell.run", "ls *")], &[("shell.run", "*")], command);
         assert_eq!(said, Action::Allow, "{command}");
     }

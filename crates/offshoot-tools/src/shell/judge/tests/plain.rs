@@ -25,7 +25,6 @@ const ALLOWED: &[&str] = &[
     "time cargo test",
     "nice -n 5 cargo test",
     "nohup cargo test",
-    "env RUST_LOG=debug cargo test",
     "command ls",
     "ls -la | grep x",
     "ls |& grep x",
