@@ -28,10 +28,6 @@ pub(super) fn describe(error: &Error, lines: &Lines) -> (Option<usize>, String) 
     (line.filter(|line| *line > 0), what)
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "an enum of another crate, of which we say some cases better"
-)]
 fn sentence(error: &Error) -> String {
     match error {
         Error::SerdeUnknownField {

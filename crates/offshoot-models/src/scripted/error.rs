@@ -25,10 +25,6 @@ impl ScriptError {
     }
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "an enum of another crate, of which we say some cases better"
-)]
 fn what_is_wrong(error: &Error) -> String {
     match error {
         Error::SerdeUnknownField {

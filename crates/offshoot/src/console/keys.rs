@@ -94,10 +94,6 @@ fn pressed(event: Event) -> Option<Pressed> {
     }
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "of a keyboard's many keys a line needs a few"
-)]
 fn key_pressed(key: KeyEvent) -> Option<Key> {
     if key.kind == KeyEventKind::Release {
         return None;
