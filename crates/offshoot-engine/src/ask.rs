@@ -244,6 +244,14 @@ pub(crate) struct Withheld {
 }
 
 impl Asking<'_> {
+    /// Tells whether the chain still asks about what it would run, and no earlier answer allows that.
+    pub(crate) fn is_open(&self, agent: &Agent) -> bool {
+        let weighed = self
+            .runs
+            .map(|(tool, arguments)| weigh(agent, tool, arguments));
+        matches!(weighed, Some(Ok(Weighed::Open(..))))
+    }
+
     /// Says why a yes does not count by now: somebody denies what was asked about, or it needs what
     /// nobody was asked about.
     pub(crate) fn withheld(&self, agent: &Agent) -> Option<Withheld> {

@@ -1,7 +1,6 @@
 //! Where the tools of one message run.
 //!
-//! They share one slot of their agent and run side by side, writes one after
-//! another (R27). Asked to stop when the turn is, dropped when they do not: that
+//! The tools of a group share one slot of their agent (R27). Asked to stop when the turn is, dropped when they do not: that
 //! sequence exists only here. A tool that panics has failed, and nothing else
 //! has. What a tool is handed of its agent is a place, a journal, an ear and
 //! what it may see.
@@ -11,24 +10,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures_util::future::FutureExt;
 use offshoot_types::cancel::Cancel;
-use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Need, Reach};
-use offshoot_types::store::StoreError;
 use offshoot_types::tool::{Effect, Output, Place, Sight, Tool, Work};
-use offshoot_types::tree::Ask;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::ask::{self, Asking, Weighed};
 use crate::reply::Token;
 use crate::role::PLAN_EXIT;
 use crate::runtime::Parts;
 use crate::scheduler::Finished;
-use crate::scheduler::own::{self, Yes};
 use crate::slots::{Rank, Slot};
 
 /// A tool call that is to run.
@@ -36,20 +30,19 @@ pub(crate) struct ToolRun {
     pub(crate) call: CallId,
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) arguments: RawJson,
-    /// What somebody has to allow first.
-    pub(crate) asks: Option<Ask>,
+    /// Whether a person allowed this search to read every file.
+    pub(crate) sees_all: bool,
 }
 
-/// What the tools of one message share: a slot, and an order among those that write.
+/// What the tools of one message share: a slot.
 pub(crate) struct Desk<'a> {
-    agent: &'a Agent,
-    cancel: &'a CancellationToken,
+    pub(crate) agent: &'a Agent,
+    pub(crate) cancel: &'a CancellationToken,
     /// The slot, as long as one of them runs: it goes with the last, and not with the message.
     slot: Mutex<Weak<Slot>>,
     /// Fires when one of them waits for something else, or not any more.
     pub(crate) changed: Notify,
     queueing: tokio::sync::Mutex<()>,
-    writing: tokio::sync::Mutex<()>,
 }
 
 impl<'a> Desk<'a> {
@@ -60,38 +53,22 @@ impl<'a> Desk<'a> {
             slot: Mutex::default(),
             changed: Notify::new(),
             queueing: tokio::sync::Mutex::default(),
-            writing: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Runs one tool, once it may.
-    pub(crate) async fn run(&self, run: ToolRun) -> Result<Finished, StoreError> {
+    /// Runs one tool.
+    pub(crate) async fn run(&self, run: ToolRun) -> Finished {
         let ToolRun {
             call,
             tool,
             arguments,
-            asks,
+            sees_all,
         } = run;
-        let mut may_see_all = false;
-        if let Some(ask) = asks {
-            // What only a hook wants asked is no question of what may be seen.
-            let weighed = ask::weigh(self.agent, &tool, &arguments);
-            let is_open = matches!(weighed, Ok(Weighed::Open(..)));
-            match self.ask(&call, &tool, &arguments, &ask).await? {
-                Ok(yes) => may_see_all = is_open && yes == Yes::ToIt,
-                Err(outcome) => return Ok(Finished::of(call, outcome)),
-            }
-        }
         let effect = tool.spec().effect;
         let slot = self.share_slot().await;
-        // Fair: the lock is taken in the order of the calls.
-        let turn = match effect {
-            Effect::Write => Some(self.writing.lock().await),
-            Effect::Read => None,
-        };
         let began = self.agent.parts.env.now();
         let work = Work {
-            sight: self.agent.sight(&tool.spec().id, may_see_all),
+            sight: self.agent.sight(&tool.spec().id, sees_all),
             ..self.agent.work(&call, arguments.clone(), self.cancel)
         };
         let mut outcome = self.carry_out(&tool, work).await;
@@ -102,36 +79,8 @@ impl<'a> Desk<'a> {
             outcome = refused;
         }
         let took = self.agent.parts.env.now().get().saturating_sub(began.get());
-        drop((turn, slot));
-        Ok(Finished::ran(call, effect, outcome.took(took)))
-    }
-
-    /// Waits for an answer and writes down what was decided; says whose yes it was, or what a call is told
-    /// that may not run.
-    async fn ask(
-        &self,
-        call: &CallId,
-        tool: &Arc<dyn Tool>,
-        arguments: &RawJson,
-        ask: &Ask,
-    ) -> Result<Result<Yes, Outcome>, StoreError> {
-        let spec = tool.spec();
-        let asks = Asking {
-            call,
-            tool: &spec.id,
-            ask,
-            runs: Some((tool, arguments)),
-        };
-        let permitted = own::permit(self.agent, asks, self.cancel, |batch, yes| {
-            if spec.effect == Effect::Write {
-                let call = call.clone();
-                batch.own(Event::CallStarted { call, child: None });
-            }
-            Ok(yes)
-        });
-        let permitted = permitted.await?;
-        self.changed.notify_one();
-        Ok(permitted)
+        drop(slot);
+        Finished::ran(call, effect, outcome.took(took))
     }
 
     /// Returns the slot that the tools share; none once the turn is cancelled, for then nothing runs.

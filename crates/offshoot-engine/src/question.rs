@@ -85,13 +85,8 @@ pub(crate) fn spec() -> ToolSpec {
     )
 }
 
-/// Reads what is asked, or says what is wrong with it, or that nobody is there.
-pub(crate) fn parse(
-    agent: &Agent,
-    call: &CallId,
-    arguments: &RawJson,
-    batch: &mut Batch,
-) -> Result<Ask, Outcome> {
+/// Reads what is asked, or says what is wrong with it.
+pub(crate) fn read(arguments: &RawJson) -> Result<Vec<Question>, Outcome> {
     let wrong = |text: String| Outcome::error(ErrorKind::InvalidInput, text);
     let Arguments { questions } = arguments.read().map_err(|error| {
         wrong(format!(
@@ -99,6 +94,17 @@ pub(crate) fn parse(
         ))
     })?;
     question::check(&questions).map_err(wrong)?;
+    Ok(questions)
+}
+
+/// Returns what a person is asked when the call starts, or the outcome if no person is there.
+pub(crate) fn put(
+    agent: &Agent,
+    call: &CallId,
+    arguments: &RawJson,
+    batch: &mut Batch,
+) -> Result<Ask, Outcome> {
+    let questions = read(arguments)?;
     if !agent.parts.asks.is_somebody_there() {
         return Err(nobody(call, batch));
     }

@@ -52,6 +52,8 @@ bugs! {
     StaleIdle,
     /// A call runs although the answer was no.
     DeniedAndRun,
+    /// All calls of a message run at once.
+    GroupsAtOnce,
     /// A call runs although rules deny it.
     BarredAndRun,
     /// A call runs although a hook was against it.

@@ -1,11 +1,18 @@
-//! The calls of one message: judged, started, waited for.
+//! The calls of one message: judged at once, run in groups, in their order (R10).
 //!
-//! Every call gets exactly one outcome, also when the turn is cancelled.
-//! Outcomes are appended as they come, whatever has come meanwhile in one
-//! append. Arguments are checked before anything is decided (TLS-02). Whether a
-//! tool may run is said in `ask`, and it runs at the desk; waiting for a child
-//! or an answer holds no slot (R27).
+//! Adjacent reads run side by side, adjacent `task` calls do, and any other call
+//! runs alone. A group starts when every call of the group before it has its
+//! outcome; a call that waits for an answer holds up the groups behind it. Every
+//! call gets exactly one outcome: a call whose group has not started when the turn
+//! is stopped is told that it did not run.
+//!
+//! Only `Plan::run` writes: outcomes as they come, and the start of the next group
+//! in the same append. The first group starts in the append of the message (R15),
+//! so calls of one kind cost no commit more. Arguments are checked before anything
+//! is decided (TLS-02). Waiting for a child or an answer holds no slot (R27).
 
+mod call;
+mod outcomes;
 pub(crate) mod own;
 pub(crate) mod resume;
 
@@ -15,538 +22,379 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use offshoot_types::command::Receipt;
-use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, CallId, MessageId, RunId};
+use offshoot_types::event::Event;
+use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantMessage, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::Decision;
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::StoreError;
-use offshoot_types::tool::{Effect, Tool};
-use offshoot_types::tree::Ask;
-use tokio::sync::watch;
+use offshoot_types::tool::Tool;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, nothing};
-use crate::ask::{self, Judged};
+use self::call::{CallState, PlannedCall, WaitsFor, Work};
+use self::outcomes::Outcomes;
+pub(crate) use self::outcomes::{Finished, Ran};
+use crate::agent::Agent;
+use crate::ask::{self, Answered, Asking, Judged};
 use crate::context::{Callable, Prefix};
-use crate::desk::{Desk, ToolRun};
+use crate::desk::Desk;
 use crate::hooks::calls::Rulings;
 use crate::log::Batch;
-use crate::node::Ordered;
-use crate::question::{self, QUESTION};
 use crate::sabotage::{Bug, planted};
-use crate::scheduler::own::{Held, OwnCall};
-use crate::settle;
-use crate::steer::Errand;
+use crate::scheduler::own::OwnCall;
 use crate::update::Activity;
 
-/// Calls that have been let through and are to run.
+/// The calls of a message that have no outcome yet.
 #[derive(Default)]
 pub(crate) struct Plan {
-    tools: Vec<ToolRun>,
-    children: Vec<(CallId, AgentId)>,
-    errands: Vec<(CallId, Errand)>,
-    questions: Vec<(CallId, Ask)>,
-    /// Calls of the engine's own that somebody has to allow first.
-    held: Vec<Held>,
-    /// Errands among these, by their calls: the tool, and what it asks.
-    held_errands: BTreeMap<CallId, (String, Ask)>,
+    /// The group that runs.
+    current: Vec<PlannedCall>,
+    /// Work of the current group that begins once its start is committed.
+    started: Vec<(CallId, Work)>,
+    /// The groups behind it, by number.
+    later: BTreeMap<usize, Vec<PlannedCall>>,
 }
 
-/// What became of calls: what is in the log, and the last of them, which are not yet.
-pub(crate) struct Ran {
-    pub(crate) entries: Vec<Arc<Entry>>,
-    pub(crate) last: Outcomes,
+/// The turn that calls belong to.
+#[derive(Clone, Copy)]
+pub(crate) struct TurnScope<'a> {
+    pub(crate) agent: &'a Agent,
+    pub(crate) prefix: &'a Prefix,
+    /// Stops the calls.
+    pub(crate) cancel: &'a CancellationToken,
 }
 
-/// A call that is over, with what has to be appended for it.
-pub(crate) struct Finished {
-    call: CallId,
-    /// Whether its start is still to be stored: that of a read rides with its end.
-    starts: bool,
-    outcome: Outcome,
-    delivers: Vec<RunId>,
-    /// The order that ended it, with its receipt.
-    order: Option<(Ordered, Receipt)>,
-    /// Whether the log can tell it again: a child's settlement is there, and recovery hands it over in
-    /// the same words.
-    can_be_told_again: bool,
+/// What has happened to a call.
+enum Progress {
+    Answered(CallId, Answered),
+    Finished(Finished),
 }
 
-impl Finished {
-    /// A call that tells of no child.
-    pub(crate) fn of(call: CallId, outcome: Outcome) -> Self {
-        Self {
-            call,
-            starts: false,
-            outcome,
-            delivers: Vec::new(),
-            order: None,
-            can_be_told_again: false,
-        }
-    }
-
-    /// A call that tells of children's runs.
-    pub(crate) fn telling(
-        call: CallId,
-        starts: bool,
-        outcome: Outcome,
-        delivers: Vec<RunId>,
-    ) -> Self {
-        Self {
-            starts,
-            delivers,
-            ..Self::of(call, outcome)
-        }
-    }
-
-    /// A call that an order answered.
-    pub(crate) fn answered(call: CallId, outcome: Outcome, order: (Ordered, Receipt)) -> Self {
-        Self {
-            order: Some(order),
-            ..Self::of(call, outcome)
-        }
-    }
-
-    /// A call of a tool that ran.
-    pub(crate) fn ran(call: CallId, effect: Effect, outcome: Outcome) -> Self {
-        Self {
-            starts: effect == Effect::Read,
-            ..Self::of(call, outcome)
-        }
-    }
+/// When the calls of a group were judged: other calls may have run since.
+#[derive(Clone, Copy)]
+enum JudgedWhen {
+    JustNow,
+    Earlier,
 }
 
 impl Plan {
-    /// Judges every call of a message. What is decided at once goes into the batch, behind the message.
+    /// Judges every call of a message and starts the first group. The batch gets the message, what is
+    /// decided at once, and that start.
     pub(crate) fn judge(
-        agent: &Agent,
-        prefix: &Prefix,
+        scope: TurnScope<'_>,
         reply: &AssistantMessage,
-        processed: &MessageId,
         rulings: &mut Rulings,
         batch: &mut Batch,
     ) -> Self {
         let mut plan = Self::default();
         batch.own(Event::Replied(reply.clone()));
         rulings.record(batch);
-        for call in reply.calls() {
-            if let Err(outcome) = plan.admit(agent, prefix, call, processed, rulings, batch) {
-                let call = call.id.clone();
-                batch.own(Event::CallFinished {
-                    call,
-                    outcome,
-                    delivers: Vec::new(),
-                });
-            }
+        for (group, call) in call::grouped(scope.prefix, reply) {
+            let planned = admit(scope, call, rulings, batch);
+            plan.add(group, call, planned, batch);
         }
+        plan.start_groups(scope, JudgedWhen::JustNow, batch);
         plan
     }
 
-    fn admit(
+    /// Adds a call to its group, or its outcome to the batch.
+    fn add(
         &mut self,
-        agent: &Agent,
-        prefix: &Prefix,
+        group: usize,
         call: &Call,
-        processed: &MessageId,
-        rulings: &Rulings,
+        planned: Result<PlannedCall, Outcome>,
         batch: &mut Batch,
-    ) -> Result<(), Outcome> {
-        let arguments = match &call.arguments {
-            Arguments::Json(arguments) => arguments,
-            Arguments::Malformed(text) => {
-                let head: String = text.chars().take(200).collect();
-                let text = format!("the arguments of {} are not JSON: {head}", call.tool);
-                return Err(Outcome::error(ErrorKind::InvalidInput, text));
-            }
-        };
-        let Some((spec, offer)) = prefix.find(&call.tool) else {
-            return Err(unknown_tool(prefix, &call.tool));
-        };
-        if prefix.withheld.contains(&call.tool) {
-            let text = format!("{} is not for agent {}", call.tool, prefix.manifest.name);
-            return Err(Outcome::error(ErrorKind::Denied, text));
+    ) {
+        match planned {
+            Ok(planned) => self.later.entry(group).or_default().push(planned),
+            Err(outcome) => batch.own(finished(call, outcome)),
         }
-        rulings.check(call, batch)?;
-        match &offer.callable {
-            // Those of the engine read their arguments strictly themselves.
-            Callable::Engine(kind) => {
-                let own = OwnCall {
-                    agent,
-                    prefix,
-                    call,
-                    kind: *kind,
-                    arguments,
+    }
+
+    /// Starts the next group once the current one is over, and goes on while the calls of a group are
+    /// over at once: a background `task` is, with its receipt.
+    fn start_groups(&mut self, scope: TurnScope<'_>, judged: JudgedWhen, batch: &mut Batch) {
+        while self.current.is_empty() || planted(Bug::GroupsAtOnce) {
+            let Some((_, group)) = self.later.pop_first() else {
+                return;
+            };
+            for call in group {
+                if call.is_asking() {
+                    self.current.push(call);
+                    continue;
+                }
+                let withheld = match judged {
+                    JudgedWhen::JustNow => None,
+                    JudgedWhen::Earlier => call.withheld(scope),
                 };
-                self.admit_own(&own, processed, rulings, batch)
-            }
-            Callable::Tool(tool) => {
-                offer.schema.check(spec, arguments)?;
-                self.admit_tool(agent, call, tool, arguments, rulings, batch)
+                match withheld {
+                    Some(withheld) => {
+                        batch.extend(withheld.by.map(|by| ask::covered(call.id(), by)));
+                        batch.own(finished(&call.call, withheld.told));
+                    }
+                    None => self.start(scope, call, batch),
+                }
             }
         }
     }
 
-    fn admit_tool(
-        &mut self,
-        agent: &Agent,
-        call: &Call,
-        tool: &Arc<dyn Tool>,
-        arguments: &RawJson,
-        rulings: &Rulings,
-        batch: &mut Batch,
-    ) -> Result<(), Outcome> {
-        let id = call.id.clone();
-        let judged = ask::judge(agent, tool, arguments)?;
-        rulings.check_shown(&id, Some(&judged))?;
-        let asks = match rulings.narrow(judged, agent, &id, tool, arguments) {
-            Judged::Asks(ask, decision) => {
-                batch.own(asked(call, &ask, decision));
-                Some(ask)
+    /// Starts a call of the current group.
+    fn start(&mut self, scope: TurnScope<'_>, mut call: PlannedCall, batch: &mut Batch) {
+        match call.start(scope, batch) {
+            Ok(work) => {
+                call.state = CallState::Running(work.waits_for());
+                self.started.push((call.id().clone(), work));
+                self.current.push(call);
             }
-            Judged::Decided(decision) => {
-                Self::note_decision(call, tool, decision, batch)?;
-                None
-            }
-        };
-        self.tools.push(ToolRun {
-            call: id,
-            tool: tool.clone(),
-            arguments: arguments.clone(),
-            asks,
-        });
-        Ok(())
+            Err(outcome) => batch.own(finished(&call.call, outcome)),
+        }
     }
 
-    /// Writes down what was decided of a call, and that it starts where that has to be known first;
-    /// returns the outcome of one that may not run.
-    fn note_decision(
-        call: &Call,
-        tool: &Arc<dyn Tool>,
-        decision: Decision,
-        batch: &mut Batch,
-    ) -> Result<(), Outcome> {
-        let denied = ask::denial(&call.tool, &decision);
-        let call = call.id.clone();
-        batch.own(Event::Decided {
-            call: call.clone(),
-            decision,
-            grant: None,
-            reason: None,
-        });
-        if let Some(outcome) = denied.filter(|_| !planted(Bug::BarredAndRun)) {
-            return Err(outcome);
-        }
-        if tool.spec().effect == Effect::Write {
-            batch.own(Event::CallStarted { call, child: None });
-        }
-        Ok(())
-    }
-
-    /// Runs what was let through and appends the outcomes, but for those that come last: whoever goes
-    /// on with them decides whether to wait.
-    pub(crate) async fn run(
-        self,
-        agent: &Agent,
-        cancel: &CancellationToken,
-    ) -> Result<Ran, StoreError> {
-        let mut open = Open::of(&self);
-        let mut held_errands = self.held_errands;
+    /// Runs the calls and appends their outcomes, but for the last ones: the caller decides whether to
+    /// wait for those to be written.
+    pub(crate) async fn run(mut self, scope: TurnScope<'_>) -> Result<Ran, StoreError> {
+        let TurnScope { agent, cancel, .. } = scope;
         let desk = Desk::new(agent, cancel);
-        let gates = Gates::of(&self.errands);
-        let mut calls: FuturesUnordered<BoxFuture<'_, Result<Finished, StoreError>>> =
+        let mut running: FuturesUnordered<BoxFuture<'_, Result<Progress, StoreError>>> =
             FuturesUnordered::new();
-        for (call, child) in self.children {
-            calls.push(Box::pin(wait_for_child(agent, call, child).map(Ok)));
-        }
-        for run in self.tools {
-            calls.push(Box::pin(desk.run(run)));
-        }
-        for (call, ask) in self.questions {
-            calls.push(Box::pin(question::wait(agent, call, ask, cancel)));
-        }
-        for (at, (call, errand)) in self.errands.into_iter().enumerate() {
-            let (gates, changed) = (&gates, &desk.changed);
-            let asks = held_errands.remove(&call);
-            calls.push(Box::pin(async move {
-                let may = own::permit_errand(agent, &call, &errand, asks, cancel).await?;
-                changed.notify_one();
-                let finished = match may {
-                    Ok(()) => errand.run(agent, call, gates.wait(at), cancel).await,
-                    Err(refused) => Finished::of(call, refused),
-                };
-                gates.open(at);
-                Ok(finished)
-            }));
-        }
-        for held in self.held {
-            calls.push(Box::pin(held.run(agent, cancel, &desk.changed)));
+        // What is asked is heard at any time, whichever group runs.
+        for call in self.open().filter(|call| call.is_asking()) {
+            running.push(Box::pin(wait_for_answer(scope, call).map(Ok)));
         }
         let mut entries = Vec::new();
-        let mut finished: Vec<Finished> = Vec::new();
         let mut stopped = false;
         loop {
-            if planted(Bug::DanglingCalls) && cancel.is_cancelled() {
-                let last = Outcomes::default();
+            for (call, work) in self.started.drain(..) {
+                let work = work.run(call, &desk);
+                running.push(Box::pin(work.map(|done| done.map(Progress::Finished))));
+            }
+            let mut outcomes = Outcomes::default();
+            let is_dangling = planted(Bug::DanglingCalls) && cancel.is_cancelled();
+            if running.is_empty() || is_dangling {
+                let last = outcomes;
                 return Ok(Ran { entries, last });
             }
-            agent.set_activity(open.activity(agent, &desk));
+            agent.set_activity(self.activity(&desk));
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if !stopped => {
                     stopped = true;
-                    for child in open.children.values().chain(&open.allowed_children(agent, usize::MAX)) {
-                        agent.board.cancel(child, CancelledBy::Ancestor);
-                    }
+                    self.stop(agent, &mut outcomes);
                 }
                 () = desk.changed.notified() => {}
-                some = calls.next() => match some {
-                    Some(one) => finished.push(one?),
-                    None => {
-                        let last = Outcomes::default();
-                        return Ok(Ran { entries, last });
-                    }
-                },
+                Some(some) = running.next() => self.take(scope, some?, &mut outcomes),
             }
-            // Whatever else has ended by now shares the commit.
-            while let Some(Some(more)) = calls.next().now_or_never() {
-                finished.push(more?);
+            // Whatever else has happened by now shares the commit.
+            while let Some(Some(more)) = running.next().now_or_never() {
+                self.take(scope, more?, &mut outcomes);
             }
-            if finished.is_empty() {
+            if self.current.is_empty() && !self.later.is_empty() {
+                self.start_groups(scope, JudgedWhen::Earlier, outcomes.batch());
+            }
+            if outcomes.is_empty() {
                 continue;
             }
-            open.close(&finished);
-            let outcomes = Outcomes::of(std::mem::take(&mut finished));
-            if calls.is_empty() {
+            if self.current.is_empty() && self.later.is_empty() {
                 let last = outcomes;
                 return Ok(Ran { entries, last });
             }
             entries.extend(outcomes.send(agent).await?);
         }
     }
-}
 
-/// The order among the errands of one message. What is done to one agent is done in the order of the
-/// calls; whoever waits or looks does so after all that is said.
-struct Gates {
-    /// For each errand, those that come first.
-    after: Vec<Vec<usize>>,
-    done: Vec<watch::Sender<bool>>,
-}
-
-impl Gates {
-    fn of(errands: &[(CallId, Errand)]) -> Self {
-        let before = |(at, (_, errand)): (usize, &(CallId, Errand))| {
-            let others = errands.iter().enumerate();
-            let comes_first = |(other, (_, it)): (usize, &(CallId, Errand))| {
-                let first = if errand.has_effect() {
-                    it.has_effect() && other < at && it.targets() == errand.targets()
-                } else {
-                    it.speaks()
-                };
-                first.then_some(other)
-            };
-            others.filter_map(comes_first).collect()
+    /// Notes what has happened to a call, and starts a call of the current group that is allowed now.
+    fn take(&mut self, scope: TurnScope<'_>, progress: Progress, outcomes: &mut Outcomes) {
+        let (id, answered) = match progress {
+            Progress::Finished(finished) => {
+                self.remove(&finished.call);
+                return outcomes.finish(finished);
+            }
+            Progress::Answered(id, answered) => (id, answered),
         };
-        Self {
-            after: errands.iter().enumerate().map(before).collect(),
-            done: errands.iter().map(|_| watch::Sender::new(false)).collect(),
-        }
-    }
-
-    async fn wait(&self, at: usize) {
-        for first in &self.after[at] {
-            let mut done = self.done[*first].subscribe();
-            // It cannot be closed: we hold the sender.
-            drop(done.wait_for(|done| *done).await);
-        }
-    }
-
-    fn open(&self, at: usize) {
-        self.done[at].send_replace(true);
-    }
-}
-
-/// The calls of a message that are not over.
-struct Open {
-    tools: BTreeMap<CallId, String>,
-    children: BTreeMap<CallId, AgentId>,
-    /// Whom errands wait for.
-    awaited: BTreeMap<CallId, Vec<AgentId>>,
-    /// The engine's own that ask, or did.
-    held: BTreeMap<CallId, String>,
-}
-
-impl Open {
-    fn of(plan: &Plan) -> Self {
-        let tool = |run: &ToolRun| (run.call.clone(), run.tool.spec().id.clone());
-        let question = |(call, _): &(CallId, Ask)| (call.clone(), QUESTION.to_owned());
-        let questions = plan.questions.iter().map(question);
-        Self {
-            tools: plan.tools.iter().map(tool).chain(questions).collect(),
-            children: plan.children.iter().cloned().collect(),
-            awaited: plan
-                .errands
-                .iter()
-                .map(|(call, errand)| (call.clone(), errand.targets().to_vec()))
-                .collect(),
-            held: {
-                let held = plan.held.iter().map(|held| &held.call);
-                let held = held.map(|call| (call.id.clone(), call.tool.clone()));
-                let errands = plan.held_errands.iter();
-                let errands = errands.map(|(call, (tool, _))| (call.clone(), tool.clone()));
-                held.chain(errands).collect()
-            },
-        }
-    }
-
-    /// Returns the children of calls that have been allowed since; of many, so many.
-    fn allowed_children(&self, agent: &Agent, most: usize) -> Vec<AgentId> {
-        if self.held.is_empty() {
-            return Vec::new();
-        }
-        let state = agent.board.state();
-        let Some(own) = state.tree.agent(&agent.id) else {
-            return Vec::new();
+        let Some(call) = self.open().find(|call| *call.id() == id) else {
+            return;
         };
-        let open = self.held.keys().filter_map(|call| own.open_call(call));
-        let children = open.filter_map(|open| open.child.clone());
-        children.take(most).collect()
-    }
-
-    fn close(&mut self, finished: &[Finished]) {
-        for Finished { call, .. } in finished {
-            self.tools.remove(call);
-            self.children.remove(call);
-            self.awaited.remove(call);
-            self.held.remove(call);
+        let sees_all = match own::decide(scope.agent, call, answered, outcomes) {
+            Ok(sees_all) => sees_all,
+            Err(outcome) => {
+                self.remove(&id);
+                return outcomes.finish(Finished::of(id, outcome));
+            }
+        };
+        let state = CallState::Ready { sees_all };
+        let mut later = self.later.values_mut().flatten();
+        if let Some(call) = later.find(|call| *call.id() == id) {
+            call.state = state;
+        } else if let Some(mut call) = self.remove(&id) {
+            call.state = state;
+            self.start(scope, call, outcomes.batch());
         }
     }
 
-    /// Returns what the agent waits for now (R29); of a crowd, the first few. What waits for a person
-    /// comes first.
-    fn activity(&self, agent: &Agent, desk: &Desk<'_>) -> Activity {
-        let (question, asking): (Option<&String>, Vec<&String>) = {
-            let state = agent.board.state();
-            let own = state.tree.agent(&agent.id);
-            let asks = |call: &CallId| own.is_some_and(|own| own.asks(call).is_some());
-            let asking = self.tools.iter().chain(&self.held);
-            let mut asking = asking.filter(|(call, _)| asks(call)).map(|(_, tool)| tool);
-            let question = asking.clone().find(|tool| *tool == QUESTION);
-            let others = asking.by_ref().filter(|tool| *tool != QUESTION);
-            (question, others.take(Activity::SHOWN).collect())
-        };
+    /// Stops the children of the current group. Calls of later groups do not run any more; those that
+    /// still ask are told so when their wait for the answer ends.
+    fn stop(&mut self, agent: &Agent, outcomes: &mut Outcomes) {
+        for call in &self.current {
+            if let CallState::Running(WaitsFor::Child(child)) = &call.state {
+                agent.board.cancel(child, CancelledBy::Ancestor);
+            }
+        }
+        for group in self.later.values_mut() {
+            for call in group.extract_if(.., |call| !call.is_asking()) {
+                let outcome = call::not_run(&call.call);
+                outcomes.finish(Finished::of(call.call.id, outcome));
+            }
+        }
+    }
+
+    /// Returns the calls that have no outcome, group by group.
+    fn open(&self) -> impl Iterator<Item = &PlannedCall> {
+        self.current.iter().chain(self.later.values().flatten())
+    }
+
+    fn remove(&mut self, id: &CallId) -> Option<PlannedCall> {
+        let groups = std::iter::once(&mut self.current).chain(self.later.values_mut());
+        for group in groups {
+            if let Some(at) = group.iter().position(|call| call.id() == id) {
+                return Some(group.remove(at));
+            }
+        }
+        None
+    }
+
+    /// Returns what the agent waits for now (R29); of a crowd, the first few. A person comes first.
+    fn activity(&self, desk: &Desk<'_>) -> Activity {
+        let name = |call: &PlannedCall| call.call.tool.clone();
+        let asking = self.open().filter(|call| call.is_asking());
+        let asking: Vec<String> = asking.map(name).take(Activity::SHOWN).collect();
         if !asking.is_empty() {
-            return Activity::Permission(asking.into_iter().cloned().collect());
+            return Activity::Permission(asking);
         }
-        if question.is_some() {
-            return Activity::Question;
+        let mut tools = Vec::new();
+        for call in &self.current {
+            match &call.state {
+                CallState::Running(WaitsFor::Answer) => return Activity::Question,
+                CallState::Running(WaitsFor::Tool) => tools.push(name(call)),
+                CallState::Running(WaitsFor::Child(_) | WaitsFor::Agents(_))
+                | CallState::Asking
+                | CallState::Ready { .. } => {}
+            }
         }
-        if self.tools.is_empty() {
-            let allowed = self.allowed_children(agent, Activity::SHOWN);
-            let awaited = self
-                .children
-                .values()
-                .chain(&allowed)
-                .chain(self.awaited.values().flatten());
-            return Activity::children(awaited);
+        if tools.is_empty() {
+            return Activity::children(self.current.iter().flat_map(PlannedCall::awaited));
         }
         if desk.held().is_none() {
             return Activity::Slot;
         }
-        Activity::Tools(self.tools.values().take(Activity::SHOWN).cloned().collect())
+        tools.truncate(Activity::SHOWN);
+        Activity::Tools(tools)
     }
 }
 
-/// Outcomes of calls, as they are written, and who is told once they are.
-#[derive(Default)]
-pub(crate) struct Outcomes {
-    batch: Batch,
-    orders: Vec<(Ordered, Receipt)>,
-    can_be_told_again: bool,
+impl PlannedCall {
+    /// Returns the agents that it waits for.
+    fn awaited(&self) -> &[AgentId] {
+        match &self.state {
+            CallState::Running(WaitsFor::Child(child)) => std::slice::from_ref(child),
+            CallState::Running(WaitsFor::Agents(agents)) => agents,
+            CallState::Running(WaitsFor::Tool | WaitsFor::Answer)
+            | CallState::Asking
+            | CallState::Ready { .. } => &[],
+        }
+    }
 }
 
-impl Outcomes {
-    fn of(finished: Vec<Finished>) -> Self {
-        let mut outcomes = Self {
-            can_be_told_again: finished.iter().all(|one| one.can_be_told_again),
-            ..Self::default()
+/// Waits until a call that asks is answered.
+fn wait_for_answer<'a>(
+    scope: TurnScope<'a>,
+    call: &PlannedCall,
+) -> impl Future<Output = Progress> + use<'a> {
+    let (id, tool) = (call.id().clone(), call.call.tool.clone());
+    let ask = call.ask.clone().unwrap_or_default();
+    async move {
+        let asking = Asking {
+            call: &id,
+            tool: &tool,
+            ask: &ask,
+            runs: None,
         };
-        for Finished {
-            call,
-            starts,
-            outcome,
-            delivers,
-            order,
-            can_be_told_again: _,
-        } in finished
-        {
-            if starts {
-                outcomes.batch.own(Event::CallStarted {
-                    call: call.clone(),
-                    child: None,
-                });
-            }
-            outcomes.batch.own(Event::CallFinished {
-                call,
-                outcome,
-                delivers,
-            });
-            if let Some((order, receipt)) = order {
-                let command = order.command.clone();
-                outcomes.batch.applied(command, receipt.clone());
-                outcomes.orders.push((order, receipt));
-            }
-        }
-        outcomes
-    }
-
-    /// Tells whether the log has all of it already, but for the entries that hand it over.
-    pub(crate) fn can_be_told_again(&self) -> bool {
-        self.can_be_told_again || planted(Bug::AskedBeforeWritten)
-    }
-
-    /// Returns what will be written.
-    pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
-        self.batch.own_events()
-    }
-
-    /// Sends them at once; the future tells when they are committed, and then whoever is concerned.
-    pub(crate) fn send(
-        self,
-        agent: &Agent,
-    ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>> {
-        let Self {
-            batch,
-            orders,
-            can_be_told_again: _,
-        } = self;
-        if batch.is_empty() {
-            return Box::pin(std::future::ready(Ok(Vec::new())));
-        }
-        let sent = agent.log.append(batch);
-        Box::pin(async move {
-            let entries = sent.await?;
-            for (order, receipt) in orders {
-                order.answer(receipt);
-            }
-            Ok(entries)
-        })
+        let answered = ask::answer(scope.agent, asking, scope.cancel).await;
+        Progress::Answered(id, answered)
     }
 }
 
-/// Returns the entry that says what a call waits to be told.
-fn asked(call: &Call, ask: &Ask, decision: Decision) -> Event {
-    Event::Asked {
+/// Judges a call; returns the outcome of a call that does not run.
+fn admit(
+    scope: TurnScope<'_>,
+    call: &Call,
+    rulings: &Rulings,
+    batch: &mut Batch,
+) -> Result<PlannedCall, Outcome> {
+    let TurnScope { agent, prefix, .. } = scope;
+    let arguments = match &call.arguments {
+        Arguments::Json(arguments) => arguments,
+        Arguments::Malformed(text) => {
+            let head: String = text.chars().take(200).collect();
+            let text = format!("the arguments of {} are not JSON: {head}", call.tool);
+            return Err(Outcome::error(ErrorKind::InvalidInput, text));
+        }
+    };
+    let Some((spec, offer)) = prefix.find(&call.tool) else {
+        return Err(unknown_tool(prefix, &call.tool));
+    };
+    if prefix.withheld.contains(&call.tool) {
+        let text = format!("{} is not for agent {}", call.tool, prefix.manifest.name);
+        return Err(Outcome::error(ErrorKind::Denied, text));
+    }
+    rulings.check(call, batch)?;
+    match &offer.callable {
+        // Those of the engine read their arguments strictly themselves.
+        Callable::Engine(kind) => {
+            let own = OwnCall {
+                agent,
+                prefix,
+                call,
+                kind: *kind,
+                arguments,
+            };
+            own.admit(rulings, batch)
+        }
+        Callable::Tool(tool) => {
+            offer.schema.check(spec, arguments)?;
+            admit_tool(agent, call, tool, arguments, rulings, batch)
+        }
+    }
+}
+
+fn admit_tool(
+    agent: &Agent,
+    call: &Call,
+    tool: &Arc<dyn Tool>,
+    arguments: &RawJson,
+    rulings: &Rulings,
+    batch: &mut Batch,
+) -> Result<PlannedCall, Outcome> {
+    let judged = ask::judge(agent, tool, arguments)?;
+    rulings.check_shown(&call.id, Some(&judged))?;
+    let ask = match rulings.narrow(judged, agent, &call.id, tool, arguments) {
+        Judged::Asks(ask, decision) => {
+            batch.own(call::asked(call, &ask, decision));
+            Some(ask)
+        }
+        Judged::Decided(decision) => {
+            call::note(call, decision, batch)?;
+            None
+        }
+    };
+    Ok(PlannedCall::tool(call, tool, arguments, ask))
+}
+
+fn finished(call: &Call, outcome: Outcome) -> Event {
+    Event::CallFinished {
         call: call.id.clone(),
-        needs: ask.needs.clone(),
-        decision,
-        tool: call.tool.clone(),
-        questions: ask.questions.clone(),
-        deadline: ask.deadline,
+        outcome,
+        delivers: Vec::new(),
     }
 }
 
@@ -557,46 +405,4 @@ fn unknown_tool(prefix: &Prefix, name: &str) -> Outcome {
         ErrorKind::UnknownTool,
         format!("there is no tool {name}; there are: {offered}"),
     )
-}
-
-/// Waits until a child's run has settled, or its call is to return early. The child does the rest.
-async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Finished {
-    let run = RunId::first(child.clone());
-    let returned = agent
-        .board
-        .state()
-        .node(&child)
-        .map(|node| node.returned.clone());
-    loop {
-        let found = {
-            let mut state = agent.board.state();
-            let promoted = state.node_mut(&child).and_then(|node| node.promote.take());
-            match (state.settlement(&run), promoted) {
-                (Some(settlement), promoted) => state.tree.agent(&child).map(|of| Finished {
-                    call: call.clone(),
-                    starts: false,
-                    outcome: settle::outcome(&child, of, &settlement),
-                    delivers: if planted(Bug::ToldButNotMarked) {
-                        vec![]
-                    } else {
-                        vec![run.clone()]
-                    },
-                    can_be_told_again: promoted.is_none(),
-                    order: promoted.map(|order| (order, nothing("the agent had already ended"))),
-                }),
-                (None, Some(order)) => {
-                    let outcome = settle::handle(&child);
-                    let order = (order, Receipt::Promoted);
-                    Some(Finished::answered(call.clone(), outcome, order))
-                }
-                (None, None) => None,
-            }
-        };
-        match (found, &returned) {
-            (Some(finished), _) => return finished,
-            (None, Some(returned)) => returned.notified().await,
-            // The child was committed before this was called, so it has a node.
-            (None, None) => std::future::pending().await,
-        }
-    }
 }

@@ -9,8 +9,6 @@
 
 mod arguments;
 
-use std::time::Duration;
-
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::id::{AgentId, CallId, CommandId, MessageId, RunId};
 use offshoot_types::json::RawJson;
@@ -48,11 +46,6 @@ impl Errand {
         }
     }
 
-    /// Tells whether it says something to an agent.
-    pub(crate) fn speaks(&self) -> bool {
-        matches!(self, Self::Message { .. })
-    }
-
     /// Returns whom it is about.
     pub(crate) fn targets(&self) -> &[AgentId] {
         match self {
@@ -65,40 +58,22 @@ impl Errand {
         }
     }
 
-    /// Returns how long it may take, if that is bounded.
-    fn timeout(&self) -> Option<Duration> {
-        match self {
-            Self::Wait { timeout, .. } => *timeout,
-            Self::Children | Self::Message { .. } | Self::Cancel { .. } => None,
-        }
-    }
-
-    /// Runs it to its outcome, once what comes first is done. The time of a wait goes by meanwhile.
+    /// Runs it to its outcome.
     pub(crate) async fn run(
         self,
         agent: &Agent,
         call: CallId,
-        first: impl Future<Output = ()>,
         cancel: &CancellationToken,
     ) -> Finished {
         let starts = !self.has_effect();
-        let deadline = self.timeout().map(|timeout| Instant::now() + timeout);
-        tokio::select! {
-            biased;
-            () = first => {}
-            () = cancel.cancelled() => {
-                let (outcome, delivers) = cancelled();
-                return Finished::telling(call, starts, outcome, delivers);
-            }
-            () = passed(deadline) => {}
-        }
         let (outcome, delivers) = match self {
             Self::Children => (agent.list_children(), Vec::new()),
             Self::Wait {
                 whom,
                 mode,
-                timeout: _,
+                timeout,
             } => {
+                let deadline = timeout.map(|timeout| Instant::now() + timeout);
                 let runs = agent.board.state().runs_of(&agent.id, whom);
                 agent.wait_for(runs, mode, deadline, cancel).await
             }

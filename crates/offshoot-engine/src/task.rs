@@ -101,7 +101,6 @@ pub(crate) fn plan(
     prefix: &Prefix,
     call: &Call,
     arguments: &RawJson,
-    message: &MessageId,
     batch: &mut Batch,
 ) -> Result<Child, Outcome> {
     let wanted = parse(arguments)?;
@@ -118,7 +117,7 @@ pub(crate) fn plan(
         id: AgentId::new(agent.parts.env.new_id()),
         background: wanted.background,
     };
-    let born = birth(agent, &manifest, &child, call, message, &wanted)?;
+    let born = birth(agent, &manifest, &child, call, &wanted)?;
     let mut state = agent.board.state();
     if let Err(full) = state.plan_child(&agent.id, &agent.board.limits) {
         let why = match full {
@@ -233,7 +232,6 @@ fn birth(
     manifest: &Manifest,
     child: &Child,
     call: &Call,
-    message: &MessageId,
     wanted: &Arguments,
 ) -> Result<Vec<Event>, Outcome> {
     // Whoever works with its parent's prompt has to be told here what its own would say.
@@ -249,7 +247,7 @@ fn birth(
         origin: Origin::Task(Parent {
             agent: agent.id.clone(),
             call: call.id.clone(),
-            message: message.clone(),
+            message: agent.processed(),
             background: wanted.background,
         }),
         depth: agent.depth + 1,

@@ -12,18 +12,18 @@ use offshoot_types::event::Event;
 use offshoot_types::hook::Point;
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
-use offshoot_types::message::{Arguments, Call};
+use offshoot_types::message::{Arguments, AssistantMessage, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision, Grant, Need};
 use offshoot_types::tool::Tool;
 use offshoot_types::tree::Ask;
 
+use super::call::{PlannedCall, grouped, note};
 use super::own::OwnCall;
-use super::{Plan, unknown_tool};
+use super::{JudgedWhen, Plan, TurnScope, finished, unknown_tool};
 use crate::agent::Agent;
 use crate::ask::{self, Judged, Weighed};
 use crate::context::{Callable, EngineCall, Prefix};
-use crate::desk::ToolRun;
 use crate::hooks::calls::Rulings;
 use crate::log::Batch;
 use crate::question;
@@ -51,43 +51,50 @@ struct Waiting<'a> {
 /// What is to be done for a call that waited.
 enum What<'a> {
     Tool(&'a Arc<dyn Tool>, &'a RawJson),
-    Question,
     Own(OwnCall<'a>),
 }
 
 impl Plan {
-    /// Takes up calls that wait for an answer.
+    /// Takes up the calls of a message that wait for an answer, in their groups.
     pub(crate) fn resume<'a>(
-        agent: &'a Agent,
-        prefix: &'a Prefix,
-        calls: impl IntoIterator<Item = &'a Call>,
+        scope: TurnScope<'a>,
+        message: &AssistantMessage,
+        waiting: Vec<&'a Call>,
         rulings: &mut Rulings,
         batch: &mut Batch,
     ) -> Self {
+        let TurnScope { agent, prefix, .. } = scope;
         let mut plan = Self::default();
         rulings.record(batch);
         // Before anything else: what a refused call was answered covers no other.
         let kept = agent.kept();
         let mut open = Vec::new();
-        for call in calls {
+        for call in waiting {
             match rulings.check_again(agent, call, kept.get(&call.id), batch) {
                 Ok(()) => open.push(call),
                 Err(outcome) => batch.own(finished(call, outcome)),
             }
         }
-        for (call, waiting) in fates(agent, prefix, open, &kept) {
-            let admitted = waiting.and_then(|waiting| {
+        let mut fates: BTreeMap<&CallId, Result<Waiting<'_>, Outcome>> =
+            fates(agent, prefix, open, &kept)
+                .into_iter()
+                .map(|(call, waiting)| (&call.id, waiting))
+                .collect();
+        for (group, call) in grouped(prefix, message) {
+            let Some(waiting) = fates.remove(&call.id) else {
+                continue;
+            };
+            let planned = waiting.and_then(|waiting| {
                 let denied = matches!(&waiting.fate, Fate::Decided(decision) if decision.action == Action::Deny);
                 let refused = matches!(kept.get(&call.id), Some(Verdict::Deny { .. }));
                 if !denied && !refused {
                     rulings.check_shown(&call.id, None)?;
                 }
-                plan.readmit(waiting, batch)
+                waiting.plan(batch)
             });
-            if let Err(outcome) = admitted {
-                batch.own(finished(call, outcome));
-            }
+            plan.add(group, call, planned, batch);
         }
+        plan.start_groups(scope, JudgedWhen::JustNow, batch);
         plan
     }
 
@@ -99,34 +106,31 @@ impl Plan {
         batch.extend(withdrawn(calls));
         Self::default()
     }
+}
 
-    fn readmit(&mut self, waiting: Waiting<'_>, batch: &mut Batch) -> Result<(), Outcome> {
-        let Waiting { call, what, fate } = waiting;
-        let (asks, decision) = match fate {
+impl Waiting<'_> {
+    /// Has it wait on, or does as was decided by now.
+    fn plan(self, batch: &mut Batch) -> Result<PlannedCall, Outcome> {
+        let Self { call, what, fate } = self;
+        let (ask, decision) = match fate {
             Fate::Waits(ask) => (Some(ask), None),
             Fate::Decided(decision) | Fate::Unanswerable(_, decision) => (None, Some(decision)),
         };
-        match what {
-            What::Question => {
-                let Some(ask) = asks else {
-                    return Err(question::nobody(&call.id, batch));
-                };
-                self.questions.push((call.id.clone(), ask));
-            }
-            What::Tool(tool, arguments) => {
-                if let Some(decision) = decision {
-                    Self::note_decision(call, tool, decision, batch)?;
-                }
-                self.tools.push(ToolRun {
-                    call: call.id.clone(),
-                    tool: tool.clone(),
-                    arguments: arguments.clone(),
-                    asks,
-                });
-            }
-            What::Own(own) => self.readmit_own(&own, asks, decision, batch)?,
+        if let What::Own(own) = &what
+            && own.kind == EngineCall::Question
+        {
+            return match ask {
+                Some(ask) => Ok(PlannedCall::asked_question(own, ask)),
+                None => Err(question::nobody(&call.id, batch)),
+            };
         }
-        Ok(())
+        if let Some(decision) = decision {
+            note(call, decision, batch)?;
+        }
+        Ok(match what {
+            What::Tool(tool, arguments) => PlannedCall::tool(call, tool, arguments, ask),
+            What::Own(own) => PlannedCall::own(&own, ask),
+        })
     }
 }
 
@@ -137,14 +141,6 @@ pub(crate) fn withdrawn<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Vec<Ev
         finished(call, Outcome::error(ErrorKind::Cancelled, text))
     };
     calls.into_iter().map(withdrawn).collect()
-}
-
-fn finished(call: &Call, outcome: Outcome) -> Event {
-    Event::CallFinished {
-        call: call.id.clone(),
-        outcome,
-        delivers: Vec::new(),
-    }
 }
 
 /// Tells whether rules deny a call by now, whatever was answered.
@@ -246,15 +242,6 @@ fn take_up<'a>(
     };
     let answered = kept.contains_key(&call.id);
     match (&offer.callable, &call.arguments) {
-        (Callable::Engine(EngineCall::Question), _) => {
-            let fate = if answered || agent.may_wait(&ask) {
-                Fate::Waits(ask)
-            } else {
-                Fate::Unanswerable(ask, question::decision())
-            };
-            let what = What::Question;
-            Ok(Waiting { call, what, fate })
-        }
         (Callable::Tool(tool), Arguments::Json(arguments)) => {
             let judged = match ask::weigh(agent, tool, arguments)? {
                 Weighed::Decided(decision) => Judged::Decided(decision),
@@ -275,6 +262,15 @@ fn take_up<'a>(
                 kind: *kind,
                 arguments,
             };
+            if *kind == EngineCall::Question {
+                let fate = if answered || agent.may_wait(&ask) {
+                    Fate::Waits(ask)
+                } else {
+                    Fate::Unanswerable(ask, question::decision())
+                };
+                let what = What::Own(own);
+                return Ok(Waiting { call, what, fate });
+            }
             let needs_nothing = || Judged::Decided(Decision::needs_nothing());
             let judged = own.judge()?.unwrap_or_else(needs_nothing);
             let fate = fate(agent, ask, answered, judged);

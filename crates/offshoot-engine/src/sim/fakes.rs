@@ -221,10 +221,11 @@ impl SimModel {
         if chance.one_in(3) {
             acts.push(Act::Give(Chunk::Text(self.witness.word())));
         }
-        for index in 0..=chance.below(3) {
-            let (tool, arguments) = match chance.below(14) {
+        // Mixed messages: a call may depend on what the calls before it do.
+        for index in 0..=chance.below(4) {
+            let (tool, arguments) = match chance.below(15) {
                 0..=6 if self.witness.may_spawn() => ("task", self.task()),
-                7 => ("write", json!({ "path": "a" })),
+                7 | 14 => ("write", json!({ "path": "a" })),
                 8 => ("read", json!({ "path": "a" })),
                 9 => ("nothing", json!({})),
                 10 => ("task", json!({ "prompt": "no type" })),

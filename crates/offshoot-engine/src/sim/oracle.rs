@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::event::{Did, Entry, Event};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, TreeId};
+use offshoot_types::message::{AssistantMessage, Call};
 use offshoot_types::model::{Request, RequestMessage};
 use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::permission::Action;
@@ -347,6 +348,7 @@ fn judge_tree(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree, Strin
     }
     woken_by_mail(&entries)?;
     allowed_first(&entries)?;
+    in_order(&entries)?;
     asked_once(&entries)?;
     asks_survive(&entries)?;
     let hidden = Hidden::read(&entries)?;
@@ -370,6 +372,57 @@ fn woken_by_mail(entries: &[Entry]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The calls of a message start in groups: none before every call of the groups before it has its
+/// outcome (R10).
+///
+/// The start of a read is written with its end, so a read that ran too early is seen if it also ended
+/// too early.
+fn in_order(entries: &[Entry]) -> Result<(), String> {
+    // The group of each open call of an agent.
+    let mut open: BTreeMap<&AgentId, BTreeMap<&CallId, usize>> = BTreeMap::new();
+    for entry in entries {
+        let agent = &entry.agent;
+        let starts = match &entry.event {
+            Event::Replied(message) => {
+                open.insert(agent, groups(message));
+                continue;
+            }
+            Event::CallFinished { call, .. } => {
+                open.entry(agent).or_default().remove(call);
+                continue;
+            }
+            Event::CallStarted { call, .. } => call,
+            // A question starts when it is put.
+            Event::Asked {
+                call, questions, ..
+            } if !questions.is_empty() => call,
+            _ => continue,
+        };
+        let open = open.entry(agent).or_default();
+        let first = open.values().min();
+        if first.is_some_and(|first| open.get(starts).is_some_and(|group| group > first)) {
+            return Err(format!("{starts} of {agent} started before its turn"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the group of each call of a message: adjacent reads share one, and adjacent `task` calls.
+fn groups(message: &AssistantMessage) -> BTreeMap<&CallId, usize> {
+    let mut groups: Vec<Vec<&Call>> = Vec::new();
+    for call in message.calls() {
+        let shares = matches!(call.tool.as_str(), "read" | "task");
+        match groups.last_mut() {
+            Some(group) if shares && group[0].tool == call.tool => group.push(call),
+            Some(_) | None => groups.push(vec![call]),
+        }
+    }
+    let groups = groups.into_iter().enumerate();
+    groups
+        .flat_map(|(number, group)| group.into_iter().map(move |call| (&call.id, number)))
+        .collect()
 }
 
 /// What was asked has run only after somebody said yes, and what was denied not at all.

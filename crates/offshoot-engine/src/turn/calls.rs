@@ -20,7 +20,7 @@ use crate::caps::StepPermit;
 use crate::context::Prefix;
 use crate::hooks::calls::Rulings;
 use crate::log::{Batch, Sent};
-use crate::scheduler::{Plan, Ran, resume};
+use crate::scheduler::{Plan, Ran, TurnScope, resume};
 use crate::slots::Rank;
 
 /// How the calls of a message ended.
@@ -36,6 +36,8 @@ pub(super) struct Carried {
 /// The calls of a message, with what was decided of them.
 struct Judgement<'a> {
     plan: Plan,
+    /// Its token stops the calls, also where a cap is reached and the turn goes on.
+    scope: TurnScope<'a>,
     /// What has to be in the log before they run.
     batch: Batch,
     rulings: Rulings,
@@ -45,8 +47,6 @@ struct Judgement<'a> {
     held: Option<StepPermit>,
     /// Stops the turn.
     cancel: &'a CancellationToken,
-    /// Stops the calls, also where a cap is reached and the turn goes on.
-    work: &'a CancellationToken,
 }
 
 impl Agent {
@@ -89,16 +89,20 @@ impl Agent {
             (rulings, late) = self.within(None, &work, asked).await;
         }
         let mut batch = Batch::default();
-        let processed = self.processed();
-        let plan = Plan::judge(self, prefix, &message, &processed, &mut rulings, &mut batch);
+        let scope = TurnScope {
+            agent: self,
+            prefix,
+            cancel: &work,
+        };
+        let plan = Plan::judge(scope, &message, &mut rulings, &mut batch);
         let calls = Judgement {
             plan,
+            scope,
             batch,
             rulings,
             before: Vec::new(),
             held: Some(permit),
             cancel,
-            work: &work,
         };
         let carried = self.run_calls(calls, &message, transcript).await?;
         let cap = late.or(carried.cap);
@@ -115,25 +119,30 @@ impl Agent {
         let work = cancel.child_token();
         let log = self.parts.store.agent_log(&self.id).await?;
         let mut batch = Batch::default();
+        let Some(message) = transcript.last_reply().cloned() else {
+            return Err(broken("an open call without a message"));
+        };
+        let scope = TurnScope {
+            agent: self,
+            prefix,
+            cancel: &work,
+        };
         let waiting: Vec<&Call> = transcript.open_calls().collect();
         let again = Box::pin(self.before_calls_again(prefix, &log, &waiting, &work));
         let (mut rulings, late) = self.within(None, &work, again).await;
         let plan = if cancel.is_cancelled() {
             Plan::withdraw(waiting, &mut batch)
         } else {
-            Plan::resume(self, prefix, waiting, &mut rulings, &mut batch)
-        };
-        let Some(message) = transcript.last_reply().cloned() else {
-            return Err(broken("an open call without a message"));
+            Plan::resume(scope, &message, waiting, &mut rulings, &mut batch)
         };
         let calls = Judgement {
             plan,
+            scope,
             batch,
             rulings,
             before: since_reply(log),
             held: None,
             cancel,
-            work: &work,
         };
         let carried = self.run_calls(calls, &message, transcript).await?;
         let cap = late.or(carried.cap);
@@ -150,12 +159,12 @@ impl Agent {
     ) -> Result<Carried, StoreError> {
         let Judgement {
             plan,
+            scope,
             batch,
             rulings,
             before,
             held,
             cancel,
-            work,
         } = calls;
         let listening = self.is_watched_after();
         let mut finished = if listening { before } else { Vec::new() };
@@ -165,8 +174,8 @@ impl Agent {
         }
         follow(transcript, entries)?;
         drop(held);
-        let ran = Box::pin(plan.run(self, work));
-        let (ran, cap) = self.within(None, work, ran).await;
+        let ran = Box::pin(plan.run(scope));
+        let (ran, cap) = self.within(None, scope.cancel, ran).await;
         let Ran { mut entries, last } = ran?;
         let hooked = listening || rulings.has_more();
         let mut sent = Sent::Heard;

@@ -10,6 +10,7 @@ mod asks;
 mod asleep;
 mod background;
 mod blocking;
+mod call_order;
 mod caps;
 mod chores;
 mod compaction;

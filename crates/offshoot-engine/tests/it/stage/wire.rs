@@ -27,6 +27,8 @@ pub(crate) struct Wire {
     store: Arc<Handle>,
     /// How many commands the runtime has left in the store.
     submits: AtomicUsize,
+    /// How many appends the runtime has sent.
+    appends: AtomicUsize,
     deaf: Arc<AtomicBool>,
     trouble: Mutex<Option<(Box<Wanted>, Trouble)>>,
     met: watch::Sender<usize>,
@@ -48,6 +50,7 @@ impl Wire {
         Arc::new(Self {
             store,
             submits: AtomicUsize::new(0),
+            appends: AtomicUsize::new(0),
             deaf: Arc::default(),
             trouble: Mutex::default(),
             met: watch::Sender::new(0),
@@ -85,6 +88,11 @@ impl Wire {
     /// Returns what the appends would have written that broke.
     pub(crate) fn broken(&self) -> Vec<Vec<Event>> {
         self.broken.lock().unwrap().clone()
+    }
+
+    /// Returns how many appends the runtime has sent.
+    pub(crate) fn appends(&self) -> usize {
+        self.appends.load(Ordering::SeqCst)
     }
 
     /// Returns how many commands the runtime has left in the store.
@@ -129,6 +137,7 @@ impl Store for Wire {
         lease: &Lease,
         append: Append,
     ) -> BoxFuture<'static, Result<Vec<Arc<Entry>>, StoreError>> {
+        self.appends.fetch_add(1, Ordering::SeqCst);
         let trouble = self.trouble.lock().unwrap();
         let Some((_, trouble)) = trouble.as_ref().filter(|(wanted, _)| wanted(&append)) else {
             return self.store.append(lease, append);

@@ -1,0 +1,354 @@
+//! One call of a message: from the permission to run to its start.
+//!
+//! A call asks, is ready, then runs. It starts with its group: the entries of its
+//! start, and the first entries of a child, join the batch that the scheduler
+//! appends, and its work begins once that is committed (R15). A call that starts
+//! after other calls have run is judged once more, by the chain and the files as
+//! they are then.
+
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use futures_util::future::FutureExt;
+use offshoot_types::command::Receipt;
+use offshoot_types::event::Event;
+use offshoot_types::id::{AgentId, CallId, RunId};
+use offshoot_types::json::RawJson;
+use offshoot_types::message::{AssistantMessage, Call};
+use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::Decision;
+use offshoot_types::store::StoreError;
+use offshoot_types::tool::{Effect, Tool};
+use offshoot_types::tree::Ask;
+
+use super::TurnScope;
+use super::outcomes::Finished;
+use super::own::OwnCall;
+use crate::agent::{Agent, nothing};
+use crate::ask::{self, Asking, Judged, Withheld};
+use crate::context::{Callable, EngineCall, Prefix};
+use crate::desk::{Desk, ToolRun};
+use crate::log::Batch;
+use crate::sabotage::{Bug, planted};
+use crate::steer::Errand;
+use crate::{question, settle, task, todo};
+
+/// A call of a message that is to run.
+pub(super) struct PlannedCall {
+    pub(super) call: Call,
+    pub(super) callable: Callable,
+    pub(super) arguments: RawJson,
+    /// What it asks a person or has asked, if anything.
+    pub(super) ask: Option<Ask>,
+    pub(super) state: CallState,
+}
+
+pub(super) enum CallState {
+    /// Waits until a person allows it.
+    Asking,
+    /// May run once its group starts. `sees_all`: a person allowed this search to read every file.
+    Ready { sees_all: bool },
+    /// Runs.
+    Running(WaitsFor),
+}
+
+/// What a running call waits for.
+pub(super) enum WaitsFor {
+    Tool,
+    /// The answer to its question.
+    Answer,
+    /// The child that it made.
+    Child(AgentId),
+    /// Agents below it that it looks after.
+    Agents(Vec<AgentId>),
+}
+
+/// What is done for a call once its start is committed.
+pub(super) enum Work {
+    Tool(ToolRun),
+    Question(Ask),
+    Child(AgentId),
+    Errand(Errand),
+}
+
+/// Which calls share a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GroupKind {
+    /// Reads run side by side.
+    Reads,
+    /// Children run side by side.
+    Tasks,
+    /// Any other call runs alone.
+    Single,
+}
+
+/// Returns the calls of a message, each with the number of its group (R10). It depends on the tools
+/// alone, and not on what is decided of the calls.
+pub(super) fn grouped<'a>(
+    prefix: &Prefix,
+    message: &'a AssistantMessage,
+) -> impl Iterator<Item = (usize, &'a Call)> {
+    let mut number = 0;
+    let mut last = None;
+    message.calls().map(move |call| {
+        let kind = group_kind(prefix, call);
+        if last.is_some_and(|last| last != kind) || kind == GroupKind::Single {
+            number += 1;
+        }
+        last = Some(kind);
+        (number, call)
+    })
+}
+
+fn group_kind(prefix: &Prefix, call: &Call) -> GroupKind {
+    let Some((spec, offer)) = prefix.find(&call.tool) else {
+        return GroupKind::Single;
+    };
+    match &offer.callable {
+        Callable::Engine(EngineCall::Task) => GroupKind::Tasks,
+        Callable::Tool(_) | Callable::Engine(EngineCall::Todo) if spec.effect == Effect::Read => {
+            GroupKind::Reads
+        }
+        Callable::Tool(_) | Callable::Engine(_) => GroupKind::Single,
+    }
+}
+
+impl PlannedCall {
+    pub(super) fn tool(
+        call: &Call,
+        tool: &Arc<dyn Tool>,
+        arguments: &RawJson,
+        ask: Option<Ask>,
+    ) -> Self {
+        Self::new(call, Callable::Tool(tool.clone()), arguments, ask)
+    }
+
+    pub(super) fn own(own: &OwnCall<'_>, ask: Option<Ask>) -> Self {
+        Self::new(own.call, Callable::Engine(own.kind), own.arguments, ask)
+    }
+
+    /// A question that was put before its process died, and is not put again.
+    pub(super) fn asked_question(own: &OwnCall<'_>, ask: Ask) -> Self {
+        Self {
+            ask: Some(ask),
+            ..Self::own(own, None)
+        }
+    }
+
+    fn new(call: &Call, callable: Callable, arguments: &RawJson, ask: Option<Ask>) -> Self {
+        let state = match &ask {
+            Some(_) => CallState::Asking,
+            None => CallState::Ready { sees_all: false },
+        };
+        Self {
+            call: call.clone(),
+            callable,
+            arguments: arguments.clone(),
+            ask,
+            state,
+        }
+    }
+
+    pub(super) fn id(&self) -> &CallId {
+        &self.call.id
+    }
+
+    pub(super) fn is_asking(&self) -> bool {
+        matches!(self.state, CallState::Asking)
+    }
+
+    /// Returns what it asks, for whoever weighs the answer.
+    pub(super) fn asking<'a>(&'a self, ask: &'a Ask) -> Asking<'a> {
+        let runs = match &self.callable {
+            Callable::Tool(tool) => Some((tool, &self.arguments)),
+            Callable::Engine(_) => None,
+        };
+        Asking {
+            call: self.id(),
+            tool: &self.call.tool,
+            ask,
+            runs,
+        }
+    }
+
+    /// Judges it again, because calls have run since it was judged; returns why it may not run by now.
+    pub(super) fn withheld(&self, scope: TurnScope<'_>) -> Option<Withheld> {
+        let TurnScope { agent, prefix, .. } = scope;
+        let kind = match (&self.callable, &self.ask) {
+            (Callable::Engine(kind), None) => *kind,
+            (Callable::Tool(_) | Callable::Engine(_), ask) => {
+                let ask = ask.clone().unwrap_or_default();
+                return self.asking(&ask).withheld(agent);
+            }
+        };
+        let own = OwnCall {
+            agent,
+            prefix,
+            call: &self.call,
+            kind,
+            arguments: &self.arguments,
+        };
+        let by = match own.judge() {
+            Ok(None) => return None,
+            Ok(Some(Judged::Decided(decision))) => decision,
+            Ok(Some(Judged::Asks(..))) => {
+                let told = ask::has_changed();
+                return Some(Withheld { by: None, told });
+            }
+            Err(told) => return Some(Withheld { by: None, told }),
+        };
+        let told = ask::denial(&self.call.tool, &by)?;
+        let by = Some(by);
+        Some(Withheld { by, told })
+    }
+
+    /// Adds the entries that start it and returns what to do once they are committed; the outcome of a
+    /// call that is over with that, or that cannot start.
+    pub(super) fn start(&self, scope: TurnScope<'_>, batch: &mut Batch) -> Result<Work, Outcome> {
+        let TurnScope {
+            agent,
+            prefix,
+            cancel,
+        } = scope;
+        let (call, arguments) = (&self.call, &self.arguments);
+        if cancel.is_cancelled() {
+            return Err(not_run(call));
+        }
+        match &self.callable {
+            Callable::Tool(tool) => {
+                if tool.spec().effect == Effect::Write {
+                    batch.own(started(&call.id));
+                }
+                Ok(Work::Tool(ToolRun {
+                    call: call.id.clone(),
+                    tool: tool.clone(),
+                    arguments: arguments.clone(),
+                    sees_all: matches!(self.state, CallState::Ready { sees_all: true }),
+                }))
+            }
+            Callable::Engine(EngineCall::Task) => {
+                let child = task::plan(agent, prefix, call, arguments, batch)?;
+                if child.background {
+                    return Err(settle::handle(&child.id));
+                }
+                Ok(Work::Child(child.id))
+            }
+            Callable::Engine(EngineCall::Todo) => Err(todo::take(arguments)),
+            Callable::Engine(EngineCall::Question) => {
+                if let Some(ask) = &self.ask {
+                    return Ok(Work::Question(ask.clone()));
+                }
+                let ask = question::put(agent, &call.id, arguments, batch)?;
+                batch.own(asked(call, &ask, question::decision()));
+                Ok(Work::Question(ask))
+            }
+            Callable::Engine(EngineCall::Steer(steering)) => {
+                let errand = steering.parse(agent, arguments)?;
+                if errand.has_effect() {
+                    batch.own(started(&call.id));
+                }
+                Ok(Work::Errand(errand))
+            }
+        }
+    }
+}
+
+impl Work {
+    pub(super) fn waits_for(&self) -> WaitsFor {
+        match self {
+            Self::Tool(_) => WaitsFor::Tool,
+            Self::Question(_) => WaitsFor::Answer,
+            Self::Child(child) => WaitsFor::Child(child.clone()),
+            Self::Errand(errand) => WaitsFor::Agents(errand.targets().to_vec()),
+        }
+    }
+
+    /// Does it, to the outcome of its call.
+    pub(super) fn run<'a>(
+        self,
+        call: CallId,
+        desk: &'a Desk<'a>,
+    ) -> BoxFuture<'a, Result<Finished, StoreError>> {
+        let (agent, cancel) = (desk.agent, desk.cancel);
+        match self {
+            Self::Tool(run) => Box::pin(desk.run(run).map(Ok)),
+            Self::Question(ask) => Box::pin(question::wait(agent, call, ask, cancel)),
+            Self::Child(child) => Box::pin(wait_for_child(agent, call, child).map(Ok)),
+            Self::Errand(errand) => Box::pin(errand.run(agent, call, cancel).map(Ok)),
+        }
+    }
+}
+
+/// Returns the outcome of a call whose group had not started when the turn was stopped.
+pub(super) fn not_run(call: &Call) -> Outcome {
+    let text = format!("{} was cancelled before it ran", call.tool);
+    Outcome::error(ErrorKind::Cancelled, text)
+}
+
+/// Returns the entry that says what a call waits to be told.
+pub(super) fn asked(call: &Call, ask: &Ask, decision: Decision) -> Event {
+    Event::Asked {
+        call: call.id.clone(),
+        needs: ask.needs.clone(),
+        decision,
+        tool: call.tool.clone(),
+        questions: ask.questions.clone(),
+        deadline: ask.deadline,
+    }
+}
+
+/// Notes what was decided of a call; returns the outcome of one that may not run.
+pub(super) fn note(call: &Call, decision: Decision, batch: &mut Batch) -> Result<(), Outcome> {
+    let denied = ask::denial(&call.tool, &decision);
+    batch.own(ask::covered(&call.id, decision));
+    let denied = denied.filter(|_| !planted(Bug::BarredAndRun));
+    denied.map_or(Ok(()), Err)
+}
+
+fn started(call: &CallId) -> Event {
+    Event::CallStarted {
+        call: call.clone(),
+        child: None,
+    }
+}
+
+/// Waits until a child's run has settled, or its call is to return early. The child does the rest.
+async fn wait_for_child(agent: &Agent, call: CallId, child: AgentId) -> Finished {
+    let run = RunId::first(child.clone());
+    let returned = agent
+        .board
+        .state()
+        .node(&child)
+        .map(|node| node.returned.clone());
+    loop {
+        let found = {
+            let mut state = agent.board.state();
+            let promoted = state.node_mut(&child).and_then(|node| node.promote.take());
+            match (state.settlement(&run), promoted) {
+                (Some(settlement), promoted) => state.tree.agent(&child).map(|of| {
+                    let outcome = settle::outcome(&child, of, &settlement);
+                    let delivers = if planted(Bug::ToldButNotMarked) {
+                        vec![]
+                    } else {
+                        vec![run.clone()]
+                    };
+                    let order =
+                        promoted.map(|order| (order, nothing("the agent had already ended")));
+                    Finished::settled(call.clone(), outcome, delivers, order)
+                }),
+                (None, Some(order)) => {
+                    let outcome = settle::handle(&child);
+                    let order = (order, Receipt::Promoted);
+                    Some(Finished::answered(call.clone(), outcome, order))
+                }
+                (None, None) => None,
+            }
+        };
+        match (found, &returned) {
+            (Some(finished), _) => return finished,
+            (None, Some(returned)) => returned.notified().await,
+            // The child was committed before this was called, so it has a node.
+            (None, None) => std::future::pending().await,
+        }
+    }
+}
