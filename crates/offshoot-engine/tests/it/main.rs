@@ -1,9 +1,6 @@
 //! What the runtime does, seen from outside: a script in, a log out.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails here"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod abort;
 mod asks;
@@ -11,6 +8,7 @@ mod asleep;
 mod background;
 mod blocking;
 mod caps;
+mod chains;
 mod chores;
 mod compaction;
 mod context;
