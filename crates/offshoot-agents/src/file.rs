@@ -11,7 +11,7 @@ mod header;
 use std::collections::BTreeMap;
 
 use offshoot_types::manifest::{Manifest, WrongRule};
-use offshoot_types::permission::written::{Part, contradictions, idle_allows, overshadowed};
+use offshoot_types::permission::written::{Part, contradictions, overshadowed};
 use offshoot_types::suggest;
 
 use self::header::RulePlaces;
@@ -83,53 +83,36 @@ impl Reading {
             return;
         };
         let tools: Vec<&str> = tools.iter().copied().chain([QUESTION]).collect();
-        if let Err(WrongRule { key, index, fault }) = manifest.check_rules(&tools) {
-            let place = self.rules.find(key, index, fault.part);
-            let line = place.map(|(line, _)| line).or(self.line_of(key));
+        if let Err(WrongRule { index, fault }) = manifest.check_rules(&tools) {
+            let place = self.rules.find(index, fault.part);
+            let line = place.map(|(line, _)| line).or(self.line_of("permissions"));
             let wrong = Diagnostic::error(&self.path, line, &fault.to_string());
             self.manifest = Err(wrong.in_column(place.map(|(_, column)| column)));
             return;
         }
-        for (key, rules) in manifest.rule_lists() {
-            for (first, second) in contradictions(rules) {
-                let line = |index| self.rules.find(key, index, Part::Permission);
-                let earlier = line(first).map_or_else(String::new, |(line, _)| format!(" {line}"));
-                let why = format!(
-                    "this rule and that of line{earlier} say different things of {} {}; the \
-                     stricter holds",
-                    rules[second].permission, rules[second].pattern
-                );
-                let place = line(second).map(|(line, _)| line);
-                let warning = Diagnostic::warning(&self.path, place, &why);
-                self.warnings.push(warning);
-            }
-            for found in overshadowed(rules) {
-                let line = |index| self.rules.find(key, index, Part::Permission);
-                let by = line(found.by).map_or_else(String::new, |(line, _)| format!(" {line}"));
-                let instead = found.instead.map(|pattern| format!("; write `{pattern}`"));
-                let why = format!(
-                    "this rule does not hold where that of line{by} allows, {}{}",
-                    found.why,
-                    instead.unwrap_or_default()
-                );
-                let place = line(found.rule).map(|(line, _)| line);
-                let warning = Diagnostic::warning(&self.path, place, &why);
-                self.warnings.push(warning);
-            }
-        }
-        // Those of `permissions` except from the deny that these end in.
-        for index in idle_allows(&manifest.own_permissions) {
-            let rule = &manifest.own_permissions[index];
+        let rules = manifest.permissions.as_deref().unwrap_or_default();
+        let line = |index| self.rules.find(index, Part::Permission);
+        for (first, second) in contradictions(rules) {
+            let earlier = line(first).map_or_else(String::new, |(line, _)| format!(" {line}"));
             let why = format!(
-                "this rule allows nothing: `own_permissions` only narrow, and none of them denies or \
-                 asks about what {} {} would except",
-                rule.permission, rule.pattern
+                "this rule and that of line{earlier} say different things of {} {}; the stricter \
+                 holds",
+                rules[second].permission, rules[second].pattern
             );
-            let place = self.rules.find("own_permissions", index, Part::Permission);
-            let line = place
-                .map(|(line, _)| line)
-                .or(self.line_of("own_permissions"));
-            let warning = Diagnostic::warning(&self.path, line, &why);
+            let place = line(second).map(|(line, _)| line);
+            let warning = Diagnostic::warning(&self.path, place, &why);
+            self.warnings.push(warning);
+        }
+        for found in overshadowed(rules) {
+            let by = line(found.by).map_or_else(String::new, |(line, _)| format!(" {line}"));
+            let instead = found.instead.map(|pattern| format!("; write `{pattern}`"));
+            let why = format!(
+                "this rule does not hold where that of line{by} allows, {}{}",
+                found.why,
+                instead.unwrap_or_default()
+            );
+            let place = line(found.rule).map(|(line, _)| line);
+            let warning = Diagnostic::warning(&self.path, place, &why);
             self.warnings.push(warning);
         }
     }

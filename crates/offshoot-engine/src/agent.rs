@@ -58,8 +58,6 @@ pub(crate) struct Agent {
     pub(crate) scratch: Option<Scratch>,
     pub(crate) date: String,
     pub(crate) permissions: Permissions,
-    /// What it hands on to those it starts.
-    pub(crate) ceiling: Permissions,
     /// Whether it is held to reading, by its own manifest or one above it.
     pub(crate) read_only: bool,
     pub(crate) board: Arc<Board>,

@@ -1,9 +1,8 @@
 //! What the chains of a session are made of.
 //!
 //! Above a root stands what the host, the project and the user say of its folder,
-//! asked anew whenever a session is taken up. Below, every agent adds its layer;
-//! what it denies only itself is in its own chain and in nobody else's. Nothing is
-//! decided here.
+//! asked anew whenever a session is taken up. Below, every agent adds its layer, and
+//! what it may do is what it hands on. Nothing is decided here.
 
 use std::sync::Arc;
 
@@ -68,7 +67,7 @@ impl Files {
             };
             manifest.layer(&variables)
         });
-        let says = |now: &Layer| now.closed || !now.rules.is_empty() || !now.own.is_empty();
+        let says = |now: &Layer| now.closed || !now.rules.is_empty();
         let now = now.filter(|now| now != layer && says(now));
         Held {
             layer: layer.clone(),
@@ -98,59 +97,34 @@ impl Held {
         self.reads || self.reads_now
     }
 
-    /// Returns the chain that the agent hands on.
-    pub(crate) fn ceiling(&self, above: &Permissions) -> Permissions {
-        let Some(now) = &self.now else {
-            return ceiling(above, &self.layer, self.is_read_only(), &self.definition);
-        };
-        let born = above.narrow(self.layer.clone());
-        ceiling(&born, now, self.is_read_only(), &self.definition)
-    }
-
-    /// Returns the chain of the agent itself.
-    pub(crate) fn itself(&self, ceiling: &Permissions) -> Permissions {
-        let own = itself(ceiling, &self.layer);
-        match &self.now {
-            Some(now) => itself(&own, now),
-            None => own,
-        }
+    /// Returns the chain of the agent.
+    pub(crate) fn chain(&self, above: &Permissions) -> Permissions {
+        let layers = [Some(&self.layer), self.now.as_ref()];
+        let layers = layers.into_iter().flatten();
+        chain(above, layers, self.is_read_only(), &self.definition)
     }
 }
 
-/// Returns the chain that an agent hands on: that above it, its own layer, and what holds it to
-/// reading.
-pub(crate) fn ceiling(
+/// Returns the chain of an agent: that above it, its layers, and what holds it to reading.
+fn chain<'a>(
     above: &Permissions,
-    layer: &Layer,
+    layers: impl IntoIterator<Item = &'a Layer>,
     read_only: bool,
     definition: &str,
 ) -> Permissions {
-    let own = above.narrow(layer.clone());
-    if read_only {
-        own.narrow(Layer::read_only(definition))
-    } else {
-        own
-    }
+    let read_only = read_only.then(|| Layer::read_only(definition));
+    let layers = layers.into_iter().cloned().chain(read_only);
+    layers.fold(above.clone(), |chain, layer| chain.narrow(layer))
 }
 
-/// Returns the chain of an agent itself: what it hands on, and what it denies only itself.
-pub(crate) fn itself(ceiling: &Permissions, layer: &Layer) -> Permissions {
-    match layer.for_itself() {
-        Some(own) => ceiling.narrow(own),
-        None => ceiling.clone(),
-    }
-}
-
-/// Returns what an agent of a manifest would hand on, and its own chain.
-pub(crate) fn chains(
+/// Returns the chain that an agent of a manifest would have.
+pub(crate) fn chain_below(
     above: &Permissions,
     manifest: &Manifest,
     variables: &Variables<'_>,
-) -> (Permissions, Permissions) {
+) -> Permissions {
     let layer = manifest.layer(variables);
-    let ceiling = ceiling(above, &layer, manifest.read_only, &manifest.name);
-    let own = itself(&ceiling, &layer);
-    (ceiling, own)
+    chain(above, [&layer], manifest.read_only, &manifest.name)
 }
 
 /// Returns the chain of an agent of a session as it would be if it were taken up now, and its scratch
@@ -189,18 +163,16 @@ pub fn chain_of<'a>(
         scratch: None,
         home: charter.home(),
     };
-    let mut begin = charter::begin(charter, workspace, None);
+    let mut chain = charter::begin(charter, workspace, None);
     if let Some(data) = data {
         let own = format!("{}/of-a-new-session", scratch::base(data));
-        begin = begin.narrow(Layer::off_limits(data, &own));
+        chain = chain.narrow(Layer::off_limits(data, &own));
     }
-    let mut above = begin.clone();
-    let mut own = begin;
     for (depth, manifest) in path.into_iter().enumerate() {
         if depth > 0 {
-            above = above.hand_on();
+            chain = chain.hand_on();
         }
-        (above, own) = chains(&above, manifest, &variables);
+        chain = chain_below(&chain, manifest, &variables);
     }
-    own
+    chain
 }

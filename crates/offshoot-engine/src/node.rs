@@ -22,8 +22,6 @@ use crate::update::Activity;
 /// What the process knows of an agent beyond its log.
 pub(crate) struct Node {
     pub(crate) permissions: Permissions,
-    /// What it hands on to those it starts: all but what it denies only itself.
-    pub(crate) ceiling: Permissions,
     /// The chain without its own layer, for when it becomes another agent.
     pub(crate) above: Permissions,
     pub(crate) above_read_only: bool,

@@ -60,7 +60,6 @@ impl Agent {
             model: found.model().to_owned(),
             lineage: state.lineage(&self.id),
             permissions: node.permissions.clone(),
-            ceiling: node.ceiling.clone(),
             read_only: node.read_only,
             ..self.as_ref().clone()
         })
@@ -128,10 +127,7 @@ impl Agent {
 
 /// What a parent was held to when a child of it was born.
 pub(crate) struct AtBirth {
-    /// What it handed on.
-    pub(crate) ceiling: Permissions,
-    /// Its own chain.
-    pub(crate) itself: Permissions,
+    pub(crate) chain: Permissions,
     /// Whether it was held to reading.
     pub(crate) read_only: bool,
 }
@@ -155,7 +151,7 @@ impl State {
                     (agent.definition(), agent.model(), chain)
                 }
                 (Some(below), under) => {
-                    let chain = Some(self.at_birth(below, id).itself);
+                    let chain = Some(self.at_birth(below, id).chain);
                     match under {
                         Some(role) => (role.definition.as_str(), role.model.as_str(), chain),
                         None => (born.definition.as_str(), born.model.as_str(), chain),
@@ -185,8 +181,7 @@ impl State {
     pub(crate) fn at_birth(&self, child: &AgentId, parent: &AgentId) -> AtBirth {
         let (Some(node), Some(above)) = (self.node(parent), self.tree.agent(parent)) else {
             return AtBirth {
-                ceiling: Permissions::empty(),
-                itself: Permissions::empty(),
+                chain: Permissions::empty(),
                 read_only: true,
             };
         };
@@ -199,10 +194,8 @@ impl State {
             }
         };
         let held = self.held((layer, read_only, definition), node.scratch.as_ref());
-        let ceiling = held.ceiling(&node.above);
         AtBirth {
-            itself: held.itself(&ceiling),
-            ceiling,
+            chain: held.chain(&node.above),
             read_only: held.is_read_only() || node.above_read_only,
         }
     }
@@ -232,11 +225,10 @@ impl State {
                 let mut chain = node.above.clone();
                 let mut read_only = node.above_read_only;
                 for held in now.iter().chain([&own]) {
-                    chain = held.ceiling(&chain);
+                    chain = held.chain(&chain);
                     read_only |= held.is_read_only();
                 }
-                node.permissions = own.itself(&chain);
-                node.ceiling = chain;
+                node.permissions = chain;
                 node.read_only = read_only;
             }
         }

@@ -135,7 +135,7 @@ impl Agent {
             scratch: None,
             ..self.variables()
         };
-        let (_, chain) = ground::chains(&self.ceiling.hand_on(), manifest, &variables);
+        let chain = ground::chain_below(&self.permissions.hand_on(), manifest, &variables);
         let mut lineage = vec![Relative {
             kin: Kin {
                 definition: manifest.name.clone(),
@@ -168,7 +168,7 @@ impl Agent {
 
     /// Returns the terms of this agent if it becomes another.
     pub(crate) fn terms_of_role(&self, manifest: &Manifest, above: &Permissions) -> Terms {
-        let (_, chain) = ground::chains(above, manifest, &self.variables());
+        let chain = ground::chain_below(above, manifest, &self.variables());
         let tools = ids(&self.parts, manifest, self.is_root(), &chain);
         terms(manifest, tools, &chain, &self.workspace, manifest.limits)
     }

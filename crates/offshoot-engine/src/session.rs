@@ -363,7 +363,6 @@ impl Session {
             scratch: node.scratch.clone(),
             date: date.clone(),
             permissions: node.permissions.clone(),
-            ceiling: node.ceiling.clone(),
             read_only: node.read_only,
             board: self.board.clone(),
             parts: self.parts.clone(),

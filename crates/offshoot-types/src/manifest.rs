@@ -22,6 +22,9 @@ use self::written::Written;
 /// The line that `caller: agent` adds to the prompt, and the only thing it does.
 pub const CALLER_LINE: &str = "Your caller is another agent; return structured output.";
 
+/// A key that older versions had: a manifest with it is refused, and no list of keys suggests it.
+pub const REMOVED_KEY: &str = "own_permissions";
+
 /// One agent, as its author described it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
@@ -46,8 +49,6 @@ pub struct Manifest {
     pub tools: Toolset,
     /// Its permission layer. Declared, it ends in an implicit `* deny`; absent, it adds nothing.
     pub permissions: Option<Vec<Rule>>,
-    /// What it denies itself, and not those it starts. Only narrows.
-    pub own_permissions: Vec<Rule>,
     /// Whether its runs have session rows of their own.
     pub inspectable: bool,
     /// Whom it is told it works for.
@@ -82,7 +83,6 @@ impl Manifest {
             max_output_tokens: None,
             tools: Toolset::default(),
             permissions: None,
-            own_permissions: Vec::new(),
             inspectable: false,
             caller: Caller::default(),
             read_only: false,
@@ -99,30 +99,16 @@ impl Manifest {
     pub fn layer(&self, variables: &Variables<'_>) -> Layer {
         let declared = self.permissions.as_deref();
         let declared = declared.map(|declared| rules::expand(declared, variables));
-        Layer {
-            own: rules::expand(&self.own_permissions, variables),
-            ..Layer::of_agent(&self.name, declared.as_deref())
-        }
+        Layer::of_agent(&self.name, declared.as_deref())
     }
 
     /// Finds the first of its rules that cannot mean what its author thinks; `tools` are those there
     /// are.
     pub fn check_rules(&self, tools: &[&str]) -> Result<(), WrongRule> {
-        for (key, list) in self.rule_lists() {
-            for (index, rule) in list.iter().enumerate() {
-                rules::check(rule, tools).map_err(|fault| WrongRule { key, index, fault })?;
-            }
+        for (index, rule) in self.permissions.iter().flatten().enumerate() {
+            rules::check(rule, tools).map_err(|fault| WrongRule { index, fault })?;
         }
         Ok(())
-    }
-
-    /// Returns the lists of rules that it has, by key.
-    pub fn rule_lists(&self) -> [(&'static str, &[Rule]); 2] {
-        let declared = self.permissions.as_deref().unwrap_or_default();
-        [
-            ("permissions", declared),
-            ("own_permissions", &self.own_permissions),
-        ]
     }
 
     /// Tells whether it may spawn an agent of a name, as far as it has a say.
@@ -135,9 +121,7 @@ impl Manifest {
 /// A rule of a manifest that cannot mean what its author thinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongRule {
-    /// The key it stands under.
-    pub key: &'static str,
-    /// Which one of that list it is.
+    /// Which one of `permissions` it is.
     pub index: usize,
     /// What is wrong with it.
     pub fault: Fault,
@@ -146,7 +130,7 @@ pub struct WrongRule {
 impl fmt::Display for WrongRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nth = self.index + 1;
-        write!(f, "rule {nth} of `{}`: {}", self.key, self.fault)
+        write!(f, "rule {nth} of `permissions`: {}", self.fault)
     }
 }
 

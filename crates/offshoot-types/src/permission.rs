@@ -158,9 +158,10 @@ pub struct Layer {
     pub closed: bool,
     /// Whether its allow counts for anything.
     pub standing: Standing,
-    /// What holds for the agent itself and for none of its children; it only narrows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub own: Vec<Rule>,
+    /// The `own_permissions` of logs that older versions wrote: a second list, which narrows the agent
+    /// and all below it. A chain judges it as a layer of its own; no manifest makes one any more.
+    #[serde(rename = "own", default, skip_serializing_if = "Vec::is_empty")]
+    pub former_own: Vec<Rule>,
 }
 
 /// Whether a layer can give, or only take.
@@ -179,7 +180,7 @@ impl Layer {
     #[must_use]
     pub fn moved(mut self, old: &str, new: &str) -> Self {
         let (old, new) = (glob_escape(old), glob_escape(new));
-        for rule in self.rules.iter_mut().chain(&mut self.own) {
+        for rule in self.rules.iter_mut().chain(&mut self.former_own) {
             let rest = rule.pattern.strip_prefix(&old);
             if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
                 rule.pattern = format!("{new}{rest}");
@@ -204,14 +205,12 @@ impl Layer {
         }
     }
 
-    /// Returns what holds for the agent itself only, as a layer of its own; `None` if nothing does.
-    ///
-    /// Whoever makes the chain of a child leaves it out: a coordinator that denies itself to write
-    /// may have children that write, as far as everything above lets them.
-    pub fn for_itself(&self) -> Option<Self> {
-        (!self.own.is_empty()).then(|| Self {
-            name: format!("{}, for itself", self.name),
-            rules: self.own.clone(),
+    /// Takes the list out that only logs of older versions have, as a layer of its own.
+    fn take_former_own(&mut self) -> Option<Self> {
+        let rules = std::mem::take(&mut self.former_own);
+        (!rules.is_empty()).then(|| Self {
+            name: format!("{}, its former own_permissions", self.name),
+            rules,
             ..Self::default()
         })
     }

@@ -3,6 +3,7 @@
 //! Says what would be right where that can be known: the key that was probably
 //! meant, the values there are, what a missing key is for.
 
+use offshoot_types::manifest::REMOVED_KEY;
 use offshoot_types::suggest;
 use serde_saphyr::Error;
 
@@ -75,12 +76,12 @@ fn missing_mode() -> String {
 
 /// Says what was probably meant, or everything that would have been understood.
 fn instead(wrong: &str, known: &[&'static str]) -> String {
-    match suggest::nearest(wrong, known.iter().copied()) {
+    let known = known.iter().copied().filter(|known| *known != REMOVED_KEY);
+    match suggest::nearest(wrong, known.clone()) {
         Some("prompt") => "; the prompt is the text below the header".to_owned(),
         Some(name) => format!(", did you mean `{name}`?"),
         None => {
-            let known = known.iter().copied().filter(|known| *known != "prompt");
-            let known: Vec<&str> = known.collect();
+            let known: Vec<&str> = known.filter(|known| *known != "prompt").collect();
             format!(", known are {}", known.join(", "))
         }
     }

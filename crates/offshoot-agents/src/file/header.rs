@@ -44,13 +44,11 @@ pub(super) fn name(header: &str) -> Option<String> {
     named.ok()?.name
 }
 
-/// Where the rules of a header stand, by key.
+/// Where the rules of a header stand.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct RulePlaces {
     #[serde(default)]
     permissions: Vec<PlacedRule>,
-    #[serde(default)]
-    own_permissions: Vec<PlacedRule>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -61,12 +59,8 @@ struct PlacedRule {
 
 impl RulePlaces {
     /// Returns the line and the column of a part of a rule.
-    pub(super) fn find(&self, key: &str, index: usize, part: Part) -> Option<(usize, usize)> {
-        let rules = match key {
-            "own_permissions" => &self.own_permissions,
-            _ => &self.permissions,
-        };
-        let rule = rules.get(index)?;
+    pub(super) fn find(&self, index: usize, part: Part) -> Option<(usize, usize)> {
+        let rule = self.permissions.get(index)?;
         let of = match part {
             Part::Permission => None,
             Part::Pattern => rule.pattern.as_ref(),

@@ -417,14 +417,32 @@ fn tls_12_a_rule_that_means_nothing_gives_the_agent_up_with_its_line_and_column(
         "  - {permission: net.fetch, pattern: \"https://a.org\", action: allow}",
         "4:38: a host is expected here, not an address: leave out what stands around it",
     );
-    let mut reading =
-        file("---\nmode: all\nown_permissions: [{permission: x, action: deny}]\n---\nGo.");
-    reading.check_rules(&TOOLS);
+}
+
+#[test]
+fn sa_33_own_permissions_give_the_agent_up_with_the_line_and_what_to_write_instead() {
+    for value in [
+        "[{permission: fs.write, action: deny}]",
+        "[]",
+        "{a: [b]}",
+        "",
+    ] {
+        let reading = file(&format!(
+            "---\nmode: all\nown_permissions: {value}\n---\nGo."
+        ));
+        let said = reading.manifest.unwrap_err().to_string();
+        let begins = "agents/critic.md:3: own_permissions is not a key any more";
+        assert!(said.starts_with(begins), "{value}: {said}");
+        assert!(
+            said.contains("`tools`") && said.contains("`permissions`"),
+            "{said}"
+        );
+    }
+    // A key that is not taken is not suggested either.
+    let reading = file("---\nmode: all\nown_permission: []\n---\nGo.");
     let said = reading.manifest.unwrap_err().to_string();
-    assert!(
-        said.starts_with("agents/critic.md:3:32: unknown capability or tool `x`"),
-        "{said}"
-    );
+    assert!(said.contains("unknown key `own_permission`"), "{said}");
+    assert!(!said.contains("own_permissions"), "{said}");
 }
 
 #[test]
@@ -443,16 +461,14 @@ fn rules_of_a_file_that_contradict_each_other_are_a_warning() {
 }
 
 #[test]
-fn variables_and_rules_for_itself_are_read() {
+fn variables_and_names_of_tools_are_read_in_rules() {
     let mut reading = file(
         "---
 mode: all
 permissions:
   - {permission: fs.write, pattern: \"{workspace}/docs/**\", action: allow}
   - {permission: mcp:github:create_issue, action: ask}
-  - {permission: question, action: allow}
-own_permissions:
-  - {permission: fs.write, action: deny}
+  - {permission: bash, action: allow}
 ---
 Go.
 ",
@@ -460,35 +476,4 @@ Go.
     reading.check_rules(&TOOLS);
     let manifest = reading.manifest.unwrap();
     assert_eq!(manifest.permissions.unwrap().len(), 3);
-    assert_eq!(manifest.own_permissions.len(), 1);
-}
-
-#[test]
-fn tls_12_an_allow_for_itself_that_excepts_from_nothing_is_a_warning_with_its_line() {
-    let warned = |rules: &str| {
-        let mut reading = file(&format!(
-            "---\nmode: all\nown_permissions:\n{rules}\n---\nGo.\n"
-        ));
-        reading.check_rules(&TOOLS);
-        assert!(reading.manifest.is_ok(), "{reading:?}");
-        let warnings = reading.warnings.iter();
-        warnings.map(ToString::to_string).collect::<Vec<_>>()
-    };
-    let deny = "  - {permission: shell.run, action: deny}\n";
-    let allow = "  - {permission: fs.write, pattern: \"docs/**\", action: allow}";
-    assert_eq!(
-        warned(&format!("{deny}{allow}")),
-        [
-            "agents/critic.md:5: this rule allows nothing: `own_permissions` only narrow, and none of \
-             them denies or asks about what fs.write docs/** would except"
-        ]
-    );
-    for strict in ["fs.write", "write", "\"*\""] {
-        let strict = format!("  - {{permission: {strict}, action: deny}}\n");
-        assert_eq!(
-            warned(&format!("{strict}{allow}")),
-            [] as [&str; 0],
-            "{strict}"
-        );
-    }
 }

@@ -45,7 +45,7 @@ impl State {
                     };
                     let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
                     let above = self.at_birth(id, &parent.agent);
-                    (above.ceiling.hand_on(), token, scratch, above.read_only)
+                    (above.chain.hand_on(), token, scratch, above.read_only)
                 }
                 None => (Permissions::empty(), unbound(), None, false),
             },
@@ -68,11 +68,9 @@ impl State {
             spawned.definition.as_str(),
         );
         let held = self.held(born, scratch.as_ref());
-        let ceiling = held.ceiling(&above);
         read_only |= held.is_read_only();
         let node = Node {
-            permissions: held.itself(&ceiling),
-            ceiling,
+            permissions: held.chain(&above),
             above,
             above_read_only,
             scratch,

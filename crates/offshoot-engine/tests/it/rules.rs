@@ -178,39 +178,48 @@ async fn variables_in_a_manifest_are_the_agents_own_folders() {
 }
 
 #[tokio::test]
-async fn a_coordinator_that_denies_itself_to_write_has_children_that_do() {
+async fn tls_03_a_coordinator_without_write_tools_has_children_that_write() {
     let coordinator = Manifest {
-        own_permissions: vec![Rule::new("*", "*", Action::Deny)],
+        tools: Toolset::only(["task"]),
         ..Manifest::new("coordinator", Mode::Subagent, "Delegate.")
     };
     let script = Script::default()
-        .part("lead", [task("coordinator", "go"), write("a"), say("done")])
+        .part("lead", [task("coordinator", "go"), say("done")])
         .part(
             "coordinator",
             [write("a"), task("worker", "go"), say("delegated")],
         )
-        .part("worker", [write("a"), write("../x"), say("written")]);
+        .part("worker", [write("a"), write("b"), say("written")]);
     let layers = vec![user(&[("fs.write", "/w/a", Action::Allow)])];
     let stage = under(script, layers, vec![coordinator]).await;
     stage.ask("go").await;
     let own = &stage.outcomes("coordinator").await[0];
-    assert_eq!(kind(own), ErrorKind::Denied);
-    assert!(
-        own.for_model().contains("agent coordinator, for itself"),
-        "{own:?}"
-    );
+    assert_eq!(kind(own), ErrorKind::UnknownTool, "it is not offered");
     let worker = stage.outcomes("worker").await;
-    assert_eq!(
-        data(&worker[0]),
-        json!("done"),
-        "its child is not held to that"
-    );
-    assert_eq!(
-        kind(&worker[1]),
-        ErrorKind::Denied,
-        "but to all that is above"
-    );
-    assert_eq!(data(&stage.outcomes("lead").await[1]), json!("done"));
+    assert_eq!(data(&worker[0]), json!("done"), "`tools` is no permission");
+    assert_eq!(kind(&worker[1]), ErrorKind::Denied, "what is above holds");
+}
+
+#[tokio::test]
+async fn sa_33_a_coordinator_that_is_denied_to_write_has_no_child_that_writes() {
+    let coordinator = Manifest {
+        permissions: Some(vec![
+            Rule::new("*", "*", Action::Allow),
+            Rule::new("fs.write", "*", Action::Deny),
+        ]),
+        ..Manifest::new("coordinator", Mode::Subagent, "Delegate.")
+    };
+    let script = Script::default()
+        .part("lead", [task("coordinator", "go"), say("done")])
+        .part("coordinator", [write("a"), task("worker", "go"), say("no")])
+        .part("worker", [write("a"), say("nor I")]);
+    let layers = vec![user(&[("fs.write", "/w/a", Action::Allow)])];
+    let stage = under(script, layers, vec![coordinator]).await;
+    stage.ask("go").await;
+    for definition in ["coordinator", "worker"] {
+        let outcome = &stage.outcomes(definition).await[0];
+        assert_eq!(kind(outcome), ErrorKind::Denied, "{definition}");
+    }
 }
 
 /// A tool that says beforehand what it is of no use without.

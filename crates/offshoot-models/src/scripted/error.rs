@@ -3,6 +3,7 @@
 //! Names the file, the line and the column, then what is wrong and what would be
 //! right. Nobody branches on it.
 
+use offshoot_types::manifest::REMOVED_KEY;
 use offshoot_types::suggest;
 use serde_saphyr::{Error, Location};
 
@@ -49,6 +50,11 @@ fn kind(ty: &str) -> &'static str {
 
 /// Says what was probably meant, or everything that would have been understood.
 fn instead(wrong: &str, known: &[&'static str]) -> String {
+    let known: Vec<&str> = known
+        .iter()
+        .copied()
+        .filter(|known| *known != REMOVED_KEY)
+        .collect();
     match suggest::nearest(wrong, known.iter().copied()) {
         Some(name) => format!(", did you mean `{name}`?"),
         None => format!(", known are {}", known.join(", ")),

@@ -16,6 +16,11 @@ use crate::caps::{Caps, Money, Span};
 use crate::json::RawJson;
 use crate::permission::Rule;
 
+/// Why `own_permissions` is refused. It begins with the key, by which its line is found.
+const OWN_PERMISSIONS_REMOVED: &str = "own_permissions is not a key any more: an agent that is denied \
+    something could start one that does it. Write `tools` to keep tools from this agent only, or \
+    `permissions` to deny something to it and to all agents below it";
+
 /// Longest name of an agent, in bytes.
 const MAX_NAME_BYTES: usize = 64;
 
@@ -40,8 +45,8 @@ pub(super) struct Written {
     tools: Toolset,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     permissions: Option<Vec<Rule>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    own_permissions: Vec<Rule>,
+    #[serde(default, skip_serializing)]
+    own_permissions: Removed,
     #[serde(default)]
     inspectable: bool,
     #[serde(default)]
@@ -72,6 +77,16 @@ pub(super) struct Written {
     skills: bool,
 }
 
+/// A key that older versions had. Its absence is its only value.
+#[derive(Default)]
+struct Removed;
+
+impl<'de> Deserialize<'de> for Removed {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(de::Error::custom(OWN_PERMISSIONS_REMOVED))
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -84,6 +99,7 @@ impl TryFrom<Written> for Manifest {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
+        let Removed = written.own_permissions;
         let name = written.name;
         check_name(&name)?;
         if let Some(temperature) = written.temperature
@@ -113,7 +129,6 @@ impl TryFrom<Written> for Manifest {
             max_output_tokens: written.max_output_tokens,
             tools: written.tools,
             permissions: written.permissions,
-            own_permissions: written.own_permissions,
             inspectable: written.inspectable,
             caller: written.caller,
             read_only: written.read_only,
@@ -161,7 +176,6 @@ impl From<Manifest> for Written {
             max_output_tokens,
             tools,
             permissions,
-            own_permissions,
             inspectable,
             caller,
             read_only,
@@ -183,7 +197,7 @@ impl From<Manifest> for Written {
             max_output_tokens,
             tools,
             permissions,
-            own_permissions,
+            own_permissions: Removed,
             inspectable,
             caller,
             read_only,

@@ -79,9 +79,14 @@ impl Permissions {
 
     /// Returns this chain with one layer more. The only way to make a chain longer.
     #[must_use]
-    pub fn narrow(&self, layer: Layer) -> Self {
+    pub fn narrow(&self, mut layer: Layer) -> Self {
+        let former_own = layer.take_former_own();
+        let tip = Link::new(layer, self.tip.clone());
         Self {
-            tip: Some(Link::new(layer, self.tip.clone())),
+            tip: Some(match former_own {
+                Some(own) => Link::new(own, Some(tip)),
+                None => tip,
+            }),
             ..self.clone()
         }
     }

@@ -86,6 +86,10 @@ fn what_cannot_be_meant_is_refused_in_one_sentence() {
     assert!(refused(r#""max_cost_usd": -1"#).contains("not an amount"));
     assert!(refused(r#""tools": {"only": []}"#).contains("unknown field `only`"));
     assert!(refused(r#""max_output_tokens": 0"#).contains("no use"));
+    let removed = refused(r#""own_permissions": []"#);
+    for word in ["own_permissions", "`tools`", "`permissions`"] {
+        assert!(removed.contains(word), "{removed}");
+    }
     let nameless = serde_json::from_str::<Manifest>(r#"{"name":"a b","mode":"all"}"#);
     assert!(nameless.unwrap_err().to_string().contains("not a name"));
 }

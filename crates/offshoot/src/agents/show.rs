@@ -100,7 +100,6 @@ fn lines(
         max_output_tokens,
         tools,
         permissions,
-        own_permissions,
         inspectable,
         caller,
         read_only,
@@ -136,7 +135,6 @@ fn lines(
         ),
         ("tools", toolset(tools)),
         ("permissions", rules(permissions.as_deref())),
-        ("own_permissions", own_rules(own_permissions)),
         ("read_only", read_only.to_string()),
         ("context", context.to_string()),
         ("spawns", spawned_by(spawns.as_deref())),
@@ -236,24 +234,13 @@ fn rules(rules: Option<&[Rule]>) -> String {
     let Some(rules) = rules else {
         return "what whoever starts it may".to_owned();
     };
-    let mut lines = aligned(rules);
-    lines.push("deny  everything else".to_owned());
-    lines.join("\n")
-}
-
-fn own_rules(rules: &[Rule]) -> String {
-    match rules {
-        [] => "none".to_owned(),
-        rules => aligned(rules).join("\n"),
-    }
-}
-
-fn aligned(rules: &[Rule]) -> Vec<String> {
     let line = |rule: &Rule| {
         let action = word(rule.action);
         format!("{action:<5} {} {}", rule.permission, rule.pattern)
     };
-    rules.iter().map(line).collect()
+    let mut lines: Vec<String> = rules.iter().map(line).collect();
+    lines.push("deny  everything else".to_owned());
+    lines.join("\n")
 }
 
 fn spawned_by(spawns: Option<&[String]>) -> String {
@@ -313,7 +300,6 @@ fn object(
         "max_output_tokens",
         "tools",
         "permissions",
-        "own_permissions",
         "spawns",
         "output_schema",
     ];

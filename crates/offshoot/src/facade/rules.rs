@@ -25,10 +25,9 @@ impl HostRules {
             judge(rule, "add a rule")?;
         }
         for agent in agents {
-            for (_, rules) in agent.rule_lists() {
-                let adding = format!("add agent {}", agent.name);
-                rules.iter().try_for_each(|rule| judge(rule, &adding))?;
-            }
+            let adding = format!("add agent {}", agent.name);
+            let mut rules = agent.permissions.iter().flatten();
+            rules.try_for_each(|rule| judge(rule, &adding))?;
         }
         Ok(())
     }

@@ -125,11 +125,6 @@ pub(crate) fn agent(manifest: &Manifest, replaces: Option<&Origin>) -> String {
             format!("of what its session may do only: {rules}")
         }
     });
-    if !manifest.own_permissions.is_empty() {
-        let rules: Vec<String> = manifest.own_permissions.iter().map(rule).collect();
-        let rules = listed(rules.iter().map(String::as_str));
-        parts.push(format!("itself, and not those it starts: {rules}"));
-    }
     if let Some(model) = &manifest.model {
         parts.push(format!("asks the model {}", cut(model)));
     }
@@ -219,13 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_sees_uses_and_denies_itself_is_told() {
+    fn what_an_agent_sees_and_uses_is_told() {
         let mut manifest = Manifest::new("a", Mode::Subagent, "Work.");
         let plain = "agents start it; all tools; may do what its session may";
         assert_eq!(agent(&manifest, None), plain);
         manifest.spawns = Some(Vec::new());
         assert_eq!(agent(&manifest, None), format!("{plain}; starts nobody"));
-        manifest.own_permissions = vec![Rule::new("fs.write", "*", Action::Deny)];
         manifest.model = Some("far/away".to_owned());
         manifest.limits.cost = Some(Money::micros(50_000_000));
         manifest.limits.steps = Some(900);
@@ -239,9 +233,8 @@ mod tests {
         assert_eq!(
             shown(Context::Inherit, &manifest),
             format!(
-                "{plain}; itself, and not those it starts: deny fs.write *; asks the model \
-                 far/away; its model is sent the whole conversation of who starts it; may use 900 \
-                 turns, $50 a run; starts nobody"
+                "{plain}; asks the model far/away; its model is sent the whole conversation of who \
+                 starts it; may use 900 turns, $50 a run; starts nobody"
             )
         );
         let fork = shown(Context::Fork, &manifest);

@@ -232,7 +232,6 @@ fn x12_what_an_agents_file_says_now_narrows_sessions_that_go_on() {
     let narrowed = [
         "permissions: [{permission: fs.read, action: allow}]\n",
         "read_only: true\n",
-        "own_permissions: [{permission: fs.write, action: deny}]\n",
     ];
     for more in narrowed {
         let stage = stage(&[(USER, ALLOWS), (file, &manifest(""))]);
