@@ -66,14 +66,10 @@ pub(super) struct Written {
     max_descendants: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
-    #[serde(default = "yes")]
-    project_instructions: bool,
-    #[serde(default = "yes")]
-    skills: bool,
-}
-
-fn yes() -> bool {
-    true
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project_instructions: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    git_status: Option<bool>,
 }
 
 fn is_all(tools: &Toolset) -> bool {
@@ -129,7 +125,7 @@ impl TryFrom<Written> for Manifest {
             },
             output_schema: written.output_schema.as_ref().map(RawJson::of),
             project_instructions: written.project_instructions,
-            skills: written.skills,
+            git_status: written.git_status,
         })
     }
 }
@@ -170,7 +166,7 @@ impl From<Manifest> for Written {
             limits,
             output_schema,
             project_instructions,
-            skills,
+            git_status,
         } = manifest;
         Self {
             name,
@@ -197,7 +193,7 @@ impl From<Manifest> for Written {
             max_descendants: limits.descendants,
             output_schema: output_schema.and_then(|schema| schema.read().ok()),
             project_instructions,
-            skills,
+            git_status,
         }
     }
 }
