@@ -169,6 +169,7 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
         model: "instant".to_owned(),
         workspace: "/w".to_owned(),
         date: "2026-11-15".to_owned(),
+        project: None,
         caps: offshoot_types::caps::Caps::default(),
         metadata: None,
         prompt: Some(prompt),

@@ -215,7 +215,10 @@ fn birth(
         layer = layer.moved(&old, &new);
     }
     let Origin::Session {
-        workspace, date, ..
+        workspace,
+        date,
+        project,
+        ..
     } = &root.spawned.origin
     else {
         let text = format!("{} is not the root of a session", copied.session);
@@ -231,6 +234,7 @@ fn birth(
         origin: Origin::Session {
             workspace: workspace.clone(),
             date: date.clone(),
+            project: project.clone(),
             copy: Some(Box::new(copied)),
         },
         depth: 0,

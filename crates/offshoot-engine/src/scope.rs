@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
 use offshoot_types::command::Opening;
+use offshoot_types::event::Origin;
 use offshoot_types::manifest::{Context, Manifest, Mode};
 use offshoot_types::model::{ModelError, ModelErrorKind};
 use offshoot_types::permission::Permissions;
 use offshoot_types::permission::written::Variables;
+use offshoot_types::project::ProjectContext;
 use offshoot_types::terms::{self, Terms};
 use offshoot_types::tool::ToolSpec;
 
@@ -89,6 +91,7 @@ impl Agent {
             workspace: &self.workspace,
             date: &self.date,
             model: &kin.model,
+            project: self.shown_project(manifest, kin.helps),
         };
         let system = context::system(manifest, &place, &tools);
         let prefix = Prefix {
@@ -112,6 +115,35 @@ impl Agent {
             }
             (Context::Inherit, Some(_)) => Ok(as_parent(prefix, &*self.prefix_of(above)?)),
             (Context::Fresh, _) | (_, None) => Ok(prefix),
+        }
+    }
+
+    /// Returns what the session knows of its project, as far as an agent's prompt has it (PD-18).
+    fn shown_project(&self, manifest: &Manifest, helps: bool) -> ProjectContext {
+        let state = self.board.state();
+        let root = state.tree.root().and_then(|root| state.tree.agent(root));
+        let Some(Origin::Session { project, .. }) = root.map(|root| &root.spawned.origin) else {
+            return ProjectContext::default();
+        };
+        let Some(ProjectContext { instructions, git }) = project.as_deref() else {
+            return ProjectContext::default();
+        };
+        // A helper works on one text; a file that replaces it has to ask for more by name.
+        let shows = |named: Option<bool>, usual: bool| named.unwrap_or(usual && !helps);
+        let Manifest {
+            project_instructions,
+            git_status,
+            ..
+        } = manifest;
+        let files = shows(*project_instructions, manifest.shows_project_instructions());
+        let line = shows(*git_status, manifest.shows_git_status());
+        ProjectContext {
+            instructions: if files {
+                instructions.clone()
+            } else {
+                Vec::new()
+            },
+            git: git.clone().filter(|_| line),
         }
     }
 

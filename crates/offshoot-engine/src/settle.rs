@@ -331,7 +331,7 @@ fn without_marks(text: &str) -> String {
     without_any(text, &[MARK, hooks::MARK, compact::MARK, inherit::MARK])
 }
 
-fn without_any(text: &str, marks: &[&str]) -> String {
+pub(crate) fn without_any(text: &str, marks: &[&str]) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {

@@ -10,6 +10,7 @@ use crate::caps::Caps;
 use crate::id::{AgentId, CallId, CommandId, MessageId, Timestamp, TreeId};
 use crate::json::RawJson;
 use crate::message::Author;
+use crate::project::ProjectContext;
 use crate::settlement::Settlement;
 
 /// One request of a client about one agent of one tree.
@@ -101,6 +102,9 @@ pub struct Opening {
     pub workspace: String,
     /// The date to show in prompts.
     pub date: String,
+    /// What the host read about the project; cut to its caps when the session starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Box<ProjectContext>>,
     /// What its runs may use at most, whatever its manifest says.
     #[serde(default)]
     pub caps: Caps,

@@ -18,6 +18,7 @@ use crate::json::RawJson;
 use crate::message::{AssistantMessage, Author, Usage, UserMessage};
 use crate::outcome::Outcome;
 use crate::permission::{Decision, Grant, Layer, Need};
+use crate::project::ProjectContext;
 use crate::question::Question;
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use crate::terms::Terms;
@@ -301,6 +302,9 @@ pub enum Origin {
         workspace: String,
         /// The date its prompts show, fixed so that requests stay byte-stable.
         date: String,
+        /// What the host read about the project when the session started, for the same reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        project: Option<Box<ProjectContext>>,
         /// What it was copied from; none for one that began empty.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         copy: Option<Box<Copied>>,

@@ -19,6 +19,7 @@ pub mod settlement;
 pub mod caps;
 pub mod manifest;
 pub mod permission;
+pub mod project;
 pub mod suggest;
 pub mod terms;
 

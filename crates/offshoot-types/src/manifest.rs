@@ -63,10 +63,10 @@ pub struct Manifest {
     pub limits: Caps,
     /// JSON Schema of its answer; the answer is then a value and not prose.
     pub output_schema: Option<RawJson>,
-    /// Whether it is shown the project's instructions.
-    pub project_instructions: bool,
-    /// Whether it is shown the skills there are.
-    pub skills: bool,
+    /// Whether its prompt has the project's instructions; see `shows_project_instructions`.
+    pub project_instructions: Option<bool>,
+    /// Whether its prompt has the state of git; see `shows_git_status`.
+    pub git_status: Option<bool>,
 }
 
 impl Manifest {
@@ -90,9 +90,20 @@ impl Manifest {
             spawns: None,
             limits: Caps::default(),
             output_schema: None,
-            project_instructions: true,
-            skills: true,
+            project_instructions: None,
+            git_status: None,
         }
+    }
+
+    /// Tells whether its prompt has the project's instructions: unless it says so itself, those of
+    /// read-only agents leave them out (PD-18).
+    pub fn shows_project_instructions(&self) -> bool {
+        self.project_instructions.unwrap_or(!self.read_only)
+    }
+
+    /// Tells whether its prompt has the state of git, by the same rule.
+    pub fn shows_git_status(&self) -> bool {
+        self.git_status.unwrap_or(!self.read_only)
     }
 
     /// Returns its layer of the permission chain, with folders in the place of variables.

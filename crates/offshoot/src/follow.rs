@@ -436,6 +436,7 @@ mod tests {
             origin: Origin::Session {
                 workspace: "/w".to_owned(),
                 date: "2026-11-15".to_owned(),
+                project: None,
                 copy: None,
             },
             depth: 0,

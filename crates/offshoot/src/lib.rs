@@ -27,6 +27,7 @@ pub use offshoot_types::event::{Entry, Event};
 pub use offshoot_types::json::RawJson;
 pub use offshoot_types::manifest::{Manifest, Mode, Toolset};
 pub use offshoot_types::model::{Model, Request};
+pub use offshoot_types::project::{InstructionFile, ProjectContext};
 pub use offshoot_types::settlement::{Settlement, Status};
 pub use offshoot_types::tool::Tool;
 

@@ -29,6 +29,7 @@ mod logging;
 mod lookup;
 mod output;
 mod permissions;
+mod project_context;
 mod prompt;
 mod render;
 mod rules;

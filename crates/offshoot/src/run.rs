@@ -15,6 +15,7 @@ use offshoot_types::command::{Command, Opening, Order};
 use offshoot_types::env::Env;
 use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
+use offshoot_types::project::ProjectContext;
 use offshoot_types::store::{Store, StoreErrorKind};
 
 use crate::assemble::{self, Host, Models};
@@ -25,6 +26,7 @@ use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
+use crate::project_context::Reading;
 use crate::signals::Signals;
 use crate::{
     clock, config, definitions, hooks, inside_agent, logging, output, prompt, render, rules, trust,
@@ -181,6 +183,8 @@ pub(crate) async fn open(
         Some(kept) => kept.to_owned(),
         None => config::workspace(wanted.cwd)?,
     };
+    // A session that is there keeps what it was told when it started.
+    let project = known.is_none().then(|| Reading::start(&workspace));
     if wanted.untrusted == Untrusted::AskedAbout {
         trust::offer(settings, &workspace).await?;
     }
@@ -214,7 +218,12 @@ pub(crate) async fn open(
     let session = match known {
         Some(session) => session,
         None => {
+            let project = match project {
+                Some(project) => Some(Box::new(project.finish().await)),
+                None => None,
+            };
             let new = New {
+                project,
                 id: id.clone(),
                 model: model.clone(),
                 agent: agent.value,
@@ -373,6 +382,7 @@ fn keeps(session: &Session, args: &Wanted<'_>) -> Result<(), Stop> {
 
 /// A session that is to be opened.
 struct New {
+    project: Option<Box<ProjectContext>>,
     id: AgentId,
     model: String,
     agent: String,
@@ -389,6 +399,7 @@ impl New {
             model: self.model,
             workspace: self.workspace,
             date: clock::date(System.now()),
+            project: self.project,
             caps: self.caps,
             metadata: None,
             prompt: None,

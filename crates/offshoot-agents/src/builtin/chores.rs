@@ -70,8 +70,8 @@ fn helper(name: &str, prompt: &str, most_tokens: u32, description: &str) -> Mani
         temperature: Some(0.2),
         max_output_tokens: Some(most_tokens),
         tools: Toolset::only([]),
-        project_instructions: false,
-        skills: false,
+        project_instructions: Some(false),
+        git_status: Some(false),
         ..Manifest::new(name, Mode::Subagent, prompt)
     }
 }

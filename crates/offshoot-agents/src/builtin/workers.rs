@@ -148,6 +148,8 @@ fn verify() -> Manifest {
                       done."
             .to_owned(),
         tools: Toolset::only(["read", "glob", "grep", "bash"]),
+        project_instructions: Some(false),
+        git_status: Some(false),
         // What is not named is denied: commands run, also those that nobody can see through, as
         // the session has it. Nothing is written to files, by tools or by redirections.
         permissions: Some(vec![

@@ -18,6 +18,9 @@ use super::Lines;
 /// Why `prompt` is not taken.
 const PROMPT: &str = "`prompt` is not a key here: the prompt is the text below the header";
 
+/// Why `skills` is not taken.
+const SKILLS: &str = "`skills` is not supported yet; remove the key";
+
 /// Reads a header; `name` and `prompt` are put in where they belong. Notes where its keys stand.
 pub(super) fn read(
     header: &str,
@@ -193,6 +196,7 @@ impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for Key<'_, K> {
         self.lines.insert(key.value.clone(), line);
         match self.seed.take() {
             Some(_) if key.value == "prompt" => Err(de::Error::custom(PROMPT)),
+            Some(_) if key.value == "skills" => Err(de::Error::custom(SKILLS)),
             Some(seed) => seed.deserialize(key.value.into_deserializer()),
             None => Err(de::Error::custom("a key was asked for twice")),
         }

@@ -119,7 +119,8 @@ fn sa_43_the_helpers_have_no_tools_little_freedom_and_a_hard_end() {
         assert!(manifest.temperature.unwrap() <= 0.3, "{name}");
         assert!(manifest.max_output_tokens.unwrap() <= 8_000, "{name}");
         assert!(!manifest.inspectable, "{name}");
-        assert!(!manifest.project_instructions && !manifest.skills, "{name}");
+        assert!(!manifest.shows_project_instructions(), "{name}");
+        assert!(!manifest.shows_git_status(), "{name}");
         assert_eq!(manifest.context, Context::Fresh, "{name}");
         assert!(manifest.prompt.contains("not addressed to you"), "{name}");
     }

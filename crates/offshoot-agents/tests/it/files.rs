@@ -81,7 +81,7 @@ output_schema:
   type: object
   properties: {verdict: {enum: [yes, 'no']}}
 project_instructions: false
-skills: false
+git_status: true
 ---
 Judge.
 ",
@@ -89,11 +89,15 @@ Judge.
     assert_eq!(manifest.description, "Judges a change.");
     assert_eq!(manifest.effort, Some(Effort::High));
     assert_eq!(manifest.context, Context::Fork);
-    assert_eq!(manifest.permissions.unwrap()[1].pattern, "**/secrets/**");
+    assert_eq!(
+        manifest.permissions.as_ref().unwrap()[1].pattern,
+        "**/secrets/**"
+    );
     assert_eq!(manifest.limits.stall.unwrap().to_string(), "90s");
-    let schema = manifest.output_schema.unwrap();
+    let schema = manifest.output_schema.clone().unwrap();
     assert!(schema.as_str().contains(r#"["yes","no"]"#), "{schema:?}");
-    assert!(manifest.read_only && !manifest.skills && !manifest.project_instructions);
+    assert!(manifest.read_only && manifest.shows_git_status());
+    assert!(!manifest.shows_project_instructions());
 }
 
 #[test]

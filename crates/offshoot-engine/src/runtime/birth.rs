@@ -134,6 +134,10 @@ impl Inner {
             origin: Origin::Session {
                 workspace: opening.workspace.clone(),
                 date: opening.date.clone(),
+                project: opening.project.clone().map(|mut project| {
+                    project.fit();
+                    project
+                }),
                 copy: None,
             },
             depth: 0,

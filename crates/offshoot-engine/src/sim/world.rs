@@ -230,6 +230,7 @@ impl World {
             model: "sim".to_owned(),
             workspace: "/w".to_owned(),
             date: "2026-11-15".to_owned(),
+            project: None,
             caps: Caps::default(),
             metadata: None,
             prompt,

@@ -83,7 +83,7 @@ async fn pd_11_pd_13_a_forked_child_sees_the_last_message_with_placeholders_then
 }
 
 #[tokio::test]
-async fn pd_18_pd_19_a_forked_child_has_its_own_prompt_and_then_its_parents() {
+async fn pd_19_a_forked_child_has_its_own_prompt_and_then_its_parents() {
     let stage = played(Context::Fork).await;
     let (parent, child) = (
         &stage.script.sent("lead")[0].system,

@@ -671,6 +671,7 @@ pub(crate) fn opening(definition: &str) -> Opening {
         model: "script".to_owned(),
         workspace: "/w".to_owned(),
         date: "2026-11-15".to_owned(),
+        project: None,
         caps: offshoot_types::caps::Caps::default(),
         metadata: None,
         prompt: None,

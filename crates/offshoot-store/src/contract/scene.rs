@@ -122,6 +122,7 @@ impl Scene {
         let origin = Origin::Session {
             workspace: "/home/me/project".to_owned(),
             date: "2026-11-15".to_owned(),
+            project: None,
             copy,
         };
         self.event(&root, spawned(origin, "build", 0, Child::Opaque))

@@ -71,10 +71,10 @@ pub(super) struct Written {
     max_descendants: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
-    #[serde(default = "yes")]
-    project_instructions: bool,
-    #[serde(default = "yes")]
-    skills: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project_instructions: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    git_status: Option<bool>,
 }
 
 /// A key that older versions had. Its absence is its only value.
@@ -85,10 +85,6 @@ impl<'de> Deserialize<'de> for Removed {
     fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
         Err(de::Error::custom(OWN_PERMISSIONS_REMOVED))
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn is_all(tools: &Toolset) -> bool {
@@ -144,7 +140,7 @@ impl TryFrom<Written> for Manifest {
             },
             output_schema: written.output_schema.as_ref().map(RawJson::of),
             project_instructions: written.project_instructions,
-            skills: written.skills,
+            git_status: written.git_status,
         })
     }
 }
@@ -184,7 +180,7 @@ impl From<Manifest> for Written {
             limits,
             output_schema,
             project_instructions,
-            skills,
+            git_status,
         } = manifest;
         Self {
             name,
@@ -211,7 +207,7 @@ impl From<Manifest> for Written {
             max_descendants: limits.descendants,
             output_schema: output_schema.and_then(|schema| schema.read().ok()),
             project_instructions,
-            skills,
+            git_status,
         }
     }
 }

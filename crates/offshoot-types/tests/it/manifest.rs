@@ -61,7 +61,7 @@ fn everything_an_author_can_write_is_read_and_written_back() {
         "inspectable": true, "caller": "agent", "read_only": true, "context": "fork",
         "spawns": ["explore"], "max_turns": 3, "max_total_tokens": 50000, "max_cost_usd": 0.25,
         "max_time": "10m", "max_stall": "90s", "max_descendants": 4,
-        "output_schema": {"type": "object"}, "project_instructions": false, "skills": false
+        "output_schema": {"type": "object"}, "project_instructions": false, "git_status": true
     }"#;
     let manifest: Manifest = serde_json::from_str(text).unwrap();
     assert!(manifest.may_spawn("explore") && !manifest.may_spawn("general"));

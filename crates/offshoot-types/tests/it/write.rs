@@ -84,6 +84,7 @@ pub(crate) fn root() -> Event {
         Origin::Session {
             workspace: "/w".to_owned(),
             date: "2026-11-15".to_owned(),
+            project: None,
             copy: None,
         },
         0,

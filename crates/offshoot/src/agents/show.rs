@@ -107,8 +107,8 @@ fn lines(
         spawns,
         limits,
         output_schema,
-        project_instructions,
-        skills,
+        project_instructions: _,
+        git_status: _,
     } = agent.manifest.as_ref();
     let mut lines = vec![("name", name.clone())];
     if !aliases.is_empty() {
@@ -155,8 +155,11 @@ fn lines(
         ),
         ("inspectable", inspectable.to_string()),
         ("caller", caller_word(*caller).to_owned()),
-        ("project_instructions", project_instructions.to_string()),
-        ("skills", skills.to_string()),
+        (
+            "project_instructions",
+            agent.manifest.shows_project_instructions().to_string(),
+        ),
+        ("git_status", agent.manifest.shows_git_status().to_string()),
         (
             "output_schema",
             or(output_schema.as_ref().map(|schema| schema.as_str()), "none"),

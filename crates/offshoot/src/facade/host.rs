@@ -167,8 +167,8 @@ pub(super) fn manifest() -> Manifest {
             steps: Some(u32::MAX),
             ..Caps::default()
         },
-        project_instructions: false,
-        skills: false,
+        project_instructions: Some(false),
+        git_status: Some(false),
         ..Manifest::new(HOST, Mode::Primary, "")
     }
 }

@@ -10,6 +10,7 @@ use offshoot_types::caps::Caps;
 use offshoot_types::command::{Fork, Opening, Order, Rename};
 use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::message::Author;
+use offshoot_types::project::ProjectContext;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::tree::Tree;
 use serde::de::DeserializeOwned;
@@ -30,6 +31,7 @@ pub struct NewSession {
     model: Option<String>,
     workspace: Option<PathBuf>,
     caps: Caps,
+    project: Option<Box<ProjectContext>>,
 }
 
 impl NewSession {
@@ -40,6 +42,7 @@ impl NewSession {
             model: None,
             workspace: None,
             caps: Caps::default(),
+            project: None,
         }
     }
 
@@ -58,6 +61,16 @@ impl NewSession {
     /// Has its agents work in this folder.
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.workspace = Some(folder.into());
+        self
+    }
+
+    /// Tells its agents about the project: instruction files and the state of git.
+    ///
+    /// Stored with the session and shown as it is now for the session's whole life, cut to 32 KiB
+    /// of instructions. Agents whose manifests leave them out, such as read-only ones, do not see
+    /// them. The library reads no such files by itself.
+    pub fn project(mut self, project: ProjectContext) -> Self {
+        self.project = Some(Box::new(project));
         self
     }
 
@@ -90,6 +103,7 @@ impl NewSession {
             model,
             workspace,
             caps,
+            project,
         } = self;
         let Some(model) = model.or_else(|| shared.model.clone()) else {
             let why = "name a model: with `Builder::model`, `Builder::default_model` or \
@@ -104,6 +118,7 @@ impl NewSession {
                 None => shared.workspace.clone(),
             },
             date: date(shared.env.now()),
+            project,
             caps,
             metadata: None,
             prompt: None,

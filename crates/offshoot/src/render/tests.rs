@@ -131,6 +131,7 @@ fn births_name_their_origin() {
     let session = Origin::Session {
         workspace: "/book".to_owned(),
         date: "2026-11-15".to_owned(),
+        project: None,
         copy: None,
     };
     let tools = format!("\n{:23}tools      none", "");

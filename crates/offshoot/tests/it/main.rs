@@ -31,6 +31,7 @@ mod library;
 mod own_data;
 mod permissions;
 mod processes;
+mod project;
 mod refused;
 mod reverting;
 mod rewinding;

@@ -35,6 +35,7 @@ fn asked(command: &str) -> Open {
         origin: Origin::Session {
             workspace: "/w".to_owned(),
             date: "2026-11-15".to_owned(),
+            project: None,
             copy: None,
         },
         depth: 0,

@@ -150,6 +150,7 @@ pub(super) fn root() -> Event {
     let origin = Origin::Session {
         workspace: "/book".to_owned(),
         date: "2026-11-15".to_owned(),
+        project: None,
         copy: None,
     };
     spawned(origin, 0)

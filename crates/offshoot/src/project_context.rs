@@ -1,0 +1,152 @@
+//! Reads what a new session is told about its project: instruction files and git.
+//!
+//! Both are read once, before the session starts, and stored with it; the engine
+//! reads no files. The files belong to a repository that a stranger may have
+//! written: links out of it, pipes and folders are not followed, and a file that
+//! cannot be used costs a notice and not the session.
+
+mod git;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use offshoot_types::project::{InstructionFile, MAX_INSTRUCTION_BYTES, ProjectContext};
+
+use crate::definitions::read_beneath;
+use crate::output;
+use git::Counting;
+
+/// The names of an instruction file; the first that a folder has is used.
+const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
+/// What was read so far; git may still be counting.
+pub(crate) struct Reading {
+    context: ProjectContext,
+    counting: Option<Counting>,
+    notices: Vec<String>,
+}
+
+impl Reading {
+    /// Reads the instruction files and where git stands, and has git count changes meanwhile.
+    pub(crate) fn start(workspace: &str) -> Self {
+        let workspace = Path::new(workspace);
+        let mut notices = Vec::new();
+        let Some(root) = repository(workspace) else {
+            let instructions = in_folder(workspace, Path::new(""), &mut notices);
+            return Self {
+                context: ProjectContext {
+                    instructions: instructions.into_iter().collect(),
+                    git: Some("not a git repository".to_owned()),
+                },
+                counting: None,
+                notices,
+            };
+        };
+        // First, so that git works while files are read.
+        let (git, counting) = git::look(root);
+        let below = workspace.strip_prefix(root).unwrap_or(Path::new(""));
+        let mut folders: Vec<&Path> = below.ancestors().collect();
+        folders.reverse();
+        let files = folders.into_iter();
+        let files = files.filter_map(|folder| in_folder(root, folder, &mut notices));
+        let instructions = files.collect();
+        Self {
+            context: ProjectContext {
+                instructions,
+                git: Some(git),
+            },
+            counting,
+            notices,
+        }
+    }
+
+    /// Returns what was read, cut to its caps, and prints what could not be used.
+    pub(crate) async fn finish(self) -> ProjectContext {
+        let Self {
+            mut context,
+            counting,
+            mut notices,
+        } = self;
+        if let (Some(git), Some(counting)) = (&mut context.git, counting)
+            && let Some(counts) = counting.finish().await
+        {
+            git.push_str(&format!(", {counts}"));
+        }
+        for path in context.fit() {
+            let most = MAX_INSTRUCTION_BYTES / 1024;
+            notices.push(format!(
+                "{path}: too long, cut; agents are shown at most {most} KiB of project \
+                 instructions in all"
+            ));
+        }
+        for notice in notices {
+            output::note(&notice);
+        }
+        context
+    }
+}
+
+/// Returns the root of the repository that a folder belongs to.
+///
+/// Its owner has to be the folder's: in a shared folder such as `/tmp` anyone could put a `.git`.
+fn repository(workspace: &Path) -> Option<&Path> {
+    let mut folders = workspace.ancestors();
+    let root = folders.find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
+    let owner = |folder: &Path| folder.metadata().map(|metadata| metadata.uid()).ok();
+    (owner(root) == owner(workspace)).then_some(root)
+}
+
+/// Reads the instruction file of a folder below a root, out of which no link may lead.
+fn in_folder(root: &Path, folder: &Path, notices: &mut Vec<String>) -> Option<InstructionFile> {
+    for name in NAMES {
+        let path = root.join(folder).join(name).display().to_string();
+        let bytes = match read_beneath(root, &folder.join(name), MAX_INSTRUCTION_BYTES) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => continue,
+            Err(why) => {
+                notices.push(format!("{path}: not used as project instructions: {why}"));
+                continue;
+            }
+        };
+        match text(&bytes) {
+            Some("") => return None,
+            Some(text) => {
+                let text = text.to_owned();
+                return Some(InstructionFile { path, text });
+            }
+            None => notices.push(format!(
+                "{path}: not used as project instructions: it is not UTF-8 text"
+            )),
+        }
+    }
+    None
+}
+
+/// Returns the text of a file of which at most one byte more than the cap was read.
+fn text(bytes: &[u8]) -> Option<&str> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // Reading stopped in the middle of a character.
+        Err(error) if error.error_len().is_none() && bytes.len() > MAX_INSTRUCTION_BYTES - 3 => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    Some(text.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pd_18_text_is_read_to_the_last_whole_character_and_only_if_it_is_text() {
+        assert_eq!(text(b"\xef\xbb\xbf Use tabs.\n"), Some("Use tabs."));
+        assert_eq!(text(b"caf\xe9"), None);
+        assert_eq!(text("caf\u{e9}".as_bytes().split_last().unwrap().1), None);
+        let mut long = vec![b'a'; MAX_INSTRUCTION_BYTES];
+        long.push("\u{e9}".as_bytes()[0]);
+        assert_eq!(text(&long).map(str::len), Some(MAX_INSTRUCTION_BYTES));
+    }
+}
