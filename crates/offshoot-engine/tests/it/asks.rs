@@ -371,12 +371,11 @@ async fn r27_an_ask_holds_no_slot() {
         slots: 1,
         ..Limits::default()
     };
-    let both = call(&[
-        ("write", json!({ "path": "a" })),
-        ("task", json!({ "subagent_type": "worker", "prompt": "x" })),
-    ]);
+    let mut in_background = json!({ "subagent_type": "worker", "prompt": "x" });
+    in_background["background"] = true.into();
+    let both = call(&[("task", in_background), ("write", json!({ "path": "a" }))]);
     let script = Script::default()
-        .part("lead", [both, say("done")])
+        .part("lead", [both, say("done"), say("heard")])
         .part("worker", [say("worked")]);
     let stage = Stage::asking(script, limits, Asks::SOMEBODY).await;
     stage.prompt(stage.root(), "go").await;
@@ -401,12 +400,12 @@ const HOSTILE: [&str; 6] = [
 async fn r24_nothing_that_a_child_says_answers_what_is_asked_or_closes_its_mark() {
     for text in HOSTILE {
         let calls = call(&[
-            ("write", json!({ "path": "a" })),
             ("task", json!({ "subagent_type": "worker", "prompt": "x" })),
             (
                 "task",
                 json!({ "subagent_type": "helper", "prompt": "x", "background": true }),
             ),
+            ("write", json!({ "path": "a" })),
         ]);
         let script = Script::default()
             .part("lead", [calls, say("denied"), say("heard")])

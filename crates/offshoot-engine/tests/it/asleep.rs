@@ -510,12 +510,12 @@ async fn r16_a_child_that_asked_is_lost_with_its_process_and_its_ask_withdrawn()
 #[tokio::test]
 async fn r16_beside_an_ask_that_survives_nothing_is_rerun_and_lost_children_are_told() {
     let both = call(&[
-        ("write", json!({ "path": "a" })),
         ("task", json!({ "subagent_type": "worker", "prompt": "x" })),
         (
             "task",
             json!({ "subagent_type": "worker", "prompt": "y", "background": true }),
         ),
+        ("write", json!({ "path": "a" })),
     ]);
     let script = Script::default()
         .part("lead", [both, say("written"), say("heard")])

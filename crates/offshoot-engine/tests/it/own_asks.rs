@@ -320,7 +320,7 @@ async fn a_turn_that_is_stopped_takes_the_child_of_an_allowed_task_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_a_wait_goes_by_while_what_comes_before_it_is_asked_about() {
+async fn the_time_of_a_wait_begins_when_the_message_before_it_is_said() {
     let message = json!({ "session_id": "CHILD", "text": "and?" });
     let both = call(&[
         ("message", message),
@@ -351,8 +351,11 @@ async fn the_time_of_a_wait_goes_by_while_what_comes_before_it_is_asked_about() 
     stage.prompt(stage.root(), "go").await;
     stage.asked("worker", 1).await;
     gate.open();
-    asked(&stage, 1).await;
+    let ask = asked(&stage, 1).await;
     stage.pass(30).await;
+    assert_eq!(stage.outcomes("lead").await.len(), 1, "the receipt");
+    answer(&stage, ask, Verdict::Once).await;
+    stage.pass(6).await;
     let told = stage.outcomes("lead").await;
     let waited = told.iter().map(data).find(|it| it["settled"].is_array());
     assert_eq!(waited.unwrap()["timed_out"], true);

@@ -487,8 +487,7 @@ async fn who_is_spoken_to_and_waited_for_in_one_reply_is_waited_for_until_it_has
                 "lead",
                 [
                     task("worker", "first"),
-                    // The wait comes first, and is for what the message brings about all the same.
-                    call(&[wait, message.clone()]),
+                    call(&[message.clone(), wait]),
                     say("done"),
                 ],
             )
