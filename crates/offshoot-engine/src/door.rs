@@ -100,7 +100,8 @@ fn check_price(parts: &Parts, opening: &Opening) -> Result<(), CommandError> {
     if scope::root_caps(parts, manifest, opening).cost.is_none() {
         return Ok(());
     }
-    let name = manifest.model.as_ref().unwrap_or(&opening.model);
+    let named = parts.helpers.models.named(manifest, &opening.model);
+    let name = named.unwrap_or(&opening.model);
     match parts.models.find(name) {
         Ok(model) if model.price().is_some() => Ok(()),
         Ok(_) => Err(CommandError::Invalid(format!(

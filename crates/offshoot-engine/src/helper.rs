@@ -15,6 +15,7 @@ use offshoot_types::id::{AgentId, CommandId, MessageId, RunId, TreeId};
 use offshoot_types::message::{self, Author, UserMessage};
 use offshoot_types::settlement::{CancelledBy, PartialReason, Settlement, Status};
 use offshoot_types::store::StoreError;
+use offshoot_types::tier::{ModelChoices, Tier};
 use offshoot_types::transcript::{Item, Transcript};
 use offshoot_types::tree::Tree;
 use tokio_util::sync::CancellationToken;
@@ -50,9 +51,9 @@ pub const HELPER_CAPS: Caps = Caps {
 /// How the runtime uses agents for itself.
 #[derive(Clone, Debug, Default)]
 pub struct Helpers {
-    /// `PROVIDER/NAME` of a cheap model for them. Without one, sessions are not named by a model,
-    /// and what has to be done is done by the model of the agent it is done for.
-    pub model: Option<String>,
+    /// Which models agents get that name none. Without a small tier, sessions are not named by a
+    /// model, and what has to be done is done by the model of the agent it is done for.
+    pub models: ModelChoices,
     /// How conversations are shortened.
     pub compaction: Compacting,
 }
@@ -85,7 +86,7 @@ impl Agent {
     /// Plans the helper that names the session, if this is the time for it: at its first message,
     /// where nobody has named it (SA-45).
     pub(crate) fn plan_title(&self, transcript: &Transcript) -> Option<Batch> {
-        self.parts.helpers.model.as_ref()?;
+        self.parts.helpers.models.tier(Tier::Small)?;
         let first = {
             let state = self.board.state();
             let agent = state.tree.agent(&self.id)?;
@@ -110,7 +111,7 @@ impl Agent {
         let manifest = self.parts.registry.get(name);
         let manifest = manifest.ok_or_else(|| format!("there is no agent {name}"))?;
         let id = AgentId::new(self.parts.env.new_id());
-        let model = self.parts.helpers.model.as_ref().unwrap_or(&self.model);
+        let small = self.parts.helpers.models.tier(Tier::Small);
         let birth = Birth {
             id: &id,
             manifest,
@@ -120,7 +121,7 @@ impl Agent {
             }),
             // A helper adds no depth.
             depth: self.depth,
-            model,
+            model: small.unwrap_or(&self.model),
             caps: HELPER_CAPS,
             metadata: None,
             asked: UserMessage {

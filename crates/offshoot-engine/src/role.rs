@@ -76,10 +76,11 @@ impl Agent {
         };
         let named = message.and_then(|message| message.agent.as_deref());
         let manifest = self.parts.registry.get(named.unwrap_or(&now.0))?;
-        let model = if manifest.name == born.definition {
-            &born.model
-        } else {
-            manifest.model.as_ref().unwrap_or(&born.model)
+        let session = self.session_model();
+        let named = self.parts.helpers.models.named(manifest, &session);
+        let model = match named.filter(|_| manifest.name != born.definition) {
+            Some(named) => named,
+            None => &born.model,
         };
         let about = About {
             definition: &manifest.name,
@@ -87,7 +88,7 @@ impl Agent {
         };
         // The board is not held meanwhile: a hook may ask the runtime something.
         let wanted = self.parts.hooks.resolve_model(about, model);
-        let model = wanted.unwrap_or_else(|| model.clone());
+        let model = wanted.unwrap_or_else(|| model.to_owned());
         if now == (manifest.name.clone(), model.clone()) {
             return None;
         }

@@ -30,6 +30,19 @@ pub(crate) struct Birth<'a> {
 }
 
 impl Agent {
+    /// Returns the model that the session was started with.
+    pub(crate) fn session_model(&self) -> String {
+        let state = self.board.state();
+        let root = state.tree.root().and_then(|root| state.tree.agent(root));
+        root.map_or(&self.model, |root| &root.spawned.model).clone()
+    }
+
+    /// Returns the model of a child whose manifest names none (PD-27).
+    pub(crate) fn usual_child_model(&self) -> &str {
+        let child = self.parts.helpers.models.child.as_deref();
+        child.unwrap_or(&self.model)
+    }
+
     /// Returns the first entries of an agent that works for this one, its first turn included; or
     /// what a hook has against it.
     pub(crate) fn birth(&self, birth: Birth<'_>) -> Result<Vec<Event>, String> {
@@ -50,7 +63,9 @@ impl Agent {
             depth,
         };
         let hooks = &self.parts.hooks;
-        let model = manifest.model.as_deref().unwrap_or(model);
+        let session = self.session_model();
+        let named = self.parts.helpers.models.named(manifest, &session);
+        let model = named.unwrap_or(model);
         let model = hooks
             .resolve_model(about, model)
             .unwrap_or_else(|| model.to_owned());

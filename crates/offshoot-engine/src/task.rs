@@ -147,7 +147,9 @@ fn check_price(agent: &Agent, manifest: &Manifest) -> Result<(), Outcome> {
     let state = agent.board.state();
     let counted = manifest.limits.cost.is_some() || state.counts_money(&agent.id, limits);
     drop(state);
-    let model = manifest.model.as_ref().unwrap_or(&agent.model);
+    let session = agent.session_model();
+    let named = agent.parts.helpers.models.named(manifest, &session);
+    let model = named.unwrap_or(agent.usual_child_model());
     // A model that is not there is told as such by the child's own run.
     let unknown = agent
         .parts
@@ -251,7 +253,7 @@ fn birth(
             background: wanted.background,
         }),
         depth: agent.depth + 1,
-        model: &agent.model,
+        model: agent.usual_child_model(),
         caps: agent.board.limits.spawned,
         metadata: wanted.metadata.clone(),
         asked: UserMessage {

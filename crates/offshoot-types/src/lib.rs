@@ -22,6 +22,7 @@ pub mod permission;
 pub mod project;
 pub mod suggest;
 pub mod terms;
+pub mod tier;
 
 pub mod command;
 pub mod event;

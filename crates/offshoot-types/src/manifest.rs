@@ -37,7 +37,8 @@ pub struct Manifest {
     pub description: String,
     /// Section 1 of its context.
     pub prompt: String,
-    /// `PROVIDER/NAME`; without it the parent's, or the session's for a root.
+    /// `PROVIDER/NAME` or the name of a tier; without it the default for children, else the parent's,
+    /// or the session's for a root.
     pub model: Option<String>,
     /// How hard the model is to think; without it the provider's default.
     pub effort: Option<Effort>,

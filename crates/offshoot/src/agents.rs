@@ -45,10 +45,9 @@ pub(crate) fn agents(args: Agents, settings: &Settings) -> Result<Code, Stop> {
         }
         AgentsCommand::Show { name, json, .. } => {
             definitions::refuse_broken(&catalogue, &name)?;
-            let small = models.would_help(settings);
             let host = show::Host {
                 limits: settings.limits(),
-                small: small.as_deref(),
+                models: models.would_choose(settings),
             };
             show::show(&catalogue, &name, &host, json)?;
         }

@@ -20,6 +20,7 @@ use offshoot_types::caps::Price;
 use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::{Model, Models as _};
 use offshoot_types::store::Store;
+use offshoot_types::tier::{ModelChoices, Tier};
 
 use crate::cli::{Consent, Waiting};
 use crate::config::{self, Hook, Settings, Source, Sourced};
@@ -143,8 +144,8 @@ pub(crate) struct Models {
     script: Option<(String, Vec<Manifest>)>,
     /// Whether the session's model is the one that needs nobody.
     offline: bool,
-    /// The one that names sessions and sums them up.
-    small: Option<String>,
+    /// Which models agents get that name none.
+    choices: ModelChoices,
 }
 
 impl Models {
@@ -163,7 +164,9 @@ impl Models {
         let mut agents = Vec::new();
         for manifest in script.agents() {
             let mut manifest = manifest.clone();
-            if let (Some(model), Some(folder)) = (&manifest.model, folder) {
+            let named = manifest.model.as_deref();
+            let named = named.filter(|model| Tier::named(model).is_none());
+            if let (Some(model), Some(folder)) = (named, folder) {
                 let whole = model_name(model, folder)?;
                 loaded.add(&whole)?;
                 manifest.model = Some(whole);
@@ -175,33 +178,55 @@ impl Models {
         Ok(loaded)
     }
 
-    /// Loads the model that names sessions and sums them up: the one that was chosen, else `offline`
-    /// where that is the session's, because it is free. Otherwise there is none: nobody is asked, and
-    /// paid, that nobody has named.
-    pub(crate) fn with_small(mut self, settings: &Settings, host: &Host) -> Result<Self, Stop> {
-        let Some(asked) = &settings.small_model else {
-            self.small = self.offline.then(|| OFFLINE.to_owned());
-            return Ok(self);
-        };
-        let wrong = |stop: Stop| stop.about("small_model");
-        let name = chosen(asked).map_err(wrong)?;
-        let usable = self.add(&name).and_then(|()| check(&name, host));
-        usable.map_err(|stop| wrong(stop.coming_from(&asked.source)))?;
-        self.small = Some(name);
+    /// Loads the models of tiers and the one for children, and fails if one of them cannot be asked.
+    ///
+    /// The small tier is `offline` where that is the session's model, because it is free. Otherwise
+    /// it has to be named: no model is asked, and paid, that the user did not name.
+    pub(crate) fn with_choices(mut self, settings: &Settings, host: &Host) -> Result<Self, Stop> {
+        for (tier, asked) in &settings.tiers {
+            let name = self.usable(&format!("tiers.{tier}"), asked, host)?;
+            self.choices.tiers.insert(*tier, name);
+        }
+        if let Some(asked) = &settings.child_model {
+            self.choices.child = Some(self.usable("child_model", asked, host)?);
+        }
+        self.free_small();
         Ok(self)
     }
 
-    /// Returns the model that would name sessions and sum them up, whether it can be asked or not.
-    pub(crate) fn would_help(&self, settings: &Settings) -> Option<String> {
-        match &settings.small_model {
-            Some(small) => Some(small.value.clone()),
-            None => self.offline.then(|| OFFLINE.to_owned()),
+    /// Returns what tiers and children would get, whether those models can be asked or not.
+    pub(crate) fn would_choose(mut self, settings: &Settings) -> ModelChoices {
+        let tiers = settings.tiers.iter();
+        self.choices.tiers = tiers
+            .map(|(tier, model)| (*tier, model.value.clone()))
+            .collect();
+        self.choices.child = settings
+            .child_model
+            .as_ref()
+            .map(|model| model.value.clone());
+        self.free_small();
+        self.choices
+    }
+
+    fn free_small(&mut self) {
+        if self.offline {
+            let small = self.choices.tiers.entry(Tier::Small);
+            small.or_insert_with(|| OFFLINE.to_owned());
         }
     }
 
-    /// Returns the model that names sessions and sums them up; `None` if nobody chose one.
-    pub(crate) fn small(&self) -> Option<&str> {
-        self.small.as_deref()
+    /// Loads a model that a setting names.
+    fn usable(&mut self, key: &str, asked: &Sourced<String>, host: &Host) -> Result<String, Stop> {
+        let wrong = |stop: Stop| stop.about(key);
+        let name = chosen(asked).map_err(wrong)?;
+        let usable = self.add(&name).and_then(|()| check(&name, host));
+        usable.map_err(|stop| wrong(stop.coming_from(&asked.source)))?;
+        Ok(name)
+    }
+
+    /// Returns which models agents get that name none.
+    pub(crate) fn choices(&self) -> &ModelChoices {
+        &self.choices
     }
 
     /// Loads one more model, for an agent that does not use its parent's.
@@ -300,7 +325,7 @@ pub(crate) fn model_name(asked: &str, folder: &Path) -> Result<String, Stop> {
 }
 
 /// Tells whether a name is that of the model that needs nobody.
-fn is_offline(name: &str) -> bool {
+pub(crate) fn is_offline(name: &str) -> bool {
     matches!(
         name.split_once('/').unwrap_or((name, "")),
         (OFFLINE, "" | "survey")
@@ -313,6 +338,9 @@ fn known(asked: &str) -> Result<&str, Stop> {
     match (provider, name) {
         _ if is_offline(asked) => Ok(asked),
         (OpenAiChat::PROVIDER, name) if !name.is_empty() => Ok(asked),
+        _ if Tier::named(asked).is_some() => Err(Stop::usage(format!(
+            "{asked} is a tier, and here a model is needed: PROVIDER/NAME"
+        ))),
         _ => Err(Stop::usage(format!(
             "there is no model {asked}; there are: offline, {}/NAME, scripted/FILE",
             OpenAiChat::PROVIDER
@@ -355,7 +383,7 @@ pub(crate) fn runtime(
 ) -> Runtime {
     tracing::debug!(limits = ?host.limits, asks = ?host.asks, "runtime");
     let helpers = Helpers {
-        model: models.small.clone(),
+        models: models.choices.clone(),
         compaction: host.compaction.clone(),
     };
     let set = models.into_set(&host);

@@ -23,6 +23,7 @@ use anyhow::Context;
 use offshoot_engine::{Compacting, Limits};
 use offshoot_types::caps::Price;
 use offshoot_types::permission::Rule as Permission;
+use offshoot_types::tier::Tier;
 
 use crate::console::Style;
 use crate::env::Surroundings;
@@ -54,8 +55,10 @@ const MOST_RULES: usize = 20;
 pub(crate) struct Settings {
     /// As it was asked for; a file in it is seen from its source.
     pub(crate) model: Sourced<String>,
-    /// Names sessions and sums them up; as it was asked for, too.
-    pub(crate) small_model: Option<Sourced<String>>,
+    /// The model of children that name none; as it was asked for, too.
+    pub(crate) child_model: Option<Sourced<String>>,
+    /// What tiers are mapped to; as it was asked for, too.
+    pub(crate) tiers: BTreeMap<Tier, Sourced<String>>,
     pub(crate) agent: Sourced<String>,
     /// Where sessions are kept; absolute.
     pub(crate) data_dir: Sourced<PathBuf>,
@@ -189,7 +192,8 @@ impl Settings {
         };
         Ok(Self {
             model: or(layer.model, default_model()),
-            small_model: layer.small_model,
+            child_model: layer.child_model,
+            tiers: layer.tiers,
             agent: or(layer.agent, AGENT),
             data_dir,
             color,
@@ -259,8 +263,11 @@ impl Settings {
             }
         };
         add("model", self.model.value.clone(), &self.model.source);
-        if let Some(small) = &self.small_model {
-            add("small_model", small.value.clone(), &small.source);
+        if let Some(child) = &self.child_model {
+            add("child_model", child.value.clone(), &child.source);
+        }
+        for (tier, model) in &self.tiers {
+            add(&format!("tiers.{tier}"), model.value.clone(), &model.source);
         }
         add("agent", self.agent.value.clone(), &self.agent.source);
         let path = |path: &Path| path.display().to_string();

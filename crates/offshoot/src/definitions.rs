@@ -12,6 +12,7 @@ use std::path::Path;
 use offshoot_agents::{Catalogue, Diagnostic, Doubt, Reading, Scope, no_helper};
 use offshoot_engine::check_json_schema;
 use offshoot_types::manifest::{Manifest, names};
+use offshoot_types::tier::Tier;
 
 use crate::assemble::{self, Models};
 use crate::config::Settings;
@@ -345,7 +346,8 @@ fn find_model(reading: &mut Reading, scripts: Option<&Path>, models: &mut Models
     let Ok(manifest) = &mut reading.manifest else {
         return;
     };
-    let Some(model) = &manifest.model else {
+    let named = manifest.model.as_ref();
+    let Some(model) = named.filter(|model| Tier::named(model).is_none()) else {
         return;
     };
     if scripts.is_none() && model.starts_with("scripted/") {
@@ -360,6 +362,10 @@ fn find_model(reading: &mut Reading, scripts: Option<&Path>, models: &mut Models
     });
     match whole {
         Ok(whole) => manifest.model = Some(whole),
-        Err(stop) => reading.refuse("model", &stop.to_string()),
+        Err(stop) => {
+            let [small, standard, large] = Tier::ALL;
+            let why = format!("{stop}; or a tier: {small}, {standard}, {large}");
+            reading.refuse("model", &why);
+        }
     }
 }

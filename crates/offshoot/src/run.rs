@@ -17,6 +17,7 @@ use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
 use offshoot_types::project::ProjectContext;
 use offshoot_types::store::{Store, StoreErrorKind};
+use offshoot_types::tier::Tier;
 
 use crate::assemble::{self, Host, Models};
 use crate::cli::{Choice, Most, Run};
@@ -178,7 +179,17 @@ pub(crate) async fn open(
         (None, None, None) => assemble::chosen(&settings.model)?,
     };
     assemble::check(&model, &host)?;
-    let mut models = Models::load(&model)?.with_small(settings, &host)?;
+    let mut models = Models::load(&model)?.with_choices(settings, &host)?;
+    if let Some(session) = &known {
+        // Agents keep the models they were born with, whatever the settings say by now. A script
+        // that is gone is told by the agent that asks it.
+        for agent in session.tree.walk() {
+            let model = session.tree.agent(agent).map(|agent| agent.model());
+            if let Some(Err(stop)) = model.map(|model| models.add(model)) {
+                tracing::debug!(%agent, %stop, "load the model of an agent");
+            }
+        }
+    }
     let workspace = match known.as_ref().and_then(Session::workspace) {
         Some(kept) => kept.to_owned(),
         None => config::workspace(wanted.cwd)?,
@@ -188,7 +199,7 @@ pub(crate) async fn open(
     if wanted.untrusted == Untrusted::AskedAbout {
         trust::offer(settings, &workspace).await?;
     }
-    let helped = models.small().is_some();
+    let helped = models.choices().tier(Tier::Small).is_some();
     let agents = definitions::load(settings, Some(&workspace), &mut models);
     let kept_agent = known.as_ref().and_then(Session::definition);
     let goes_on = kept_agent.filter(|_| wanted.choice.agent.is_none());
@@ -300,7 +311,8 @@ impl Pricing<'_> {
         let caps = [self.cap, agent.limits.cost, usual.cost];
         match caps.into_iter().flatten().next() {
             Some(_) => {
-                let model = agent.model.as_deref().unwrap_or(self.model);
+                let named = self.models.choices().named(agent, self.model);
+                let model = named.unwrap_or(self.model);
                 self.models.check_price(model, self.host)
             }
             None => Ok(()),

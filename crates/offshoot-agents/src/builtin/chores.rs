@@ -6,6 +6,7 @@
 //! by others, so their prompts say that it is not addressed to them.
 
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
+use offshoot_types::tier::Tier;
 
 /// The agents that the engine starts by itself; `task` does not offer them.
 pub const HELPERS: [&str; 3] = ["title", "summary", "compaction"];
@@ -67,6 +68,7 @@ pub(super) fn all() -> [Manifest; 3] {
 fn helper(name: &str, prompt: &str, most_tokens: u32, description: &str) -> Manifest {
     Manifest {
         description: description.to_owned(),
+        model: Some(Tier::Small.name().to_owned()),
         temperature: Some(0.2),
         max_output_tokens: Some(most_tokens),
         tools: Toolset::only([]),

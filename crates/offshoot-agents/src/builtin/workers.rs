@@ -5,6 +5,7 @@
 
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
 use offshoot_types::permission::{Action, Rule};
+use offshoot_types::tier::Tier;
 
 const BUILD: &str = "\
 You are build, the agent a person talks to. You carry out what they ask in their workspace: \
@@ -134,6 +135,7 @@ fn explore() -> Manifest {
         description: "Answers a question about the workspace by reading files, with the places \
                       that prove it. Changes nothing. For searches and for understanding code."
             .to_owned(),
+        model: Some(Tier::Small.name().to_owned()),
         tools: Toolset::only(["read", "glob", "grep", "todo", "task"]),
         permissions: Some(vec![Rule::new("fs.read", "*", Action::Allow)]),
         read_only: true,

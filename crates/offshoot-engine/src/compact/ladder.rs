@@ -8,6 +8,7 @@
 use offshoot_types::event::Purpose;
 use offshoot_types::settlement::{CancelledBy, FailureKind, Settlement, Status};
 use offshoot_types::store::StoreError;
+use offshoot_types::tier::Tier;
 use offshoot_types::transcript::Item;
 use tokio_util::sync::CancellationToken;
 
@@ -105,7 +106,7 @@ impl Agent {
         let size = text.len() as u64 / BYTES_PER_TOKEN;
         Ok(Summary::Hopeless(format!(
             "the conversation is full and cannot be summed up: it has about {size} tokens, more than \
-             the model for that takes; set small_model to one that takes more, or begin a new session"
+             the model for that takes; set the tier small to one that takes more, or begin a new session"
         )))
     }
 
@@ -188,10 +189,10 @@ impl Agent {
     /// Returns how many bytes of a conversation the summariser takes at once.
     fn most_at_once(&self) -> usize {
         let manifest = self.parts.registry.get(Purpose::Compaction.agent());
-        let own = manifest.and_then(|manifest| manifest.model.as_ref());
-        let name = own
-            .or(self.parts.helpers.model.as_ref())
-            .unwrap_or(&self.model);
+        let choices = &self.parts.helpers.models;
+        let session = self.session_model();
+        let own = manifest.and_then(|manifest| choices.named(manifest, &session));
+        let name = own.or(choices.tier(Tier::Small)).unwrap_or(&self.model);
         let window = self
             .parts
             .models

@@ -128,7 +128,8 @@ impl Inner {
             home: self.parts.charter.home(),
         };
         let manifest = self.parts.registry.get(&opening.definition);
-        let own_model = manifest.and_then(|manifest| manifest.model.clone());
+        let choices = &self.parts.helpers.models;
+        let named = manifest.and_then(|manifest| choices.named(manifest, &opening.model));
         Spawned {
             definition: opening.definition.clone(),
             origin: Origin::Session {
@@ -141,7 +142,7 @@ impl Inner {
                 copy: None,
             },
             depth: 0,
-            model: own_model.unwrap_or_else(|| opening.model.clone()),
+            model: named.unwrap_or(&opening.model).to_owned(),
             layer: match manifest {
                 Some(manifest) => manifest.layer(&variables),
                 None => Layer::of_agent(&opening.definition, None),

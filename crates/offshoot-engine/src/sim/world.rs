@@ -18,6 +18,7 @@ use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
 use offshoot_types::permission::charter::Charter;
 use offshoot_types::sidecar::NoSidecars;
+use offshoot_types::tier::{ModelChoices, Tier};
 use offshoot_types::tool::Effect;
 use offshoot_types::tree::Tree;
 use tokio::task::JoinHandle;
@@ -488,7 +489,14 @@ fn registry(chance: &Chance) -> Registry {
 /// Draws how the runtime uses agents for itself.
 fn helpers(chance: &Chance) -> Helpers {
     Helpers {
-        model: chance.one_in(2).then(|| "sim".to_owned()),
+        models: ModelChoices {
+            tiers: (chance
+                .one_in(2)
+                .then(|| (Tier::Small, "sim".to_owned()))
+                .into_iter())
+            .collect(),
+            child: None,
+        },
         compaction: Compacting {
             reserve_tokens: Some(1_000),
             tail_turns: chance.below(3),

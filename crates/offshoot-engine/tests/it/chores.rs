@@ -8,6 +8,7 @@ use offshoot_types::manifest::{Manifest, Mode, Toolset};
 use offshoot_types::message::Author;
 use offshoot_types::model::{ModelErrorKind, ToolChoice};
 use offshoot_types::settlement::{CancelledBy, Status};
+use offshoot_types::tier::{ModelChoices, Tier};
 use serde_json::json;
 
 use crate::stage::{Gate, Script, Stage, call, fail, say, task, user_texts};
@@ -25,7 +26,10 @@ pub(crate) fn cast() -> Vec<Manifest> {
 
 fn small() -> Helpers {
     Helpers {
-        model: Some("script/small".to_owned()),
+        models: ModelChoices {
+            tiers: [(Tier::Small, "script/small".to_owned())].into(),
+            child: None,
+        },
         ..Helpers::default()
     }
 }

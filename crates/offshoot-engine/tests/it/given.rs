@@ -1,9 +1,11 @@
 //! What a child is given of what its parent has: conversation, files, tools, settings.
 
+use offshoot_engine::Helpers;
 use offshoot_types::manifest::{Context, Effort, Manifest, Mode, Toolset};
 use offshoot_types::message::AssistantPart;
 use offshoot_types::model::{ModelErrorKind, Request, RequestMessage};
 use offshoot_types::outcome::ErrorKind;
+use offshoot_types::tier::{ModelChoices, Tier};
 use offshoot_types::tool::Effect;
 use serde_json::json;
 
@@ -245,7 +247,7 @@ async fn pd_27_a_childs_settings_are_its_own_and_it_is_known_for_what_it_is() {
         ..Manifest::new("lead", Mode::Primary, "Lead.")
     };
     let other = Manifest {
-        model: Some("small".to_owned()),
+        model: Some("own".to_owned()),
         max_output_tokens: Some(50),
         ..Manifest::new("other", Mode::Subagent, "Be other.")
     };
@@ -271,8 +273,8 @@ async fn pd_27_a_childs_settings_are_its_own_and_it_is_known_for_what_it_is() {
     let script = || "script".to_owned();
     assert_eq!(settings("lead"), (script(), Some(0.5), Some(1_000)));
     assert_eq!(settings("worker"), (script(), None, None));
-    assert_eq!(settings("other"), ("small".to_owned(), None, Some(50)));
-    assert_eq!(settings("helper").0, "small", "its parent's");
+    assert_eq!(settings("other"), ("own".to_owned(), None, Some(50)));
+    assert_eq!(settings("helper").0, "own", "its parent's");
     assert_eq!(
         data(&stage.outcomes("lead").await[0]),
         json!({ "output": "prose" }),
@@ -281,4 +283,71 @@ async fn pd_27_a_childs_settings_are_its_own_and_it_is_known_for_what_it_is() {
     let helper = sent("helper").from;
     assert_eq!((helper.definition.as_str(), helper.depth), ("helper", 2));
     assert_eq!(helper.agent, stage.born("helper").await);
+}
+
+/// Runs children of every kind and returns the models that they were asked with, by definition.
+async fn models_with(choices: ModelChoices) -> impl Fn(&str) -> String {
+    let agent = |name: &str, model: Option<&str>| Manifest {
+        model: model.map(str::to_owned),
+        ..Manifest::new(name, Mode::Subagent, "Do.")
+    };
+    let cast = vec![
+        agent("small", Some("small")),
+        agent("standard", Some("standard")),
+        agent("large", Some("large")),
+        agent("own", Some("own/model")),
+        agent("none", None),
+    ];
+    let names = ["small", "standard", "large", "own", "none"];
+    let calls = names.map(|name| ("task", task_arguments(name, "go")));
+    let script = Script::default()
+        .part("lead", [call(&calls), say("done")])
+        .part("own", [task("worker", "go"), say("done")]);
+    let helpers = Helpers {
+        models: choices,
+        ..Helpers::default()
+    };
+    let stage = Stage::helped(script, cast, helpers).await;
+    stage.ask("go").await;
+    move |definition: &str| stage.script.sent(definition).remove(0).model
+}
+
+#[tokio::test]
+async fn sa_43_a_tier_is_what_the_host_maps_it_to() {
+    let tiers = [
+        (Tier::Small, "cheap/one".to_owned()),
+        (Tier::Standard, "usual/one".to_owned()),
+        (Tier::Large, "best/one".to_owned()),
+    ];
+    let choices = ModelChoices {
+        tiers: tiers.into(),
+        child: None,
+    };
+    let model = models_with(choices).await;
+    assert_eq!(model("lead"), "script");
+    assert_eq!(model("small"), "cheap/one");
+    assert_eq!(model("standard"), "usual/one");
+    assert_eq!(model("large"), "best/one");
+    assert_eq!(model("own"), "own/model");
+    assert_eq!(model("worker"), "own/model", "its parent's");
+}
+
+#[tokio::test]
+async fn pd_27_x_24_a_child_that_names_no_model_has_the_default_for_children() {
+    let choices = ModelChoices {
+        tiers: [].into(),
+        child: Some("child/default".to_owned()),
+    };
+    let model = models_with(choices).await;
+    assert_eq!(model("lead"), "script", "a root is no child");
+    assert_eq!(model("standard"), "script", "the session's");
+    assert_eq!(model("own"), "own/model");
+    // A tier without a mapping counts as not named.
+    for name in ["small", "large", "none", "worker"] {
+        assert_eq!(model(name), "child/default", "{name}");
+    }
+    let model = models_with(ModelChoices::default()).await;
+    for name in ["small", "standard", "large", "none"] {
+        assert_eq!(model(name), "script", "{name}");
+    }
 }

@@ -11,6 +11,7 @@ use offshoot_types::caps::Caps;
 use offshoot_types::manifest::{Caller, Manifest, Mode, Toolset};
 use offshoot_types::permission::Rule;
 use offshoot_types::suggest;
+use offshoot_types::tier::{ModelChoices, Tier};
 use serde_json::{Map, Value, json};
 
 use super::Listed;
@@ -25,19 +26,14 @@ use crate::rules::word;
 const KEYS: usize = 22;
 
 /// What a host says where an agent's author says nothing.
-pub(super) struct Host<'a> {
+pub(super) struct Host {
     pub(super) limits: Limits,
-    /// The model for chores.
-    pub(super) small: Option<&'a str>,
+    /// The models of tiers and of children.
+    pub(super) models: ModelChoices,
 }
 
 /// Prints an agent.
-pub(super) fn show(
-    catalogue: &Catalogue,
-    name: &str,
-    host: &Host<'_>,
-    json: bool,
-) -> Result<(), Stop> {
+pub(super) fn show(catalogue: &Catalogue, name: &str, host: &Host, json: bool) -> Result<(), Stop> {
     let untrusted = catalogue.untrusted(name);
     let listed = match (catalogue.get(name), untrusted) {
         (Some(agent), _) => Listed::trusted(agent),
@@ -55,7 +51,7 @@ pub(super) fn show(
     let aliases: Vec<&str> = catalogue.aliases(&agent.manifest.name).collect();
     let mut stdout = Stdout::default();
     if json {
-        stdout.line(&object(listed, &aliases, &host.limits)?.to_string())?;
+        stdout.line(&object(listed, &aliases, host)?.to_string())?;
         return Ok(());
     }
     for (key, value) in lines(listed, &aliases, host) {
@@ -86,7 +82,7 @@ fn unknown(catalogue: &Catalogue, name: &str) -> Stop {
 fn lines(
     Listed { agent, doubt }: Listed<'_>,
     aliases: &[&str],
-    host: &Host<'_>,
+    host: &Host,
 ) -> Vec<(&'static str, String)> {
     let usual = usual(agent, &host.limits);
     let Manifest {
@@ -126,7 +122,7 @@ fn lines(
     lines.extend([
         ("description", or(Some(words.join(" ")), "none")),
         ("mode", format!("{mode}: {}", starters(agent))),
-        ("model", model_of(agent, model.as_deref(), host.small)),
+        ("model", model_of(agent, model.as_deref(), &host.models)),
         ("effort", or(effort.as_ref(), providers)),
         ("temperature", or(temperature.as_ref(), providers)),
         (
@@ -186,31 +182,40 @@ fn starters(agent: &Definition) -> &'static str {
 }
 
 /// Says which model an agent has.
-fn model_of(agent: &Definition, own: Option<&str>, small: Option<&str>) -> String {
-    let named = own.map(render::model);
-    if !is_helper(agent) {
-        return named.unwrap_or_else(|| of_others(agent).to_owned());
+fn model_of(agent: &Definition, own: Option<&str>, models: &ModelChoices) -> String {
+    let small = models.tier(Tier::Small).map(render::model);
+    let is_helper = is_helper(agent);
+    let without = || match (is_helper, &small) {
+        // A helper has the small tier, whatever its file says.
+        (true, Some(small)) => format!("{small}, of the tier small"),
+        (true, None) => "that of the agent it works for".to_owned(),
+        (false, _) => of_others(agent, models),
+    };
+    // No model is asked for a name that the user did not choose for that.
+    if agent.manifest.name == "title" && is_helper && small.is_none() {
+        return "none: without the tier small sessions are not named".to_owned();
     }
-    // Nobody is asked for a name whom nobody has chosen for that, whatever the file says.
-    let asks_small_only = agent.manifest.name == "title";
-    match (named, small) {
-        (Some(model), None) if asks_small_only => {
-            format!("{model}, where there is a small_model; there is none")
-        }
-        (Some(model), _) => model,
-        (None, Some(small)) => format!("{}, the small_model", render::model(small)),
-        (None, None) if asks_small_only => {
-            "none: without a small_model sessions are not named".to_owned()
-        }
-        (None, None) => "that of the agent it works for; there is no small_model".to_owned(),
+    match own.map(|own| (own, Tier::named(own))) {
+        None => without(),
+        Some((own, None)) => render::model(own),
+        Some((_, Some(tier))) => match (models.tier(tier), tier) {
+            (Some(model), _) => format!("{}, of the tier {tier}", render::model(model)),
+            (None, Tier::Standard) => "the session's; the tier standard is not set".to_owned(),
+            (None, _) => format!("{}; the tier {tier} is not set", without()),
+        },
     }
 }
 
-fn of_others(agent: &Definition) -> &'static str {
+/// Says which model an agent has that names none.
+fn of_others(agent: &Definition, models: &ModelChoices) -> String {
+    let parents = match &models.child {
+        Some(child) => format!("{}, the child_model", render::model(child)),
+        None => "its parent's".to_owned(),
+    };
     match agent.manifest.mode {
-        Mode::Primary => "the session's",
-        Mode::Subagent => "its parent's",
-        Mode::All => "the session's, or its parent's",
+        Mode::Primary => "the session's".to_owned(),
+        Mode::Subagent => parents,
+        Mode::All => format!("the session's, or as a child {parents}"),
     }
 }
 
@@ -294,7 +299,7 @@ fn or<T: Display>(value: Option<T>, otherwise: &str) -> String {
 fn object(
     Listed { agent, doubt }: Listed<'_>,
     aliases: &[&str],
-    host: &Limits,
+    host: &Host,
 ) -> Result<Value, Stop> {
     let keys = [
         "model",
@@ -316,8 +321,11 @@ fn object(
     }
     let replaces = agent.replaces.as_ref().map(ToString::to_string);
     let own = agent.manifest.limits;
-    let (spawned, root) = usual(agent, host);
+    let (spawned, root) = usual(agent, &host.limits);
     let more = json!({
+        "model_is": model_of(agent, agent.manifest.model.as_deref(), &host.models),
+        "project_instructions": agent.manifest.shows_project_instructions(),
+        "git_status": agent.manifest.shows_git_status(),
         "source": agent.origin.to_string(),
         "path": agent.origin.path(),
         "replaces": replaces,

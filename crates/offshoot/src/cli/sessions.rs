@@ -196,7 +196,7 @@ Examples:
     /// Says what was asked in a session, what was done and what is open
     ///
     /// Prints the summary that is there if nothing has happened since it was written, and has one
-    /// written otherwise, by `small_model` or else the session's model.
+    /// written otherwise, by the tier `small` or else the session's model.
     Summary {
         /// The id of a session or of an agent
         id: String,

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use offshoot_types::caps::{Money, Span};
 use offshoot_types::suggest;
+use offshoot_types::tier::Tier;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -32,14 +33,20 @@ use crate::exit::Stop;
 /// The most that is read of a file. Ours is a few hundred bytes.
 const MOST_BYTES: usize = 1024 * 1024;
 
+/// What a project could do by naming models.
+const MODEL_DANGER: &str = "choose who reads what you talk about";
+
 /// Every key there is.
-const KEYS: [&str; 35] = [
+const KEYS: [&str; 38] = [
     "model",
-    "small_model",
+    "child_model",
     "agent",
     "data_dir",
     "color",
     "trusted_projects",
+    "tiers.small",
+    "tiers.standard",
+    "tiers.large",
     "log.level",
     "log.file",
     "limits.depth",
@@ -182,11 +189,19 @@ impl Reading<'_> {
                     self.for_users_only("model", "choose who answers you", way, key)?;
                     self.layer.model = Some(self.text("model", value)?);
                 }
+                "child_model" => {
+                    let way = "put it into your own config file, or use OFFSHOOT_CHILD_MODEL";
+                    self.for_users_only("child_model", MODEL_DANGER, way, key)?;
+                    self.layer.child_model = Some(self.text("child_model", value)?);
+                }
+                "tiers" => {
+                    self.for_users_only("tiers", MODEL_DANGER, OWN_FILE, key)?;
+                    self.tiers(self.table("tiers", value)?)?;
+                }
+                // What it was called before there were tiers.
                 "small_model" => {
-                    let way = "put it into your own config file, or use OFFSHOOT_SMALL_MODEL";
-                    let danger = "choose who reads what you talk about";
-                    self.for_users_only("small_model", danger, way, key)?;
-                    self.layer.small_model = Some(self.text("small_model", value)?);
+                    let what = "`small_model` is now `tiers.small`";
+                    return Err(self.page.fault(what, &key.span(), None));
                 }
                 "agent" => self.layer.agent = Some(self.text("agent", value)?),
                 "data_dir" => {
@@ -226,6 +241,17 @@ impl Reading<'_> {
                 "hooks" => self.hooks(value)?,
                 _ => return Err(self.unknown("", key)),
             }
+        }
+        Ok(())
+    }
+
+    fn tiers(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
+        for (key, value) in entries(table) {
+            let Some(tier) = Tier::named(key.get_ref()) else {
+                return Err(self.unknown("tiers.", key));
+            };
+            let model = self.text(&format!("tiers.{tier}"), value)?;
+            self.layer.tiers.insert(tier, model);
         }
         Ok(())
     }
@@ -560,10 +586,10 @@ fn sibling(table: &str, name: &str) -> Option<&'static str> {
 
 /// Tells whether a key, or all of a table, is for a user's file only.
 fn is_users(key: &str) -> bool {
-    let tables = ["openai_chat", "prices", "windows", "compaction"];
+    let tables = ["openai_chat", "prices", "windows", "compaction", "tiers"];
     let keys = [
         "model",
-        "small_model",
+        "child_model",
         "data_dir",
         "log.file",
         "trusted_projects",

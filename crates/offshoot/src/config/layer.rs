@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use offshoot_types::caps::Price;
 use offshoot_types::permission::Rule as Permission;
+use offshoot_types::tier::Tier;
 
 use super::compaction::Rule;
 use super::hook::Hook;
@@ -39,7 +40,9 @@ pub(crate) enum Level {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Layer {
     pub(crate) model: Option<Sourced<String>>,
-    pub(crate) small_model: Option<Sourced<String>>,
+    pub(crate) child_model: Option<Sourced<String>>,
+    /// What tiers are mapped to.
+    pub(crate) tiers: BTreeMap<Tier, Sourced<String>>,
     pub(crate) agent: Option<Sourced<String>>,
     pub(crate) data_dir: Option<Sourced<PathBuf>>,
     pub(crate) color: Option<Sourced<Color>>,
@@ -78,6 +81,8 @@ impl Layer {
         prices.extend(self.prices);
         let mut windows = below.windows;
         windows.extend(self.windows);
+        let mut tiers = below.tiers;
+        tiers.extend(self.tiers);
         let mut compaction = below.compaction;
         compaction.extend(self.compaction);
         let mut trusted_projects = below.trusted_projects;
@@ -91,7 +96,8 @@ impl Layer {
         hooks.extend(self.hooks);
         Self {
             model: self.model.or(below.model),
-            small_model: self.small_model.or(below.small_model),
+            child_model: self.child_model.or(below.child_model),
+            tiers,
             agent: self.agent.or(below.agent),
             data_dir: self.data_dir.or(below.data_dir),
             color: self.color.or(below.color),

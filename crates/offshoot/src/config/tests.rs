@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use offshoot_engine::{Compacting, Limits};
 use offshoot_types::caps::{Caps, Money, Price, Span};
+use offshoot_types::tier::Tier;
 
 use super::file::{self, Owner};
 use super::{Color, Files, Layer, Level, Settings, Source, Sourced};
@@ -41,7 +42,8 @@ fn every_key_of_the_documentation_is_read_and_keeps_its_line() {
     assert!(layer.data_dir.is_some() && layer.base_url.is_some() && layer.api_key_env.is_some());
     assert_eq!((layer.limits.len(), layer.prices.len()), (13, 1));
     assert_eq!(layer.user_rules.len(), 1);
-    assert!(layer.small_model.is_some());
+    assert!(layer.child_model.is_some());
+    assert_eq!(layer.tiers.len(), 3);
     assert_eq!((layer.windows.len(), layer.compaction.len()), (1, 8));
     // The example shows the defaults, but for what depends on the agent.
     let mut rules = Compacting {
@@ -85,7 +87,8 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
         ("depth = 1", "limits.depth"),
         ("base_url = 'x'", "openai_chat.base_url"),
         ("log_level = 'info'", "log.level"),
-        ("smal_model = 'x'", "small_model"),
+        ("chld_model = 'x'", "child_model"),
+        ("[tiers]\nsmal = 'x'", "tiers.small"),
         ("[compaction]\ntail_turn = 1", "compaction.tail_turns"),
         (
             "[compaction]\ndrop_middle = true",
@@ -106,7 +109,7 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
     }
     let said = parse("theme = 'dark'", Owner::User).unwrap_err();
     assert!(
-        said.contains("there are: model, small_model, agent"),
+        said.contains("there are: model, child_model, agent"),
         "{said}"
     );
     let said = parse("[compaction.smart_recovery]\nfoo = 1", Owner::User).unwrap_err();
@@ -255,7 +258,8 @@ fn a_project_cannot_say_who_answers_or_where_data_logs_and_keys_go() {
     for (text, name) in [
         ("model = 'offline'", "model"),
         ("model = 'scripted/evil.yaml'", "model"),
-        ("small_model = 'offline'", "small_model"),
+        ("child_model = 'offline'", "child_model"),
+        ("tiers.small = 'offline'", "tiers"),
         ("windows.'openai-chat/x' = 1", "windows"),
         ("compaction.auto = false", "compaction"),
         ("data_dir = 'x'", "data_dir"),
@@ -548,7 +552,7 @@ fn a_project_ends_where_its_repository_does_or_home() {
 #[test]
 fn chores_are_set_with_their_sources_and_listed() {
     let home = Home::new();
-    let text = "small_model = 'offline'\nwindows.'openai-chat/a' = 9\ncompaction.tail_turns = 5\n\
+    let text = "tiers.small = 'offline'\nwindows.'openai-chat/a' = 9\ncompaction.tail_turns = 5\n\
                 compaction.smart_recovery.drop_middle = false\n";
     home.write(USER, text);
     let settings = home.load(Layer::default(), &[]).unwrap();
@@ -558,7 +562,7 @@ fn chores_are_set_with_their_sources_and_listed() {
     assert_eq!(settings.windows["openai-chat/a"].value, 9);
     let made = settings.made();
     for (wanted, set) in [
-        ("small_model", "offline"),
+        ("tiers.small", "offline"),
         ("windows.\"openai-chat/a\"", "9"),
         ("compaction.tail_turns", "5"),
         ("compaction.smart_recovery.drop_middle", "false"),
@@ -573,7 +577,9 @@ fn chores_are_set_with_their_sources_and_listed() {
     let settings = home.load(Layer::default(), &variables).unwrap();
     let source = Source::Variable("OFFSHOOT_SMALL_MODEL".to_owned());
     let small = Sourced::new("scripted/x".to_owned(), source);
-    assert_eq!(settings.small_model, Some(small));
+    assert_eq!(settings.tiers[&Tier::Small], small);
+    let said = parse("small_model = 'offline'", Owner::User).unwrap_err();
+    assert!(said.contains("is now `tiers.small`"), "{said}");
     let said = parse("windows.'m' = 1", Owner::User).unwrap_err();
     assert!(
         said.contains("names no model whose window is set here"),
@@ -609,6 +615,8 @@ fn variables_of_ours_that_say_nothing_are_mistakes_and_others_are_not_there() {
     for name in [
         "OFFSHOOT_MODEL",
         "OFFSHOOT_SMALL_MODEL",
+        "OFFSHOOT_LARGE_MODEL",
+        "OFFSHOOT_CHILD_MODEL",
         "OFFSHOOT_AGENT",
         "OFFSHOOT_DATA_DIR",
         "OFFSHOOT_LOG_FILE",

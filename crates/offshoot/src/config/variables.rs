@@ -4,10 +4,12 @@
 //! Those that other programs share (`NO_COLOR`, `OPENAI_…`) mean nothing when
 //! they are empty, as everywhere. Keys are taken from here and from nowhere else.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use offshoot_types::tier::Tier;
 
 use super::file::words;
 use super::layer::{Color, Layer};
@@ -32,6 +34,22 @@ impl fmt::Debug for Key {
     }
 }
 
+/// Returns the models of tiers.
+fn tiers(surroundings: &Surroundings) -> Result<BTreeMap<Tier, Sourced<String>>, Stop> {
+    let variables = [
+        (Tier::Small, "OFFSHOOT_SMALL_MODEL"),
+        (Tier::Standard, "OFFSHOOT_STANDARD_MODEL"),
+        (Tier::Large, "OFFSHOOT_LARGE_MODEL"),
+    ];
+    let mut tiers = BTreeMap::new();
+    for (tier, variable) in variables {
+        if let Some(model) = text(surroundings, variable)? {
+            tiers.insert(tier, model);
+        }
+    }
+    Ok(tiers)
+}
+
 /// Returns what the environment says.
 pub(super) fn layer(surroundings: &Surroundings) -> Result<Layer, Stop> {
     let color = match word(surroundings, "OFFSHOOT_COLOR")? {
@@ -43,7 +61,8 @@ pub(super) fn layer(surroundings: &Surroundings) -> Result<Layer, Stop> {
     };
     Ok(Layer {
         model: text(surroundings, "OFFSHOOT_MODEL")?,
-        small_model: text(surroundings, "OFFSHOOT_SMALL_MODEL")?,
+        child_model: text(surroundings, "OFFSHOOT_CHILD_MODEL")?,
+        tiers: tiers(surroundings)?,
         agent: text(surroundings, "OFFSHOOT_AGENT")?,
         data_dir: path(surroundings, "OFFSHOOT_DATA_DIR")?,
         color,

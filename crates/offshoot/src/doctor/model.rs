@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use offshoot_types::tier::Tier;
 use tokio::net::TcpStream;
 
 use super::Finding;
@@ -24,16 +25,20 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
         Ok(_) => Finding::ok(what, format!("{}, {}", model.value, model.source.phrase())),
         Err(stop) => Finding::fail(what, stop.to_string()),
     }];
-    if let Some(small) = &settings.small_model {
-        let name = assemble::chosen(small).and_then(|name| Models::load(&name));
-        let (small, what) = (small, "small model");
-        findings.push(match name {
-            Ok(_) => Finding::ok(what, format!("{}, {}", small.value, small.source.phrase())),
-            Err(stop) => Finding::fail(what, stop.to_string()),
+    for tier in Tier::ALL {
+        let what = match tier {
+            Tier::Small => "small model",
+            Tier::Standard => "standard model",
+            Tier::Large => "large model",
+        };
+        findings.push(match settings.tiers.get(&tier) {
+            Some(model) => loadable(what, model),
+            None => Finding::ok(what, unmapped(tier, &model.value)),
         });
     }
-    let chosen = [Some(model), settings.small_model.as_ref()];
-    let mut chosen = chosen.into_iter().flatten();
+    let child = settings.child_model.as_ref();
+    findings.extend(child.map(|model| loadable("child model", model)));
+    let mut chosen = settings.tiers.values().chain([model]).chain(child);
     if chosen.any(|model| model.value.starts_with(OPENAI_CHAT)) {
         let server = &settings.openai_chat;
         let address = address(&server.base_url.value);
@@ -45,6 +50,25 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
         findings.push(key(server, host.as_deref()));
     }
     findings
+}
+
+fn loadable(what: &'static str, model: &Sourced<String>) -> Finding {
+    match assemble::chosen(model).and_then(|name| Models::load(&name)) {
+        Ok(_) => Finding::ok(what, format!("{}, {}", model.value, model.source.phrase())),
+        Err(stop) => Finding::fail(what, stop.to_string()),
+    }
+}
+
+/// Says what agents of a tier get that is not mapped.
+fn unmapped(tier: Tier, model: &str) -> String {
+    match tier {
+        Tier::Small if assemble::is_offline(model) => "offline, as the model is".to_owned(),
+        Tier::Small => "not set: sessions get no title, agents of this tier the model of their \
+                        parent"
+            .to_owned(),
+        Tier::Standard => format!("not set: the session's model, {model}"),
+        Tier::Large => "not set: agents of this tier get the model of their parent".to_owned(),
+    }
 }
 
 /// Calls the server and hangs up.

@@ -19,6 +19,7 @@ use offshoot_types::manifest::{Manifest, Registry};
 use offshoot_types::model::{Model, Models};
 use offshoot_types::permission::Rule;
 use offshoot_types::store::Store;
+use offshoot_types::tier::{ModelChoices, Tier};
 use offshoot_types::tool::Tool;
 
 use super::error::Error;
@@ -121,11 +122,19 @@ impl Builder {
         self
     }
 
-    /// Names a cheap model that does the chores: names for sessions, summaries, shorter conversations.
+    /// Maps a tier to a model, for agents whose manifests name the tier.
     ///
+    /// `Tier::Small` also does the chores: names for sessions, summaries, shorter conversations.
     /// Without it no session is named by a model, and the rest is done by the agent's own.
-    pub fn small_model(mut self, name: impl Into<String>) -> Self {
-        self.helpers.model = Some(name.into());
+    pub fn tier(mut self, tier: Tier, name: impl Into<String>) -> Self {
+        self.helpers.models.tiers.insert(tier, name.into());
+        self
+    }
+
+    /// Names the model of children whose manifests name neither a model nor a tier; without it they
+    /// have their parent's.
+    pub fn child_model(mut self, name: impl Into<String>) -> Self {
+        self.helpers.models.child = Some(name.into());
         self
     }
 
@@ -234,7 +243,8 @@ impl Builder {
         let models = providers.fold(models, |models, (name, provider)| {
             models.with_provider(&name, provider)
         });
-        if let Some(name) = &self.helpers.model {
+        let ModelChoices { tiers, child } = &self.helpers.models;
+        for name in tiers.values().chain(child) {
             let found = models.find(name).map(drop);
             found.map_err(|error| Error::Unknown(error.message))?;
         }

@@ -8,6 +8,7 @@ use offshoot_types::command::{Order, Receipt, Rename};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::AgentId;
 use offshoot_types::message::Author;
+use offshoot_types::tier::Tier;
 use serde_json::json;
 
 use super::{is_owned, order};
@@ -175,11 +176,11 @@ async fn ready(settings: &Settings, found: &Found, helper: &str) -> Result<(), S
     let Some(model) = found.session.model() else {
         return Ok(());
     };
-    let mut models = Models::load(model)?.with_small(settings, &host)?;
+    let mut models = Models::load(model)?.with_choices(settings, &host)?;
     let agents = definitions::load(settings, found.session.workspace(), &mut models);
     definitions::refuse(&agents, helper)?;
     definitions::warn(&agents);
-    if models.small().is_none() {
+    if models.choices().tier(Tier::Small).is_none() {
         assemble::check(model, &host)?;
     }
     Ok(())

@@ -296,14 +296,14 @@ fn a_helper_is_shown_with_the_model_that_it_would_have() {
         shown(&stage.offshoot(args).succeeded().stdout, "model")
     };
     let script = "scripted/script.yaml";
-    assert_eq!(model("title", "offline"), "offline, the small_model");
+    assert_eq!(model("title", "offline"), "offline, of the tier small");
     assert_eq!(
         model("title", script),
-        "none: without a small_model sessions are not named"
+        "none: without the tier small sessions are not named"
     );
     assert_eq!(
         model("summary", script),
-        "that of the agent it works for; there is no small_model"
+        "that of the agent it works for; the tier small is not set"
     );
     stage.write(
         ".config/offshoot/agents/title.md",
@@ -311,15 +311,15 @@ fn a_helper_is_shown_with_the_model_that_it_would_have() {
     );
     assert_eq!(
         model("title", script),
-        "offline, where there is a small_model; there is none"
+        "none: without the tier small sessions are not named"
     );
     stage.write(
         ".config/offshoot/offshoot.toml",
-        "small_model = 'openai-chat/tiny'",
+        "tiers.small = 'openai-chat/tiny'",
     );
     assert_eq!(
         model("summary", script),
-        "openai-chat/tiny, the small_model"
+        "openai-chat/tiny, of the tier small"
     );
     assert_eq!(model("title", script), "offline");
 }

@@ -250,7 +250,7 @@ fn a_small_model_names_sessions_and_without_one_nobody_does() {
     // Seen from the file it stands in, as every model is.
     stage.write(
         USER,
-        &format!("small_model = 'scripted/small.yaml'\n{RULES}"),
+        &format!("tiers.small = 'scripted/small.yaml'\n{RULES}"),
     );
     let small = ".config/offshoot/small.yaml";
     stage.write(
@@ -283,11 +283,11 @@ fn a_small_model_names_sessions_and_without_one_nobody_does() {
 #[test]
 fn a_small_model_that_cannot_be_asked_is_told_with_where_it_was_said() {
     let stage = small();
-    stage.write(USER, "small_model = 'acme/small'");
+    stage.write(USER, "tiers.small = 'acme/small'");
     let run = ["run", "--model", "scripted/script.yaml", "x"];
     stage.offshoot(run).complained(
         2,
-        "`small_model` cannot be used: there is no model acme/small",
+        "`tiers.small` cannot be used: there is no model acme/small",
     );
     let refused = stage.offshoot(run);
     assert!(
@@ -301,7 +301,7 @@ fn a_small_model_that_cannot_be_asked_is_told_with_where_it_was_said() {
             .contains("fail  small model      there is no model acme/small"),
         "{doctor:#?}"
     );
-    stage.write(USER, "small_model = 'offline'\n");
+    stage.write(USER, "tiers.small = 'offline'\n");
     let doctor = stage.offshoot(["doctor"]);
     assert!(
         doctor
@@ -310,7 +310,7 @@ fn a_small_model_that_cannot_be_asked_is_told_with_where_it_was_said() {
         "{doctor:#?}"
     );
     assert!(
-        doctor.stdout.contains("small_model = offline, from "),
+        doctor.stdout.contains("tiers.small = offline, from "),
         "{doctor:#?}"
     );
 }

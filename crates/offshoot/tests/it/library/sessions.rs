@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use offshoot::types::id::Pos;
 use offshoot::types::settlement::CancelledBy;
 use offshoot::{
-    Compacting, Ending, Error, Event, FnModel, Reply, Runtime, Session, Status, Update,
+    Compacting, Ending, Error, Event, FnModel, Reply, Runtime, Session, Status, Tier, Update,
 };
 
 use super::{Gate, gated, numbers, said, stage, until, unwell, worker};
@@ -236,7 +236,7 @@ async fn a_session_is_named_summed_up_and_shortened() {
         let messages = request.messages.len();
         Reply::text(format!("{} {messages}", request.from.definition))
     });
-    let runtime = runtime.small_model("demo/words").build().unwrap();
+    let runtime = runtime.tier(Tier::Small, "demo/words").build().unwrap();
     let session = runtime.open("worker").await.unwrap();
     let error = session.summarise().await.unwrap_err().to_string();
     assert_eq!(error, "nothing has been said yet");
@@ -256,7 +256,7 @@ async fn a_session_is_named_summed_up_and_shortened() {
 
 #[tokio::test]
 async fn a_model_for_chores_has_to_be_there_and_names_sessions() {
-    let builder = stage(|_| Reply::text("done")).small_model("demo/nobody");
+    let builder = stage(|_| Reply::text("done")).tier(Tier::Small, "demo/nobody");
     let error = builder.build().unwrap_err();
     assert!(matches!(error, Error::Unknown(_)), "{error}");
     let runtime = stage(|request| Reply::text(format!("by {}", request.from.definition)));
@@ -264,7 +264,7 @@ async fn a_model_for_chores_has_to_be_there_and_names_sessions() {
         auto: false,
         ..Compacting::default()
     };
-    let runtime = runtime.small_model("demo/words").compaction(rules);
+    let runtime = runtime.tier(Tier::Small, "demo/words").compaction(rules);
     let session = runtime.build().unwrap().open("worker").await.unwrap();
     session.message("hello").await.unwrap();
     until(
