@@ -29,6 +29,7 @@ pub use offshoot_types::manifest::{Manifest, Mode, Toolset};
 pub use offshoot_types::model::{Model, Request};
 pub use offshoot_types::settlement::{Settlement, Status};
 pub use offshoot_types::tool::Tool;
+pub use offshoot_types::tree::Unfinished;
 
 /// The example of the README, so that it stays true.
 #[cfg(doctest)]

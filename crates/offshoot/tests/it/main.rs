@@ -46,4 +46,5 @@ mod steering;
 mod stops;
 mod terminal;
 mod trust;
+mod unfinished;
 mod working;
