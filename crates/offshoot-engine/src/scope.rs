@@ -253,6 +253,7 @@ fn terms(
         tools,
         barred_tools,
         caps,
+        own_caps: manifest.limits,
         permissions: terms::summary(chain, workspace),
     }
 }

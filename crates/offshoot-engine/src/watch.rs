@@ -19,7 +19,7 @@ use crate::board::State;
 use crate::limits::Limits;
 use crate::update::Activity;
 
-/// What a run keeps of its time to hand back.
+/// How long the step that hands back may take after a stall.
 const HAND_BACK: Span = Span::secs(30);
 
 /// When a run has to end.
@@ -84,9 +84,8 @@ impl State {
                 (Some(one), None) | (None, Some(one)) => one,
                 (None, None) => continue,
             };
-            let kept = HAND_BACK.min(Span::millis(span.as_millis() / 5));
             deadline = Some(Deadline {
-                soft: Timestamp::new(hard.saturating_sub(kept.as_millis())),
+                soft: Timestamp::new(hard.saturating_sub(span.hand_back().as_millis())),
                 hard: Timestamp::new(hard),
             });
         }

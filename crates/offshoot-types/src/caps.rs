@@ -205,6 +205,13 @@ impl Span {
     pub fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
+
+    /// Returns the part of a run's time that is kept to hand back: 30 s, or a fifth of a short time
+    /// (R26).
+    #[must_use]
+    pub fn hand_back(self) -> Self {
+        Self(self.0 / 5).min(Self::secs(30))
+    }
 }
 
 impl From<Span> for Duration {

@@ -116,7 +116,8 @@ pub enum PartialReason {
     NoAnswer,
     /// The model reached the limit of its output.
     Length,
-    /// The model refused.
+    /// The model says that it could not or would not do what was asked, or its provider filtered
+    /// the answer.
     Refusal,
     /// A cap was reached; the text is what the hand-back step gave.
     Budget(Cap),
@@ -157,7 +158,7 @@ pub enum CancelledBy {
 }
 
 /// A cap of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cap {
     /// Model requests.
@@ -221,7 +222,7 @@ impl Status {
             Self::Partial(reason) => Some(match reason {
                 PartialReason::NoAnswer => "it ended without an answer".to_owned(),
                 PartialReason::Length => "the model reached its output limit".to_owned(),
-                PartialReason::Refusal => "the model refused".to_owned(),
+                PartialReason::Refusal => "the model could not or would not do it".to_owned(),
                 PartialReason::Budget(cap) => format!("budget: {}", cap.word()),
                 PartialReason::Wakes => "woken too often without a human".to_owned(),
                 PartialReason::Schema => "its answer does not fit its schema".to_owned(),

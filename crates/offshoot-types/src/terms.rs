@@ -37,6 +37,9 @@ pub struct Terms {
     /// What its runs may use.
     #[serde(skip_serializing_if = "is_unlimited")]
     pub caps: Caps,
+    /// Those of `caps` that its definition sets; the others are the host's.
+    #[serde(skip_serializing_if = "is_unlimited")]
+    pub own_caps: Caps,
     /// What its chain says, by capability, of some file of the workspace or some command.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub permissions: BTreeMap<String, Action>,

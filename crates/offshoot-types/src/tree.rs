@@ -7,6 +7,7 @@
 //! do next is derived from here (R17). Transcripts are folded elsewhere.
 
 mod agent;
+mod unfinished;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::message::AssistantMessage;
 use crate::permission::{Action, Decision, Grant, Need, Reach};
 
 pub use self::agent::{Agent, Ask, Mail, OpenCall, Run, RunningTurn, Spent, Tally};
+pub use self::unfinished::{RunLimit, Unfinished};
 
 /// A tree, as its log has it so far.
 #[derive(Clone, Debug, Default)]

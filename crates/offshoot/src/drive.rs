@@ -13,7 +13,7 @@ use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Tree, Unfinished};
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
@@ -94,12 +94,12 @@ pub(crate) async fn drive(
     }
     let ending = match &ended {
         // Somebody may have sent something while we were at the door: it is done first.
-        Ok(Ended::Quiet(_) | Ended::Talked | Ended::Asleep(_)) => Ending::WhenQuiet,
+        Ok(Ended::Quiet(..) | Ended::Talked | Ended::Asleep(_)) => Ending::WhenQuiet,
         Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated) | Err(_) => Ending::Now,
     };
     tell_ends((&runtime, &id), &ends, leave(&runtime, ending, signals)).await;
     Ok(match ended? {
-        Ended::Quiet(code) => code,
+        Ended::Quiet(code, unfinished) => code.with(&unfinished, &id),
         Ended::Talked => Code::Completed,
         Ended::Asleep(why) => {
             output::note(&why);
@@ -307,7 +307,7 @@ async fn ask(
         };
         if elsewhere == Elsewhere::Leave {
             view.aside(&format!("{here}; {left}"))?;
-            return Ok(Ended::Quiet(Code::Completed));
+            return Ok(Ended::Quiet(Code::Completed, Unfinished::default()));
         }
         view.aside(&format!("{here}; following it there"))?;
         if elsewhere == Elsewhere::FollowDespiteYes {

@@ -8,10 +8,13 @@ use std::fmt;
 use std::process::ExitCode;
 
 use offshoot_engine::CommandError;
+use offshoot_types::id::TreeId;
 use offshoot_types::settlement::Status;
 use offshoot_types::store::StoreError;
+use offshoot_types::tree::Unfinished;
 
 use crate::config::Source;
+use crate::{output, render};
 
 /// What the program returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,27 @@ impl Code {
             Status::Partial(_) | Status::BudgetExhausted(_) => Self::Partial,
             Status::Failed { .. } | Status::Denied { .. } | Status::Lost { .. } => Self::Failed,
             Status::Cancelled(_) => Self::Interrupted,
+        }
+    }
+}
+
+impl Code {
+    /// Returns the code of an end that left work undone, and says on stderr what that was. Only
+    /// success changes: an error or an interruption says more.
+    pub(crate) fn with(self, unfinished: &Unfinished, session: &TreeId) -> Self {
+        // What stopped the agent that was asked was said when it ended.
+        let is_said = unfinished.unanswered == 0
+            && unfinished.stopped.keys().all(|id| id == session.root())
+            && self != Self::Completed;
+        if !unfinished.is_empty() && !is_said {
+            output::complain(&format!(
+                "{}; see: offshoot sessions tree {session}",
+                render::unfinished(unfinished)
+            ));
+        }
+        match self {
+            Self::Completed if !unfinished.is_empty() => Self::Partial,
+            code => code,
         }
     }
 }

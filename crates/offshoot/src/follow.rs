@@ -21,9 +21,9 @@ use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, CommandId, MessageId, Pos, TreeId};
-use offshoot_types::settlement::{Settlement, Status};
+use offshoot_types::settlement::Status;
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tree::{Ask, Spent, Tree};
+use offshoot_types::tree::{Ask, Spent, Tree, Unfinished};
 use tokio::time::Instant;
 
 use crate::env::System;
@@ -66,8 +66,9 @@ impl News {
 /// Why following is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Nothing runs and nothing wants to; the agent's last run says how it went.
-    Quiet(Code),
+    /// Nothing runs and nothing wants to; the agent's last run says how it went, and the tree what
+    /// it left undone meanwhile.
+    Quiet(Code, Unfinished),
     /// The log cannot be written; the tree was let go.
     Parked(StoreError),
     /// A second Ctrl-C: leave now.
@@ -129,6 +130,8 @@ pub(crate) struct Follower<'a> {
     /// Whether something was answered since that nobody has summed up.
     talked: bool,
     asked: Asked,
+    /// What agents left undone since we came.
+    unfinished: Unfinished,
     /// When something last happened.
     stirred: Instant,
 }
@@ -157,6 +160,7 @@ impl<'a> Follower<'a> {
             interrupted: false,
             talked: false,
             asked: Asked::Waits,
+            unfinished: Unfinished::default(),
             stirred: Instant::now(),
         }
     }
@@ -234,34 +238,35 @@ impl<'a> Follower<'a> {
         let settlement = agent.and_then(|agent| agent.settlement());
         let settlement = settlement.map(|settlement| &**settlement);
         if self.goal.prompt.is_none() && !self.view.is_stirred() {
-            self.view.quiet(None)?;
-            let mut code = Code::Completed;
-            if let Some(Settlement {
-                status: status @ Status::Lost { why },
-                ..
-            }) = settlement
-            {
-                output::note(&format!(
-                    "the last run of session {} is lost: {why}",
-                    self.id
-                ));
-                // Whoever goes on with it and sees 0 would think that it was done.
-                code = Code::of(status);
-            }
+            self.view.quiet(None, &self.unfinished)?;
+            // Code 0 would say that the last run did what it was asked. One that the user cancelled
+            // was not meant to.
+            let code = match settlement.map(|settlement| &settlement.status) {
+                None | Some(Status::Completed | Status::Cancelled(_)) => Code::Completed,
+                Some(status) => {
+                    let how = match status {
+                        Status::Lost { why } => format!("is lost: {why}"),
+                        status => format!("ended {}", render::status(status)),
+                    };
+                    output::note(&format!("the last run of session {} {how}", self.id));
+                    Code::of(status)
+                }
+            };
             output::note(&waiting(&self.tree, &self.id));
-            return Ok(Ended::Quiet(code));
+            return Ok(Ended::Quiet(code, self.unfinished));
         }
         let ended = agent.and_then(|agent| Some((settlement?, &agent.terms().caps)));
-        self.view.quiet(ended)?;
+        self.view.quiet(ended, &self.unfinished)?;
         self.view
             .spent(agent.map_or_else(Spent::default, |agent| agent.spent))?;
         // A prompt that was queued behind a turn that failed stays queued: that failure counts.
         let last = settlement.map_or(Code::Completed, |settlement| Code::of(&settlement.status));
-        Ok(Ended::Quiet(match self.asked {
+        let code = match self.asked {
             // What followed was not what was asked for here.
             Asked::Ended(status) if status != Status::Completed => Code::of(&status),
             Asked::Ended(_) | Asked::Waits | Asked::Runs => last,
-        }))
+        };
+        Ok(Ended::Quiet(code, self.unfinished))
     }
 
     fn take(&mut self, entry: &Entry) -> Result<(), Stop> {
@@ -270,7 +275,8 @@ impl<'a> Follower<'a> {
             && let Event::Settled { settlement, .. } = &entry.event
             && let Some(agent) = self.tree.agent(&self.agent)
         {
-            self.view.quiet(Some((settlement, &agent.terms().caps)))?;
+            let ended = Some((settlement, &agent.terms().caps));
+            self.view.quiet(ended, &self.unfinished)?;
             self.view.spent(agent.spent)?;
         }
         if !self.goal.chat && entry.agent == self.agent {
@@ -278,6 +284,7 @@ impl<'a> Follower<'a> {
         }
         self.take_talk(entry);
         self.view.entry(&self.tree, entry)?;
+        self.unfinished.take(&self.tree, entry);
         self.tree.apply(entry).map_err(|violation| {
             let text = format!("follow session {}: {violation}", self.id);
             StoreError::new(StoreErrorKind::Unusable, text)

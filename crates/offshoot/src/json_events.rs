@@ -24,6 +24,7 @@ use offshoot_engine::{Delta, Output};
 use offshoot_types::event::{Compaction, Entry, Event, Parent, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, Pos, RunId, RunNo, Timestamp, TreeId};
 use offshoot_types::settlement::{Settlement, Status};
+use offshoot_types::tree::Unfinished;
 use uuid::Uuid;
 
 use crate::clock;
@@ -119,9 +120,9 @@ impl Fold {
     }
 
     /// Returns the event that says the tree is quiet.
-    pub(crate) fn idle(&mut self, at: Timestamp) -> WireEvent {
+    pub(crate) fn idle(&mut self, at: Timestamp, unfinished: &Unfinished) -> WireEvent {
         let root = self.tree.root().clone();
-        let body = Body::SessionIdle(ending::idle(self.ended.as_ref()));
+        let body = Body::SessionIdle(ending::idle(self.ended.as_ref(), unfinished));
         self.unstored(at, &root, body)
     }
 

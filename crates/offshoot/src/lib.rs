@@ -31,6 +31,7 @@ pub use offshoot_types::project::{InstructionFile, ProjectContext};
 pub use offshoot_types::settlement::{Settlement, Status};
 pub use offshoot_types::tier::Tier;
 pub use offshoot_types::tool::Tool;
+pub use offshoot_types::tree::Unfinished;
 
 /// The example of the README, so that it stays true.
 #[cfg(doctest)]

@@ -15,6 +15,7 @@ use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author
 use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
+use offshoot_types::tree::Unfinished;
 
 pub(crate) use self::harmless::{counted_spaces, harmless, harmless_lines, plain_spaces};
 use crate::{clock, rules};
@@ -155,6 +156,32 @@ pub(crate) fn ending(settlement: &Settlement, caps: &Caps) -> String {
         }
         (Some(most), _) => format!("{how}; at most {most}"),
     }
+}
+
+/// Renders what a tree left undone: how many agents were stopped by limits, and how many requests
+/// were denied because no one could answer.
+pub(crate) fn unfinished(unfinished: &Unfinished) -> String {
+    let mut parts = Vec::new();
+    let stopped = unfinished.stopped.len();
+    if stopped > 0 {
+        let by_limit = unfinished.by_limit().into_iter();
+        let limits = by_limit.map(|(limit, agents)| format!("{agents} by {}", limit.word()));
+        let limits = limits.collect::<Vec<_>>().join(", ");
+        let agents = if stopped == 1 {
+            "agent was"
+        } else {
+            "agents were"
+        };
+        parts.push(format!("{stopped} {agents} stopped by limits ({limits})"));
+    }
+    match unfinished.unanswered {
+        0 => {}
+        1 => parts.push("1 request was denied because no one could answer it".to_owned()),
+        many => parts.push(format!(
+            "{many} requests were denied because no one could answer them"
+        )),
+    }
+    parts.join("; ")
 }
 
 fn event(event: &Event, length: Length) -> (&'static str, String) {

@@ -15,7 +15,7 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Did, Entry, Event, Hooked, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos};
 use offshoot_types::settlement::{Settlement, Status};
-use offshoot_types::tree::{Spent, Tree};
+use offshoot_types::tree::{Spent, Tree, Unfinished};
 
 use self::progress::{ADVICE, Advice, closing, progress};
 use crate::answers::Answers;
@@ -239,10 +239,14 @@ impl View {
     }
 
     /// Shows that the tree is quiet, and how the run of the agent that was asked ended under its caps.
-    pub(crate) fn quiet(&mut self, ended: Option<(&Settlement, &Caps)>) -> io::Result<()> {
+    pub(crate) fn quiet(
+        &mut self,
+        ended: Option<(&Settlement, &Caps)>,
+        unfinished: &Unfinished,
+    ) -> io::Result<()> {
         let answers = match &mut self.form {
             Form::Events(fold) => {
-                let event = fold.idle(System.now());
+                let event = fold.idle(System.now(), unfinished);
                 return print(&mut self.stdout, &event);
             }
             Form::Console(console) => {

@@ -8,5 +8,6 @@ mod outcome;
 mod stored;
 mod transcript;
 mod tree;
+mod unfinished;
 mod usage;
 mod write;

@@ -12,7 +12,7 @@ use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::message::Author;
 use offshoot_types::project::ProjectContext;
 use offshoot_types::settlement::Settlement;
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Tree, Unfinished};
 use serde::de::DeserializeOwned;
 
 use super::agent::{Agent, taken};
@@ -20,7 +20,7 @@ use super::error::Error;
 use super::follow::Seen;
 use super::host::{HOST, Host};
 use super::runtime::Shared;
-use super::updates::{Updates, fold};
+use super::updates::{Updates, broken, fold};
 use crate::date::date;
 
 /// A session that is to be opened.
@@ -246,6 +246,16 @@ impl Session {
     /// Follows everything that its agents do after a position, such as the last one that was shown.
     pub async fn subscribe_after(&self, pos: Pos) -> Result<Updates, Error> {
         Updates::new(&self.0.shared, &self.0.tree, pos).await
+    }
+
+    /// Returns what the last run of its root left undone, with everything below it.
+    ///
+    /// A root may complete although a limit stopped one of its children, or a permission was denied
+    /// because no one could be asked. The command line exits with 3 then, and not with 0.
+    pub async fn unfinished(&self) -> Result<Unfinished, Error> {
+        let Agent { shared, tree, .. } = &self.0;
+        let log = shared.store.entries(tree, Pos::ZERO, usize::MAX).await?;
+        Unfinished::of_last_run(tree.root(), &log).map_err(|violation| broken(tree, &violation))
     }
 
     /// Returns who there is in it, and how far each has come.

@@ -95,7 +95,7 @@ pub(super) fn fold(id: &TreeId, log: &[Entry]) -> Result<Tree, Error> {
     Tree::fold(log).map_err(|violation| broken(id, &violation))
 }
 
-fn broken(id: &TreeId, violation: &impl std::fmt::Display) -> Error {
+pub(super) fn broken(id: &TreeId, violation: &impl std::fmt::Display) -> Error {
     let text = format!("follow session {id}: {violation}");
     Error::Store(StoreError::new(StoreErrorKind::Unusable, text))
 }

@@ -9,6 +9,7 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event, TurnEnd};
 use offshoot_types::id::MessageId;
 use offshoot_types::message::Author;
+use offshoot_types::tree::Unfinished;
 
 use super::{Ended, Follower, Kind};
 use crate::console::{Input, Taken};
@@ -178,7 +179,7 @@ impl Follower<'_> {
         // Nobody is kept by a summary that they do not want any more.
         match (self.is_idle(), self.talked) {
             (true, true) => Ended::Talked,
-            (true, false) => Ended::Quiet(Code::Completed),
+            (true, false) => Ended::Quiet(Code::Completed, Unfinished::default()),
             (false, _) => Ended::Terminated,
         }
     }

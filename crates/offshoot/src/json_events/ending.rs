@@ -3,6 +3,7 @@
 use offshoot_types::event::{Spawned, TurnEnd};
 use offshoot_types::id::{CallId, MessageId, RunId};
 use offshoot_types::settlement::{FailureKind, PartialReason, Settlement, Status};
+use offshoot_types::tree::Unfinished;
 
 use super::Body;
 use super::agent::Totals;
@@ -59,15 +60,17 @@ pub(super) fn assistant_idle(aborted: bool) -> Body {
 }
 
 /// Returns what is said when nothing of a tree has anything to do.
-pub(super) fn idle(ended: Option<&Status>) -> Idle {
-    let Some(status) = ended else {
-        return Idle::default();
-    };
-    let aborted = matches!(status, Status::Cancelled(_));
+pub(super) fn idle(ended: Option<&Status>, unfinished: &Unfinished) -> Idle {
+    let aborted = matches!(ended, Some(Status::Cancelled(_)));
+    let limits = unfinished.by_limit().into_iter();
     Idle {
         aborted: aborted.then_some(true),
-        status: Some(status.word()),
-        reason: status.reason(),
+        status: ended.map(Status::word),
+        reason: ended.and_then(Status::reason),
+        stopped_by_limits: limits
+            .map(|(limit, agents)| (limit.word(), agents))
+            .collect(),
+        unanswered_requests: unfinished.unanswered,
     }
 }
 

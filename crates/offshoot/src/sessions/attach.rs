@@ -13,7 +13,7 @@ use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::Registry;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Tree, Unfinished};
 
 use super::{is_owned, next};
 use crate::assemble::{self, Host, Models};
@@ -94,6 +94,7 @@ pub(super) async fn attach(
         view,
         upto,
         seen: None,
+        unfinished: Unfinished::default(),
     };
     let ended = watch.follow(&runtime, &mut signals).await?;
     let code = watch.end(ended)?;
@@ -113,6 +114,8 @@ struct Watch {
     upto: Pos,
     /// How the last run ended that was seen to end.
     seen: Option<Arc<Settlement>>,
+    /// What its agents left undone since that run began.
+    unfinished: Unfinished,
 }
 
 impl Watch {
@@ -144,16 +147,27 @@ impl Watch {
 
     fn take(&mut self, entry: &Entry) -> Result<(), Stop> {
         self.view.entry(&self.tree, entry)?;
+        self.unfinished.take(&self.tree, entry);
+        let was_at_rest = self.is_at_rest();
         self.tree.apply(entry).map_err(|violation| {
             let text = format!("follow session {}: {violation}", self.id);
             StoreError::new(StoreErrorKind::Unusable, text)
         })?;
+        if was_at_rest && !self.is_at_rest() {
+            self.unfinished = Unfinished::default();
+        }
         if let Event::Settled { settlement, .. } = &entry.event
             && entry.agent == self.agent
         {
             self.seen = Some(Arc::new(settlement.clone()));
         }
         Ok(())
+    }
+
+    /// Tells whether the agent that is looked at has no open run.
+    fn is_at_rest(&self) -> bool {
+        let agent = self.tree.agent(&self.agent);
+        agent.and_then(|agent| agent.open_run()).is_none()
     }
 
     async fn is_at_end(&self) -> Result<bool, StoreError> {
@@ -168,7 +182,8 @@ impl Watch {
             Ended::Quiet => {
                 let agent = self.tree.agent(&self.agent);
                 let caps = agent.map(|agent| &agent.terms().caps);
-                self.view.quiet(self.seen.as_deref().zip(caps))?;
+                self.view
+                    .quiet(self.seen.as_deref().zip(caps), &self.unfinished)?;
             }
             Ended::Abandoned => output::note(&format!(
                 "nobody runs session {id} any more; go on with: offshoot run --session {id} PROMPT"
@@ -177,7 +192,7 @@ impl Watch {
             Ended::Unread => {}
         }
         match &self.seen {
-            Some(settlement) => Ok(Code::of(&settlement.status)),
+            Some(settlement) => Ok(Code::of(&settlement.status).with(&self.unfinished, id)),
             None => {
                 if ended == Ended::Quiet {
                     output::note(&format!("session {id} is quiet"));

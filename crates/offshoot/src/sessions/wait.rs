@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_types::caps::Span;
-use offshoot_types::id::AgentId;
+use offshoot_types::id::{AgentId, Pos};
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
+use offshoot_types::tree::Unfinished;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -83,7 +84,8 @@ pub(super) async fn wait(
             if let Stand::Asks(answer) = &stand {
                 output::note(&way(&found, answer));
             }
-            code = worse(code, stand.code());
+            let unfinished = unfinished(store.as_ref(), &found).await?;
+            code = worse(code, stand.code().with(&unfinished, &found.session.id));
         }
         waiting = still;
         let enough = until == Until::Any && waiting.len() < before;
@@ -133,6 +135,15 @@ async fn stand(store: &dyn Store, found: &mut Found) -> Result<Stand, StoreError
         (true, false, _) => asks.map_or(Stand::Abandoned, Stand::Asks),
         (false, _, Some(settlement)) => Stand::Ended(settlement.clone()),
         (false, _, None) => Stand::New,
+    })
+}
+
+/// Returns what the last run of an agent left undone, with everything below it.
+async fn unfinished(store: &dyn Store, found: &Found) -> Result<Unfinished, StoreError> {
+    let log = lookup::log(store, &found.session.id, Pos::ZERO).await?;
+    Unfinished::of_last_run(&found.agent, &log).map_err(|violation| {
+        let text = format!("follow session {}: {violation}", found.session.id);
+        StoreError::new(StoreErrorKind::Unusable, text)
     })
 }
 

@@ -49,4 +49,5 @@ mod stops;
 mod terminal;
 mod tiers;
 mod trust;
+mod unfinished;
 mod working;

@@ -227,7 +227,7 @@ fn the_exit_code_is_how_the_root_settled() {
         "replies: [{stop: refusal}]",
         3,
         "",
-        "offshoot: partial: the model refused",
+        "offshoot: partial: the model could not or would not do it",
     );
     check(
         "replies: [{prompt: never, say: x}]",

@@ -7,6 +7,7 @@
 
 use offshoot_types::event::Entry;
 use offshoot_types::id::Timestamp;
+use offshoot_types::tree::Unfinished;
 use serde_json::Value;
 
 use super::super::Fold;
@@ -40,7 +41,7 @@ fn folded(log: &str) -> Vec<Value> {
         let entry: Entry = serde_json::from_str(line).unwrap();
         events.extend(fold.entry(&entry));
     }
-    events.push(fold.idle(Timestamp::new(0)));
+    events.push(fold.idle(Timestamp::new(0), &Unfinished::default()));
     let value = |event| serde_json::to_value(event).unwrap();
     events.iter().map(value).collect()
 }

@@ -3,6 +3,7 @@
 use offshoot_types::event::TurnEnd;
 use offshoot_types::id::Timestamp;
 use offshoot_types::settlement::{CancelledBy, Cap, FailureKind, PartialReason, Status};
+use offshoot_types::tree::Unfinished;
 use serde_json::{Value, json};
 
 use super::log::{Log, blocking, ends, finishes, says, settles, starts, tells};
@@ -120,7 +121,7 @@ fn a_turn_that_went_wrong_says_so_before_it_ends() {
 #[test]
 fn the_last_event_says_how_the_root_ended() {
     let idle = |log: &Log| {
-        let event = log.fold().0.idle(Timestamp::new(0));
+        let event = log.fold().0.idle(Timestamp::new(0), &Unfinished::default());
         serde_json::to_value(event).unwrap()["data"].clone()
     };
     assert_eq!(idle(&Log::asked()), json!({}));

@@ -2,6 +2,7 @@
 
 use offshoot_engine::{Delta, DeltaKind, Output};
 use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp};
+use offshoot_types::tree::Unfinished;
 use serde_json::{Value, json};
 
 use super::super::WireEvent;
@@ -37,7 +38,7 @@ fn deltas_are_shown_once_and_break_no_chain() {
     for (offset, text) in [(0, "3 "), (2, "fi"), (0, "3 fi"), (0, "3 files")] {
         shown.extend(fold.delta(&piece(DeltaKind::Text, offset, text), NOW));
     }
-    shown.push(fold.idle(NOW));
+    shown.push(fold.idle(NOW, &Unfinished::default()));
     let kind = |word: &str| format!("assistant.message_{word}");
     assert_eq!(
         told(&shown),

@@ -1,5 +1,7 @@
 //! Events about the session and what is said to its agents.
 
+use std::collections::BTreeMap;
+
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::manifest::Effort;
 use offshoot_types::settlement::CancelledBy;
@@ -84,6 +86,16 @@ pub(crate) struct Idle {
     /// Ours: what is behind that word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// Ours: how many agents each limit of the run stopped.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) stopped_by_limits: BTreeMap<&'static str, usize>,
+    /// Ours: requests that were denied because no one could answer.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) unanswered_requests: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,0 +1,169 @@
+//! Work that a tree left undone although its root may have completed (R19).
+//!
+//! A pure fold of the log: agents that a limit of the run stopped, and requests for a permission
+//! or an answer that were denied because no one could answer. A limit that an agent's own
+//! definition sets is its parent's to handle and does not count here, nor does a `task` call that
+//! was refused for want of depth or descendants: that is a tool error to its caller (R26).
+
+use std::collections::BTreeMap;
+
+use super::{Agent, Tree, Violation};
+use crate::caps::Caps;
+use crate::event::{Entry, Event, TurnEnd};
+use crate::id::AgentId;
+use crate::permission::Action;
+use crate::settlement::{Cap, PartialReason, Status};
+
+/// Work that a tree left undone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Agents that a limit of the run stopped, and which limit did so last.
+    pub stopped: BTreeMap<AgentId, RunLimit>,
+    /// Requests for a permission or an answer that were denied because no one could answer.
+    pub unanswered: u32,
+}
+
+/// A limit of a run that stops agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunLimit {
+    /// A cap: of the session, or what the host allows every child.
+    Cap(Cap),
+    /// How often in a row results of children may wake an agent.
+    Wakes,
+}
+
+impl RunLimit {
+    /// Returns the word for it, as in a config file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Cap(cap) => cap.word(),
+            Self::Wakes => "wakes",
+        }
+    }
+}
+
+impl Unfinished {
+    /// Folds the last run of an agent, with everything below it, from the log of its tree.
+    pub fn of_last_run<'a>(
+        agent: &AgentId,
+        log: impl IntoIterator<Item = &'a Entry>,
+    ) -> Result<Self, Violation> {
+        let mut tree = Tree::default();
+        let mut unfinished = Self::default();
+        let is_open = |tree: &Tree| tree.agent(agent).and_then(Agent::open_run).is_some();
+        for entry in log {
+            if tree.path(&entry.agent).contains(&agent) {
+                unfinished.take(&tree, entry);
+            }
+            let was_open = is_open(&tree);
+            tree.apply(entry)?;
+            if !was_open && is_open(&tree) {
+                unfinished = Self::default();
+            }
+        }
+        Ok(unfinished)
+    }
+
+    /// Takes the next entry; `tree` is as it was before it.
+    pub fn take(&mut self, tree: &Tree, entry: &Entry) {
+        let helps = |agent: &Agent| agent.spawned.helper().is_some();
+        if tree.agent(&entry.agent).is_none_or(helps) {
+            return;
+        }
+        let limit = match &entry.event {
+            Event::Decided { decision, .. } if decision.action == Action::Ask => {
+                self.unanswered += 1;
+                return;
+            }
+            Event::TurnEnded {
+                end: TurnEnd::HandedBack(cap) | TurnEnd::Exhausted(cap),
+                ..
+            } if is_of_run(tree, entry, *cap) => RunLimit::Cap(*cap),
+            Event::Settled { settlement, .. }
+                if settlement.status == Status::Partial(PartialReason::Wakes) =>
+            {
+                RunLimit::Wakes
+            }
+            _ => return,
+        };
+        self.stopped.insert(entry.agent.clone(), limit);
+    }
+
+    /// Tells whether nothing was left undone.
+    pub fn is_empty(&self) -> bool {
+        self.stopped.is_empty() && self.unanswered == 0
+    }
+
+    /// Returns how many agents each limit stopped.
+    pub fn by_limit(&self) -> BTreeMap<RunLimit, usize> {
+        let mut counts = BTreeMap::new();
+        for limit in self.stopped.values() {
+            *counts.entry(*limit).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// Tells whether the cap that ended a turn is a limit of the run: it belongs to the root, or the
+/// definition of the agent that it belongs to says nothing about it.
+fn is_of_run(tree: &Tree, entry: &Entry, cap: Cap) -> bool {
+    let owner = owner(tree, entry, cap);
+    owner.is_none_or(|owner| owner.spawned.is_root() || !sets(&owner.terms().own_caps, cap))
+}
+
+/// Returns the agent whose cap ended a turn, as far as the log knows it.
+fn owner<'a>(tree: &'a Tree, entry: &'a Entry, cap: Cap) -> Option<&'a Agent> {
+    let own = tree.agent(&entry.agent)?;
+    let now = entry.at.get();
+    let is_own = match cap {
+        Cap::Steps | Cap::Stall => true,
+        Cap::Tokens | Cap::Cost => false,
+        // An ancestor's time ends the run before its own time is up.
+        Cap::Time => left(own, cap, now).is_some_and(|left| left <= hand_back(own)),
+    };
+    if is_own {
+        return Some(own);
+    }
+    let path = tree.path(&entry.agent).into_iter();
+    let path = path.filter_map(|id| tree.agent(id));
+    let above = path.filter(|agent| cap != Cap::Time || agent.spawned.depth < own.spawned.depth);
+    // An ancestor whose run has settled caps nothing.
+    let open = above.filter(|agent| agent.open_run().is_some());
+    let lefts = open.filter_map(|agent| Some((left(agent, cap, now)?, agent)));
+    // The smallest rest; of two that are equal the outermost, which is the last one.
+    let least = lefts.reduce(|least, next| if next.0 <= least.0 { next } else { least });
+    least.map(|(_, agent)| agent)
+}
+
+/// Returns what is left of a cap of an agent's open run: tokens, millionths of a dollar or
+/// milliseconds.
+fn left(agent: &Agent, cap: Cap, now: u64) -> Option<u64> {
+    let caps = &agent.terms().caps;
+    let (most, used) = match cap {
+        Cap::Tokens => (caps.tokens?, agent.spent.tokens),
+        Cap::Cost => (caps.cost?.as_micros(), agent.spent.cost.as_micros()),
+        Cap::Time => (
+            caps.time?.as_millis(),
+            now.saturating_sub(agent.tally.started.get()),
+        ),
+        Cap::Steps | Cap::Stall => return None,
+    };
+    Some(most.saturating_sub(used))
+}
+
+/// Returns what an agent keeps of its time to hand back, in milliseconds.
+fn hand_back(agent: &Agent) -> u64 {
+    let time = agent.terms().caps.time.unwrap_or_default();
+    time.hand_back().as_millis()
+}
+
+/// Tells whether a definition sets a cap.
+fn sets(own: &Caps, cap: Cap) -> bool {
+    match cap {
+        Cap::Steps => own.steps.is_some(),
+        Cap::Tokens => own.tokens.is_some(),
+        Cap::Cost => own.cost.is_some(),
+        Cap::Time => own.time.is_some(),
+        Cap::Stall => own.stall.is_some(),
+    }
+}

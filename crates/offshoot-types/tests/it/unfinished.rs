@@ -1,0 +1,123 @@
+//! Work that a tree left undone: which limit stopped an agent, and whether it was one of the run.
+
+use offshoot_types::caps::{Caps, Span};
+use offshoot_types::event::{Entry, Event, TurnEnd};
+use offshoot_types::id::{AgentId, CallId, Pos, Seq, Timestamp, TreeId, TurnNo};
+use offshoot_types::permission::{Action, Decision};
+use offshoot_types::settlement::Cap;
+use offshoot_types::tree::{RunLimit, Unfinished};
+
+use crate::write::{Log, call_started, child, prompted, replied, root, started};
+
+/// When every entry of the log was written.
+const START: u64 = 5;
+
+/// Gives an agent caps; its definition sets those of `own`.
+fn capped(event: Event, caps: Caps, own: Caps) -> Event {
+    let Event::Spawned(mut spawned) = event else {
+        panic!("not a birth");
+    };
+    spawned.terms.caps = caps;
+    spawned.terms.own_caps = own;
+    Event::Spawned(spawned)
+}
+
+/// A root that has used 8 tokens with its child, and the child, which has used 4.
+fn log(root_caps: Caps, kid: Caps, own: Caps) -> Log {
+    Log::default().with([
+        ("root", capped(root(), root_caps, root_caps)),
+        ("root", prompted("p1")),
+        ("root", started(1, 1, Some("p1"))),
+        ("root", replied(&["a"])),
+        ("root", call_started("a", Some("kid"))),
+        ("kid", capped(child("a", false), kid, own)),
+        ("kid", prompted("p2")),
+        ("kid", started(1, 1, Some("p2"))),
+        ("kid", replied(&[])),
+    ])
+}
+
+fn entry(event: Event, after: u64) -> Entry {
+    Entry {
+        tree: TreeId::of(AgentId::new("root")),
+        pos: Pos::new(10),
+        agent: AgentId::new("kid"),
+        seq: Seq::new(5),
+        at: Timestamp::new(START + after),
+        event,
+    }
+}
+
+#[track_caller]
+fn check((root, kid, own): (Caps, Caps, Caps), cap: Cap, after: u64, counts: bool) {
+    let end = TurnEnd::HandedBack(cap);
+    let turn = TurnNo::new(1);
+    let mut unfinished = Unfinished::default();
+    let tree = log(root, kid, own).tree;
+    unfinished.take(&tree, &entry(Event::TurnEnded { turn, end }, after));
+    let limit = unfinished.stopped.get(&AgentId::new("kid"));
+    assert_eq!(limit, counts.then_some(&RunLimit::Cap(cap)));
+    assert_eq!(unfinished.is_empty(), !counts);
+}
+
+fn tokens(tokens: u64) -> Caps {
+    Caps {
+        tokens: Some(tokens),
+        ..Caps::default()
+    }
+}
+
+fn seconds(seconds: u64) -> Caps {
+    Caps {
+        time: Some(Span::secs(seconds)),
+        ..Caps::default()
+    }
+}
+
+#[test]
+fn r19_a_limit_counts_unless_the_definition_of_a_child_sets_it() {
+    let none = Caps::default();
+    let steps = Caps {
+        steps: Some(1),
+        ..none
+    };
+    check((none, steps, none), Cap::Steps, 0, true);
+    check((none, steps, steps), Cap::Steps, 0, false);
+    check((none, none, none), Cap::Stall, 0, true);
+}
+
+#[test]
+fn r19_of_two_caps_the_one_that_has_less_left_stopped_the_child() {
+    let none = Caps::default();
+    check((tokens(100), tokens(10), tokens(10)), Cap::Tokens, 0, false);
+    check((tokens(9), tokens(10), tokens(10)), Cap::Tokens, 0, true);
+    check((tokens(100), tokens(10), none), Cap::Tokens, 0, true);
+    check((tokens(9), none, none), Cap::Tokens, 0, true);
+    check((none, seconds(10), seconds(10)), Cap::Time, 9000, false);
+    check(
+        (seconds(5), seconds(10), seconds(10)),
+        Cap::Time,
+        4000,
+        true,
+    );
+}
+
+#[test]
+fn r19_requests_that_no_one_could_answer_are_counted() {
+    let tree = log(Caps::default(), Caps::default(), Caps::default()).tree;
+    let mut unfinished = Unfinished::default();
+    for action in [Action::Ask, Action::Deny, Action::Allow] {
+        let decided = Event::Decided {
+            call: CallId::new("c"),
+            decision: Decision {
+                action,
+                layer: "host".to_owned(),
+                rule: None,
+            },
+            grant: None,
+            reason: None,
+        };
+        unfinished.take(&tree, &entry(decided, 0));
+    }
+    assert_eq!(unfinished.unanswered, 1);
+}
