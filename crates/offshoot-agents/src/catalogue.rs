@@ -182,7 +182,7 @@ impl Catalogue {
     pub fn add_script(&mut self, path: &str, manifests: &[Manifest]) {
         for manifest in manifests {
             match no_helper(manifest) {
-                Some(why) => self.note(Diagnostic::error(path, None, &why)),
+                Some(why) => self.refuse(&manifest.name, Diagnostic::error(path, None, &why)),
                 None => {
                     let spawns = manifest.spawns.iter().flatten();
                     let spawns = spawns.map(|name| (path.to_owned(), None, name.clone()));
@@ -191,6 +191,12 @@ impl Catalogue {
                 }
             }
         }
+    }
+
+    /// Notes that the agent of a name cannot be used, and why.
+    pub fn refuse(&mut self, name: &str, why: Diagnostic) {
+        self.note(why.clone());
+        self.broken.insert(name.to_owned(), why);
     }
 
     /// Notes what is wrong with a folder of definitions.
@@ -263,6 +269,12 @@ impl Catalogue {
         self.broken.get(name)
     }
 
+    /// Returns the agents that cannot be used, by name, and why.
+    pub fn all_broken(&self) -> impl Iterator<Item = (&str, &Diagnostic)> {
+        let broken = self.broken.iter();
+        broken.map(|(name, why)| (name.as_str(), why))
+    }
+
     /// Returns the agents of the project that nobody has accepted, by name.
     pub fn all_untrusted(&self) -> impl Iterator<Item = (&Definition, Doubt)> {
         self.untrusted
@@ -300,15 +312,14 @@ fn misused(reading: &Reading) -> Option<String> {
     no_helper(reading.manifest.as_ref().ok()?)
 }
 
-/// Says why a manifest cannot be the helper whose name it has: whatever others may start would be
-/// asked things that it is not for.
+/// Says why a manifest cannot be the helper whose name it has: only Offshoot and agents start one.
 pub fn no_helper(manifest: &Manifest) -> Option<String> {
     let name = manifest.name.as_str();
     let taken = HELPERS.contains(&name) && manifest.mode != Mode::Subagent;
     taken.then(|| {
         format!(
-            "agent {name} works for Offshoot itself and nobody else starts it: its `mode` has to \
-             be `subagent`; or give this one another name"
+            "agent {name} is started by Offshoot itself and by `task`: its `mode` has to be \
+             `subagent`; or give this one another name"
         )
     })
 }

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use offshoot_types::manifest::{Manifest, WrongRule};
 use offshoot_types::permission::written::{Part, contradictions, overshadowed};
-use offshoot_types::suggest;
 
 use self::header::RulePlaces;
 use crate::diagnostic::Diagnostic;
+use crate::tool_names::unknown_tools;
 
 /// Most bytes of an agent file. Whoever reads files need not read more than one byte beyond it.
 pub const MAX_FILE_BYTES: usize = 256 * 1024;
@@ -54,25 +54,11 @@ impl Reading {
         self.manifest = Err(Diagnostic::error(&self.path, self.line_of(key), why));
     }
 
-    /// Warns of tools that there are none of; `known` are those there are.
-    ///
-    /// What a server brings is known only when it runs: of such names nothing is said.
+    /// Gives up the agent if `tools` names tools that do not exist; `known` are those that do.
     pub fn check_tools(&mut self, known: &[&str]) {
-        let Ok(manifest) = &self.manifest else {
-            return;
-        };
-        let tools = &manifest.tools;
-        let named = tools.allow.iter().flatten().chain(&tools.deny);
-        let wrong = named.filter(|name| !comes_later(name) && !known.contains(&name.as_str()));
-        let line = self.line_of("tools");
-        for name in wrong {
-            let way = match suggest::nearest(name, known.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are: {}", known.join(", ")),
-            };
-            let why = format!("there is no tool `{}`; {way}", name.escape_debug());
-            let warning = Diagnostic::warning(&self.path, line, &why);
-            self.warnings.push(warning);
+        let manifest = self.manifest.as_ref().ok();
+        if let Some(why) = manifest.and_then(|manifest| unknown_tools(manifest, known)) {
+            self.refuse("tools", &why);
         }
     }
 
@@ -82,8 +68,7 @@ impl Reading {
         let Ok(manifest) = &self.manifest else {
             return;
         };
-        let tools: Vec<&str> = tools.iter().copied().chain([QUESTION]).collect();
-        if let Err(WrongRule { index, fault }) = manifest.check_rules(&tools) {
+        if let Err(WrongRule { index, fault }) = manifest.check_rules(tools) {
             let place = self.rules.find(index, fault.part);
             let line = place.map(|(line, _)| line).or(self.line_of("permissions"));
             let wrong = Diagnostic::error(&self.path, line, &fault.to_string());
@@ -127,14 +112,6 @@ impl Reading {
             rules: RulePlaces::default(),
         }
     }
-}
-
-/// A tool that is to come: agents may name it already, and nobody is sent to it.
-const QUESTION: &str = "question";
-
-/// Tells whether a name may be that of a tool which is known only when a session runs, or later.
-fn comes_later(name: &str) -> bool {
-    name == QUESTION || name.ends_with('*') || name.contains(':') || name.starts_with("mcp")
 }
 
 /// Reads an agent file; `name` is what the agent is called unless the header says otherwise.

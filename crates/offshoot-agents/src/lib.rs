@@ -10,8 +10,10 @@ mod builtin;
 mod catalogue;
 mod diagnostic;
 mod file;
+mod tool_names;
 
 pub use builtin::{HELPERS, builtin};
 pub use catalogue::{Catalogue, Definition, Doubt, Origin, Scope, no_helper};
 pub use diagnostic::{Diagnostic, Severity};
 pub use file::{MAX_FILE_BYTES, Reading, read};
+pub use tool_names::unknown_tools;

@@ -119,6 +119,7 @@ pub(crate) fn needs(
     tool: &Arc<dyn Tool>,
     arguments: &RawJson,
 ) -> Result<(Vec<Need>, Option<Need>), Outcome> {
+    agent.check_plan_exit(&tool.spec().id)?;
     let place = agent.place();
     let say = || Ok::<_, String>((tool.needs(arguments, &place)?, tool.asks(arguments)));
     std::panic::catch_unwind(AssertUnwindSafe(say))

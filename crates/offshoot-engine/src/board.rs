@@ -352,7 +352,6 @@ pub(crate) struct PrefixKey {
 pub(crate) struct Kin {
     pub(crate) definition: String,
     pub(crate) model: String,
-    pub(crate) is_root: bool,
     /// Whether it works for the runtime, with words alone.
     pub(crate) helps: bool,
     /// What it sees of whoever is next.

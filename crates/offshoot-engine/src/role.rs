@@ -18,7 +18,7 @@ use offshoot_types::manifest::Context;
 use offshoot_types::message::{Author, UserMessage};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Layer, Need, Permissions};
-use offshoot_types::tool::{Effect, Place, Reach, Tool, ToolSpec, Work};
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -105,6 +105,19 @@ impl Agent {
         })
     }
 
+    /// Refuses `plan_exit` of a child: a person approves the plan of a root, and a child's caller gets
+    /// the child's plan as its answer.
+    pub(crate) fn check_plan_exit(&self, tool: &str) -> Result<(), Outcome> {
+        if tool != PLAN_EXIT || self.is_root() {
+            return Ok(());
+        }
+        let text = format!(
+            "{PLAN_EXIT} hands a plan to the user, who did not start you; return the plan as your \
+             answer instead"
+        );
+        Err(Outcome::error(ErrorKind::Failed, text))
+    }
+
     /// Has the session go on with the agent that carries plans out; returns why not, if not.
     pub(crate) async fn hand_over(
         &self,
@@ -163,7 +176,6 @@ impl State {
                 kin: Kin {
                     definition: definition.to_owned(),
                     model: model.to_owned(),
-                    is_root: born.is_root(),
                     helps: born.helper().is_some(),
                     context,
                     barred: Vec::new(),
@@ -280,9 +292,5 @@ impl Tool for PlanExit {
     fn run(&self, _work: Work) -> BoxFuture<'static, Outcome> {
         let text = "approved; end your turn, and build carries the plan out";
         Box::pin(std::future::ready(Outcome::output(RawJson::of(&text))))
-    }
-
-    fn reach(&self) -> Reach {
-        Reach::RootOnly
     }
 }

@@ -1,8 +1,8 @@
 //! What an agent is offered, and on what terms it works.
 //!
-//! The registry of a child is scoped by four things and nothing else: its
-//! manifest, whether it is a root, what tools there are, and what its chain denies
-//! whatever the inputs. What it may do with the rest is decided call by call, on
+//! Three things decide which tools an agent is offered: its manifest, the tools
+//! there are, and what its chain denies whatever the inputs. Neither its mode nor
+//! its depth does (SA-06). What it may do with a tool is decided call by call, on
 //! the real inputs, by the chain. An agent sees its own prompt; that its caller is
 //! another agent changes one line at most.
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use offshoot_types::caps::Caps;
 use offshoot_types::command::Opening;
 use offshoot_types::event::Origin;
-use offshoot_types::manifest::{Context, Manifest, Mode};
+use offshoot_types::manifest::{Context, Manifest, Toolset};
 use offshoot_types::model::{ModelError, ModelErrorKind};
 use offshoot_types::permission::Permissions;
 use offshoot_types::permission::written::Variables;
@@ -84,7 +84,7 @@ impl Agent {
             Vec::new()
         } else {
             let barred = barred(&self.parts, manifest, chain);
-            offered(&self.parts, manifest, kin.is_root, &barred)
+            offered(&self.parts, manifest, &barred)
         };
         let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
         let place = Surroundings {
@@ -172,7 +172,6 @@ impl Agent {
             kin: Kin {
                 definition: manifest.name.clone(),
                 model: model.to_owned(),
-                is_root: false,
                 helps,
                 context: manifest.context,
                 barred: Vec::new(),
@@ -201,7 +200,7 @@ impl Agent {
     /// Returns the terms of this agent if it becomes another.
     pub(crate) fn terms_of_role(&self, manifest: &Manifest, above: &Permissions) -> Terms {
         let chain = ground::chain_below(above, manifest, &self.variables());
-        let tools = ids(&self.parts, manifest, self.is_root(), &chain);
+        let tools = ids(&self.parts, manifest, &chain);
         terms(manifest, tools, &chain, &self.workspace, manifest.limits)
     }
 }
@@ -224,7 +223,7 @@ fn as_parent(own: Prefix, parent: &Prefix) -> Prefix {
 pub(crate) fn terms_of_root(parts: &Parts, manifest: &Manifest, opening: &Opening) -> Terms {
     let workspace = &opening.workspace;
     let chain = ground::chain_of([manifest], workspace, parts.charter.as_ref(), None);
-    let tools = ids(parts, manifest, true, &chain);
+    let tools = ids(parts, manifest, &chain);
     let caps = root_caps(parts, manifest, opening);
     terms(manifest, tools, &chain, workspace, caps)
 }
@@ -281,16 +280,20 @@ fn is_locked(id: &str) -> bool {
 }
 
 /// Returns the ids of what an agent may call, and of what its chain bars it from.
-fn ids(
-    parts: &Parts,
-    manifest: &Manifest,
-    is_root: bool,
-    chain: &Permissions,
-) -> (Vec<String>, Vec<String>) {
+fn ids(parts: &Parts, manifest: &Manifest, chain: &Permissions) -> (Vec<String>, Vec<String>) {
     let barred = barred(parts, manifest, chain);
-    let offered = offered(parts, manifest, is_root, &barred);
+    let offered = offered(parts, manifest, &barred);
     let ids = offered.into_iter().map(|(spec, _)| spec.id).collect();
     (ids, barred)
+}
+
+/// Tells whether a manifest wants a tool. Those that turn to a person (SA-47) are wanted only by their
+/// exact names, so that an agent with "all tools" is not one that interrupts the user.
+fn wants(wanted: &Toolset, id: &str) -> bool {
+    match id {
+        QUESTION | PLAN_EXIT => wanted.names(id),
+        _ => wanted.has(id),
+    }
 }
 
 /// Returns the tools that an agent wants and its chain denies whatever the inputs.
@@ -301,45 +304,31 @@ fn barred(parts: &Parts, manifest: &Manifest, chain: &Permissions) -> Vec<String
     let tools = tools.filter(|tool| wanted.has(&tool.spec().id));
     let tools = tools.filter(|tool| chain.bars(&tool.spec().id, tool.requires()).is_some());
     let tools = tools.map(|tool| tool.spec().id.clone());
-    let own = own_tools().filter(|id| wanted.has(id) && chain.bars(id, &[]).is_some());
+    let own = own_tools().filter(|id| wants(wanted, id) && chain.bars(id, &[]).is_some());
     tools.chain(own.map(str::to_owned)).collect()
 }
 
 /// Returns what an agent may call: tools in the host's order, then the engine's own calls, whose ids
 /// are locked.
-fn offered(
-    parts: &Parts,
-    manifest: &Manifest,
-    is_root: bool,
-    barred: &[String],
-) -> Vec<(ToolSpec, Offer)> {
+fn offered(parts: &Parts, manifest: &Manifest, barred: &[String]) -> Vec<(ToolSpec, Offer)> {
     let wanted = &manifest.tools;
-    let has = |id: &str| wanted.has(id) && !barred.iter().any(|barred| barred == id);
+    let has = |id: &str| wants(wanted, id) && !barred.iter().any(|barred| barred == id);
     let tools = parts.tools.tools().into_iter();
-    let tools = tools.filter(|tool| {
-        let id = tool.spec().id.as_str();
-        !is_locked(id) && tool.reach().includes(is_root, wanted.names(id))
-    });
+    let tools = tools.filter(|tool| !is_locked(&tool.spec().id));
+    let tools = tools.chain([PlanExit::tool()]);
     let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
-    // Not part of anybody's tools unless they say so (SA-47).
-    let plans = (is_root && wanted.names(PLAN_EXIT)).then(PlanExit::tool);
-    let plans = plans.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
-    let tools = tools.chain(plans);
     let spawnable = parts.registry.for_agents();
     let task = task::spec(spawnable.filter(|agent| manifest.may_spawn(&agent.name)));
     let own = [
         (todo::spec(), Callable::Engine(EngineCall::Todo)),
         (task, Callable::Engine(EngineCall::Task)),
+        (question::spec(), Callable::Engine(EngineCall::Question)),
     ];
-    // Whoever talks to people may ask them. Others do if their manifest says so, as a child or not:
-    // what an agent is offered does not depend on who called it (SA-41).
-    let asks = manifest.mode == Mode::Primary || wanted.names(QUESTION);
-    let asks = asks.then(|| (question::spec(), Callable::Engine(EngineCall::Question)));
     let steering =
         Steering::ALL.map(|call| (call.spec(), Callable::Engine(EngineCall::Steer(call))));
     // Without a way to have children there is nobody to look after.
     let steering = steering.into_iter().filter(|_| has(TASK));
-    let own = own.into_iter().chain(asks).chain(steering);
+    let own = own.into_iter().chain(steering);
     let offer = |(spec, callable)| {
         let schema = parts.tools.schema(&spec);
         (spec, Offer { callable, schema })

@@ -202,8 +202,7 @@ fn resolve(
     let caller = &prefix.manifest;
     let may_spawn = |manifest: &&std::sync::Arc<Manifest>| caller.may_spawn(&manifest.name);
     let choices = || names(registry.for_agents().filter(may_spawn));
-    let found = registry.get(name);
-    match found.filter(|manifest| !registry.is_hidden(&manifest.name)) {
+    match registry.get(name) {
         None => {
             let text = format!("there is no agent {name}; there are: {}", choices());
             Err(Outcome::error(ErrorKind::UnknownAgent, text))

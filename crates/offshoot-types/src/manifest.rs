@@ -177,6 +177,13 @@ impl Toolset {
         self.has(id) && self.allow.iter().flatten().any(|name| name == id)
     }
 
+    /// Returns the names, of either list, that fit none of the tools there are.
+    pub fn unknown<'a>(&'a self, known: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        let names = self.allow.iter().flatten().chain(&self.deny);
+        let names = names.map(String::as_str);
+        names.filter(|name| !known.iter().any(|id| is_named(name, id)))
+    }
+
     /// Returns the names that were asked for and are not among what there is.
     pub fn missing<'a>(&'a self, offered: &'a [String]) -> impl Iterator<Item = &'a String> {
         let is_there = |name: &str| offered.iter().any(|id| is_named(name, id));
@@ -286,7 +293,7 @@ pub struct Registry {
     agents: BTreeMap<String, Arc<Manifest>>,
     /// Other names that an agent answers to.
     aliases: BTreeMap<String, String>,
-    /// Agents that the engine starts itself and nobody is shown.
+    /// Agents that the engine starts itself; no list has them.
     helpers: BTreeSet<String>,
 }
 
@@ -317,7 +324,8 @@ impl Registry {
         std::iter::once(name).chain(others).collect()
     }
 
-    /// Keeps an agent out of every list: the engine starts it itself.
+    /// Leaves an agent out of the lists that people and models choose from, because the engine starts
+    /// it itself. `task` starts it all the same where a call names it (SA-44).
     pub fn hide(&mut self, name: impl Into<String>) {
         self.helpers.insert(name.into());
     }
@@ -337,7 +345,7 @@ impl Registry {
         self.all().filter(|manifest| manifest.mode.user_may_start())
     }
 
-    /// Returns what `task` may spawn, by name.
+    /// Returns what `task` may spawn and advertises, by name.
     pub fn for_agents(&self) -> impl Iterator<Item = &Arc<Manifest>> {
         self.all().filter(|manifest| {
             manifest.mode.agents_may_spawn() && !self.helpers.contains(&manifest.name)

@@ -44,11 +44,6 @@ pub trait Tool: Send + Sync {
     /// Runs the call. Watches the signal and ends soon after it fires; may be dropped at any await.
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome>;
 
-    /// Returns which agents may be offered it.
-    fn reach(&self) -> Reach {
-        Reach::Everyone
-    }
-
     /// Ends whatever calls of an owner have left running; resolves when nothing of it is left.
     fn end(&self, _owner: &str) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
@@ -81,28 +76,6 @@ impl ToolSpec {
             description: description.into(),
             parameters: RawJson::of(parameters),
             effect,
-        }
-    }
-}
-
-/// Which agents a tool may be offered to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// Every agent.
-    Everyone,
-    /// The root of a session, and a child whose manifest names it.
-    RootUnlessNamed,
-    /// The root of a session only: nothing that a child could mean.
-    RootOnly,
-}
-
-impl Reach {
-    /// Tells whether an agent may be offered it.
-    pub fn includes(self, is_root: bool, is_named: bool) -> bool {
-        match self {
-            Self::Everyone => true,
-            Self::RootUnlessNamed => is_root || is_named,
-            Self::RootOnly => is_root,
         }
     }
 }

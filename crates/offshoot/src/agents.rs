@@ -41,7 +41,8 @@ pub(crate) fn agents(args: Agents, settings: &Settings) -> Result<Code, Stop> {
     match args.command {
         AgentsCommand::List { json, .. } => {
             definitions::warn(&catalogue);
-            list::list(&catalogue, json)?;
+            let foreign = definitions::foreign_folders(settings, Some(&workspace));
+            list::list(&catalogue, &foreign, json)?;
         }
         AgentsCommand::Show { name, json, .. } => {
             definitions::refuse_broken(&catalogue, &name)?;

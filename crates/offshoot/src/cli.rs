@@ -117,7 +117,8 @@ Examples:
     /// The agents, hooks and MCP servers of a repository may be somebody else's: they are listed,
     /// with what they may do, and used only once you have accepted them, as they are now and in this
     /// folder. What has changed since is asked about
-    /// again. Asks at a terminal. `--yes` of other commands never accepts anything.
+    /// again. Asks at a terminal. `--yes` of other commands never accepts anything. MCP servers are
+    /// not started yet: accepting one records your decision for a version that starts them.
     #[command(after_help = "\
 Examples:
   offshoot trust                              look, and decide

@@ -6,10 +6,11 @@
 //! nobody from working, except those who ask for that very agent.
 
 mod folder;
+mod foreign;
 
 use std::path::Path;
 
-use offshoot_agents::{Catalogue, Diagnostic, Doubt, Reading, Scope, no_helper};
+use offshoot_agents::{Catalogue, Diagnostic, Doubt, Reading, Scope, no_helper, unknown_tools};
 use offshoot_engine::check_json_schema;
 use offshoot_types::manifest::{Manifest, names};
 use offshoot_types::tier::Tier;
@@ -22,6 +23,7 @@ use crate::{hooks, output, render, servers};
 use folder::{File, Folder};
 
 pub(crate) use folder::read_beneath;
+pub(crate) use foreign::{ForeignFolder, foreign_folders};
 
 /// Where a project keeps its agents, as seen from the folder to work in.
 const IN_PROJECT: &str = ".offshoot/agents";
@@ -50,7 +52,7 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
         for manifest in broken {
             let why = misfit(&manifest, &tools).unwrap_or_default();
             let why = format!("agent {}: {why}", manifest.name);
-            catalogue.note(Diagnostic::error(path, None, &why));
+            catalogue.refuse(&manifest.name, Diagnostic::error(path, None, &why));
         }
     }
     catalogue.check_spawns();
@@ -330,7 +332,9 @@ fn check(reading: &mut Reading) {
 /// Says why the agent of a script cannot be used.
 fn misfit(manifest: &Manifest, tools: &[&str]) -> Option<String> {
     let rules = || manifest.check_rules(tools).err();
-    no_schema(manifest).or_else(|| rules().map(|wrong| wrong.to_string()))
+    no_schema(manifest)
+        .or_else(|| unknown_tools(manifest, tools))
+        .or_else(|| rules().map(|wrong| wrong.to_string()))
 }
 
 /// Says why what a manifest has for a schema is none.

@@ -1,14 +1,14 @@
 //! The helpers: `title`, `summary` and `compaction`.
 //!
-//! Ordinary agents that the engine starts by itself, and no model is offered
-//! (SA-43). Each reads one text and writes another: no tools, nothing of the
+//! Ordinary agents that the engine starts by itself (SA-43). `task` starts them
+//! too, but does not list them. Each reads one text and writes another: no tools, nothing of the
 //! project beside it, little freedom and a hard end. What they are given was said
 //! by others, so their prompts say that it is not addressed to them.
 
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
 use offshoot_types::tier::Tier;
 
-/// The agents that the engine starts by itself; `task` does not offer them.
+/// The agents that the engine starts by itself; `task` does not list them.
 pub const HELPERS: [&str; 3] = ["title", "summary", "compaction"];
 
 const TITLE: &str = "\

@@ -34,8 +34,8 @@ plan turns on something that only the person can decide, ask; do not ask what yo
 
 Then propose a plan by calling plan_exit: numbered steps, each small enough to be checked on its \
 own, with the files it changes and how one sees that it worked. Begin with the goal in one \
-sentence. Name what could go wrong, and what you decided against and why. Where plan_exit is not \
-among your tools, the plan is your last message.";
+sentence. Name what could go wrong, and what you decided against and why. If plan_exit tells you to \
+return the plan as your answer, your last message is the plan.";
 
 const GENERAL: &str = "\
 You are general, an agent for one self-contained piece of work. What you were given is all you \
@@ -98,6 +98,7 @@ pub(super) fn all() -> [Manifest; 5] {
 fn build() -> Manifest {
     Manifest {
         description: "Does what a person asks for in their workspace, and delegates.".to_owned(),
+        tools: Toolset::only(["*", "question"]),
         ..Manifest::new("build", Mode::Primary, BUILD)
     }
 }

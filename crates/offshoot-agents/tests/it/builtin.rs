@@ -96,6 +96,14 @@ fn build_and_general_may_do_what_the_session_may() {
 }
 
 #[test]
+fn sa_06_build_and_plan_may_ask_a_person_because_they_name_the_tool() {
+    for (name, expected) in [("build", true), ("plan", true), ("general", false)] {
+        assert_eq!(agent(name).tools.names("question"), expected, "{name}");
+    }
+    assert!(agent("plan").tools.names("plan_exit") && !agent("build").tools.names("plan_exit"));
+}
+
+#[test]
 fn pd_25_pd_39_whose_caller_is_an_agent_ends_in_the_five_fields() {
     let fields = ["Scope", "Result", "Key files", "Files changed", "Issues"];
     for name in ["general", "explore", "verify"] {

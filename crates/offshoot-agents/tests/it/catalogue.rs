@@ -197,15 +197,15 @@ fn a_helper_stays_one_whatever_mode_its_file_says() {
         let catalogue = catalogue(vec![mine], vec![]);
         assert_eq!(
             said(&catalogue),
-            "mine/title.md:3: agent title works for Offshoot itself and nobody else starts it: its \
-             `mode` has to be `subagent`; or give this one another name"
+            "mine/title.md:3: agent title is started by Offshoot itself and by `task`: its `mode` \
+             has to be `subagent`; or give this one another name"
         );
         assert_eq!(origin(&catalogue, "title"), Origin::BuiltIn);
         assert!(catalogue.fault("title").is_some());
     }
     let mut scripted = Catalogue::builtin();
     scripted.add_script("s.yaml", &[Manifest::new("summary", Mode::All, "x")]);
-    assert!(said(&scripted).starts_with("s.yaml: agent summary works for Offshoot itself"));
+    assert!(said(&scripted).starts_with("s.yaml: agent summary is started by Offshoot itself"));
     assert_eq!(origin(&scripted, "summary"), Origin::BuiltIn);
     let own = catalogue(vec![user("title", "mode: subagent")], vec![]);
     assert_eq!(

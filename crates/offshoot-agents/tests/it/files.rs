@@ -365,32 +365,60 @@ proptest! {
     }
 }
 
+/// Checks what is said of a file with these tools; "" if the agent can be used.
+#[track_caller]
+fn check_tools(tools: &str, expected: &str) {
+    let text = format!("---\nmode: all\ntools: {tools}\n---\nYou.");
+    let mut reading = read(text.as_bytes(), "a.md", "a");
+    reading.check_tools(&["bash", "grep", "question", "read", "task"]);
+    let said = reading.manifest.err().map(|error| error.to_string());
+    let expected = (!expected.is_empty()).then(|| format!("a.md:3: {expected}"));
+    assert_eq!(said, expected, "{tools}");
+}
+
 #[test]
-fn a_tool_that_there_is_not_is_told_and_one_that_may_come_is_not() {
-    let warned = |tools: &str| {
-        let text = format!("---\nmode: all\ntools: {tools}\n---\nYou.");
-        let mut reading = read(text.as_bytes(), "a.md", "a");
-        reading.check_tools(&["grep", "read", "write"]);
-        assert!(reading.manifest.is_ok(), "{reading:?}");
-        let warnings = reading.warnings.iter().map(ToString::to_string);
-        warnings.collect::<Vec<_>>()
-    };
-    assert_eq!(
-        warned("[raed, grep]"),
-        ["a.md:3: there is no tool `raed`; did you mean `read`?"]
-    );
-    assert_eq!(
-        warned("{deny: [launch]}"),
-        ["a.md:3: there is no tool `launch`; there are: grep, read, write"]
-    );
-    for later in [
+fn a_tool_that_there_is_not_gives_the_agent_up_with_a_suggestion() {
+    for fine in [
         "[read]",
         "['*']",
-        "['mcp:files:read']",
-        "[mcp_shell, 'x_*']",
+        "['*', question]",
+        "['re*']",
+        "{deny: [bash, 'gr*']}",
+        "[]",
     ] {
-        assert_eq!(warned(later), [] as [&str; 0], "{later}");
+        check_tools(fine, "");
     }
+    check_tools(
+        "[raed, grep]",
+        "there is no tool `raed`, did you mean `read`?",
+    );
+    let list =
+        "there are: bash, grep, question, read, task; tools of MCP servers cannot be used yet";
+    check_tools(
+        "{deny: [launch]}",
+        &format!("there is no tool `launch`; {list}"),
+    );
+    check_tools("['web*']", &format!("there is no tool `web*`; {list}"));
+    // Names of other programs.
+    check_tools(
+        "Read, Bash(git *), Agent, Shell",
+        "there is no tool `Read`, did you mean `read`?; there is no tool `Bash(git *)`, did you \
+         mean `bash`? What it may do is said in `permissions`; there is no tool `Agent`, did you \
+         mean `task`?; there is no tool `Shell`, did you mean `bash`?",
+    );
+    for mcp in ["mcp:files:read", "mcp__files__read", "mcp_*"] {
+        check_tools(
+            &format!("['{mcp}']"),
+            &format!("there is no tool `{mcp}`: tools of MCP servers cannot be used yet"),
+        );
+    }
+    check_tools(
+        "[a1, b1, c1, d1, e1, f1]",
+        &format!(
+            "there is no tool `a1`; there is no tool `b1`; there is no tool `c1`; there is no tool \
+             `d1`; 2 more names are unknown; {list}"
+        ),
+    );
 }
 
 const TOOLS: [&str; 3] = ["read", "write", "bash"];

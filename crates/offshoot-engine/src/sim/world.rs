@@ -470,7 +470,10 @@ fn registry(chance: &Chance) -> Registry {
         },
         ..Manifest::new("thrifty", Mode::Subagent, "Save.")
     });
-    registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
+    registry.add(Manifest {
+        tools: Toolset::only(["*", "question"]),
+        ..Manifest::new("lead", Mode::Primary, "Lead.")
+    });
     registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
     registry.add(Manifest {
         inspectable: true,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_engine::{chain_in, chain_of};
-use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, Pos, Seq, Timestamp, TreeId};
+use offshoot_types::event::Entry;
 use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
 use offshoot_types::permission::charter::{Charter, NoCharter};
 use offshoot_types::permission::{Action, Layer, Need, Permissions, Rule, Standing};
@@ -13,6 +12,8 @@ use offshoot_types::tree::Tree;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use crate::stage::{Script, Stage, say, task};
 
 const WORKSPACE: &str = "/w";
 
@@ -235,32 +236,39 @@ fn sa_33_a_parent_scoped_to_docs_has_no_child_with_a_wider_scope() {
     }
 }
 
-/// A tree whose root an older version started with `own_permissions`, and a child of it.
-fn old_tree() -> Tree {
-    let root = r#"{"spawned":{"definition":"lead","origin":{"session":{"workspace":"/w","date":"2026-01-01"}},"depth":0,"model":"m","layer":{"name":"agent lead","rules":[],"closed":false,"standing":"narrows","own":[{"permission":"fs.read","pattern":"*","action":"deny"}]},"inspectable":true}}"#;
-    let child = r#"{"spawned":{"definition":"worker","origin":{"task":{"agent":"root","call":"a","message":"p","background":false}},"depth":1,"model":"m","layer":{"name":"agent worker","rules":[],"closed":false,"standing":"narrows"},"inspectable":false}}"#;
+/// Returns a tree as an older version would have stored it, whose root had `own_permissions`.
+fn as_stored_with_own_permissions(log: Vec<Entry>) -> Tree {
+    let own =
+        r#""standing":"narrows","own":[{"permission":"fs.read","pattern":"*","action":"deny"}]}"#;
     let mut tree = Tree::default();
-    for (pos, (agent, line)) in (1..).zip([("root", root), ("child", child)]) {
-        let event: Event = stored::read(stored::FORM, line).unwrap();
-        let entry = Entry {
-            tree: TreeId::of(AgentId::new("root")),
-            pos: Pos::new(pos),
-            agent: AgentId::new(agent),
-            seq: Seq::new(1),
-            at: Timestamp::new(1),
-            event,
-        };
+    for (index, mut entry) in log.into_iter().enumerate() {
+        if index == 0 {
+            let line = stored::write(&entry.event).unwrap();
+            let line = line.replacen(r#""standing":"narrows"}"#, own, 1);
+            assert!(line.contains(own), "{line}");
+            entry.event = stored::read(stored::FORM, &line).unwrap();
+        }
         tree.apply(&entry).unwrap();
     }
     tree
 }
 
-#[test]
-fn sa_33_own_permissions_of_an_old_log_hold_for_the_whole_subtree() {
-    for agent in ["root", "child"] {
-        let charter = Arc::new(NoCharter);
-        let agents = Registry::default();
-        let found = chain_in(old_tree(), &AgentId::new(agent), charter, &agents, None);
+#[tokio::test]
+async fn sa_33_own_permissions_of_an_old_log_hold_for_the_whole_subtree() {
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say("done")])
+        .part("worker", [say("here")]);
+    let stage = Stage::new(script).await;
+    stage.ask("go").await;
+    for agent in [stage.root(), stage.born("worker").await] {
+        let tree = as_stored_with_own_permissions(stage.log().await);
+        let found = chain_in(
+            tree,
+            &agent,
+            Arc::new(NoCharter),
+            &Registry::default(),
+            None,
+        );
         let (chain, _) = found.unwrap();
         let said = chain.decide("read", &Need::new("fs.read", "/w/a"));
         assert_eq!(said.action, Action::Deny, "{agent}");

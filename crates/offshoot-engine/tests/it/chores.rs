@@ -11,7 +11,7 @@ use offshoot_types::settlement::{CancelledBy, Status};
 use offshoot_types::tier::{ModelChoices, Tier};
 use serde_json::json;
 
-use crate::stage::{Gate, Script, Stage, call, fail, say, task, user_texts};
+use crate::stage::{Gate, Script, Stage, call, data, fail, say, task, user_texts};
 
 /// The helpers, as hosts have them.
 pub(crate) fn cast() -> Vec<Manifest> {
@@ -134,6 +134,28 @@ async fn sa_44_x_21_a_helper_is_spawned_like_a_child_and_is_nobodys() {
     // It leaves no rows.
     let chat = stage.chat().await.to_string();
     assert!(!chat.contains(helper.as_str()), "{chat}");
+}
+
+#[tokio::test]
+async fn sa_44_task_starts_a_helper_as_an_ordinary_child() {
+    let script = Script::default()
+        .part("lead", [task("title", "name this"), say("done")])
+        .part("title", [say("A name")]);
+    let stage = Stage::with_agents(script, cast()).await;
+    stage.ask("go").await;
+    assert_eq!(
+        data(&stage.outcomes("lead").await[0]),
+        json!({ "output": "A name" })
+    );
+    let tree = stage.tree().await;
+    assert!(tree.helpers().is_empty(), "it is a child");
+    let born = &tree.agent(&stage.born("title").await).unwrap().spawned;
+    assert_eq!(born.depth, 1);
+    assert!(matches!(born.origin, Origin::Task(_)), "{:?}", born.origin);
+    let request = stage.script.sent("title").remove(0);
+    assert!(request.tools.is_empty());
+    assert_eq!(request.max_output_tokens, Some(100));
+    assert_eq!(user_texts(&request), ["name this"], "in its caller's words");
 }
 
 #[tokio::test]

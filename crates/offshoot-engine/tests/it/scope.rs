@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use offshoot_engine::Update;
+use offshoot_types::command::Opening;
 use offshoot_types::event::{Event, Spawned};
-use offshoot_types::id::AgentId;
+use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
+use offshoot_types::model::Request;
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Need};
-use offshoot_types::tool::{Effect, Place, Reach, Tool, ToolSpec, Work};
+use offshoot_types::permission::{Action, Need, Rule};
+use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
-use crate::stage::{Script, Stage, call, data, kind, say, task};
+use crate::stage::{Script, Stage, call, data, kind, opening, say, task};
 
 fn read_only(name: &str) -> Manifest {
     Manifest {
@@ -79,17 +82,17 @@ async fn pd_22_read_only_is_judged_on_the_real_inputs_and_reaches_everybody_belo
 }
 
 /// A tool that changes something and says of nothing that it needs it.
-struct Silent(ToolSpec, Reach);
+struct Silent(ToolSpec);
 
 impl Silent {
-    fn tool(id: &str, reach: Reach) -> Arc<dyn Tool> {
+    fn tool(id: &str) -> Arc<dyn Tool> {
         let spec = ToolSpec {
             id: id.to_owned(),
             description: String::new(),
             parameters: RawJson::of(&json!({ "type": "object" })),
             effect: Effect::Write,
         };
-        Arc::new(Self(spec, reach))
+        Arc::new(Self(spec))
     }
 }
 
@@ -105,10 +108,6 @@ impl Tool for Silent {
     fn run(&self, _: Work) -> BoxFuture<'static, Outcome> {
         Box::pin(async { Outcome::output(RawJson::of(&"changed")) })
     }
-
-    fn reach(&self) -> Reach {
-        self.1
-    }
 }
 
 #[tokio::test]
@@ -120,43 +119,147 @@ async fn a_tool_that_changes_what_it_does_not_name_is_not_for_a_read_only_agent(
         )
         .part("looker", [call(&[("silent", json!({}))]), say("ok")]);
     let stage = Stage::with_agents(script, vec![read_only("looker")]).await;
-    let _attached = stage
-        .runtime
-        .attach(vec![Silent::tool("silent", Reach::Everyone)]);
+    let _attached = stage.runtime.attach(vec![Silent::tool("silent")]);
     stage.ask("go").await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("changed"));
     assert_eq!(kind(&stage.outcomes("looker").await[0]), ErrorKind::Denied);
 }
 
-#[tokio::test]
-async fn pd_20_what_is_for_the_root_only_never_reaches_a_child() {
-    let asker = Manifest {
-        tools: Toolset::only(["switch", "ask", "task"]),
-        ..Manifest::new("asker", Mode::Subagent, "Ask.")
-    };
-    let script = Script::default()
-        .part("lead", [task("worker", "go"), task("asker", "go")])
-        .part("worker", [call(&[("switch", json!({}))]), say("ok")]);
-    let stage = Stage::with_agents(script, vec![asker]).await;
-    let _attached = stage.runtime.attach(vec![
-        Silent::tool("switch", Reach::RootOnly),
-        Silent::tool("ask", Reach::RootUnlessNamed),
-    ]);
-    stage.ask("go").await;
+/// A manifest of a mode, with every kind of tool: the host's, the engine's, those wanted by name only.
+/// What it may start is fixed, because the list of agents in `task` has those that agents may start.
+fn everywhere(mode: Mode) -> Manifest {
+    Manifest {
+        tools: Toolset::only(["*", "question", "plan_exit"]),
+        permissions: Some(vec![
+            Rule::new("*", "*", Action::Allow),
+            Rule::new("fs.write", "docs/**", Action::Deny),
+        ]),
+        spawns: Some(vec!["worker".to_owned()]),
+        ..Manifest::new("subject", mode, "Work.")
+    }
+}
 
-    let offered = |definition: &str| {
-        let request = stage.script.sent(definition).remove(0);
-        let ids = request.tools.iter().map(|tool| tool.id.clone());
-        ids.filter(|id| ["switch", "ask"].contains(&id.as_str()))
-            .collect::<Vec<_>>()
+/// Returns what the subject of a mode is sent and held to as a root, or as a child at a depth.
+async fn placed(mode: Mode, depth: usize) -> (Request, Spawned) {
+    let cast = vec![everywhere(mode)];
+    let mut script = Script::default().part("subject", [say("here")]);
+    for level in ["lead", "worker", "watched"].into_iter().take(depth) {
+        let next = match (level, depth) {
+            ("lead", 1) | ("watched", _) => "subject",
+            ("lead", _) => "worker",
+            _ => "watched",
+        };
+        script = script.part(level, [task(next, "go"), say("done")]);
+    }
+    let stage = Stage::with_agents(script, cast).await;
+    if depth == 0 {
+        let opening = Opening {
+            prompt: Some(stage.words("go")),
+            ..opening("subject")
+        };
+        stage.open_as("other", opening).await;
+        let tree = TreeId::of(AgentId::new("other"));
+        let mut updates = stage.runtime.subscribe(&tree, Pos::ZERO).await;
+        let mut births = Vec::new();
+        while births.is_empty() || stage.script.sent("subject").is_empty() {
+            if let Update::Entry(entry) = updates.next().await.unwrap()
+                && let Event::Spawned(born) = &entry.event
+            {
+                births.push((**born).clone());
+            }
+        }
+        return (stage.script.sent("subject").remove(0), births.remove(0));
+    }
+    stage.ask("go").await;
+    let child = stage.born("subject").await;
+    let born = terms(&stage, &child).await;
+    assert_eq!(born.depth as usize, depth);
+    (stage.script.sent("subject").remove(0), born)
+}
+
+#[tokio::test]
+async fn sa_06_sa_41_the_same_manifest_has_the_same_tools_in_every_mode_and_at_every_depth() {
+    let (first, born) = placed(Mode::Primary, 0).await;
+    let ids: Vec<&str> = first.tools.iter().map(|tool| tool.id.as_str()).collect();
+    for tool in ["write", "plan_exit", "task", "question", "wait"] {
+        assert!(ids.contains(&tool), "{tool}: {ids:?}");
+    }
+    for (mode, depth) in [
+        (Mode::All, 0),
+        (Mode::All, 1),
+        (Mode::All, 3),
+        (Mode::Subagent, 1),
+        (Mode::Subagent, 3),
+    ] {
+        let (request, other) = placed(mode, depth).await;
+        assert_eq!(request.tools, first.tools, "{mode} at {depth}");
+        assert_eq!(request.system, first.system, "{mode} at {depth}");
+        assert_eq!(other.layer, born.layer, "{mode} at {depth}");
+        assert_eq!(other.terms.tools, born.terms.tools, "{mode} at {depth}");
+        let said = |born: &Spawned| born.terms.permissions.clone();
+        assert_eq!(said(&other), said(&born), "{mode} at {depth}");
+    }
+}
+
+#[tokio::test]
+async fn sa_06_question_and_plan_exit_are_offered_where_tools_names_them_exactly() {
+    let with = |tools: Toolset| Manifest {
+        tools,
+        ..Manifest::new("subject", Mode::Primary, "Work.")
     };
-    assert_eq!(offered("lead"), ["switch", "ask"]);
-    assert!(offered("worker").is_empty());
-    assert_eq!(offered("asker"), ["ask"], "named, and not for roots only");
-    assert_eq!(
-        kind(&stage.outcomes("worker").await[0]),
-        ErrorKind::UnknownTool
-    );
+    let list = |names: &[&str]| Toolset {
+        allow: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        deny: Vec::new(),
+    };
+    let cases = [
+        (Toolset::default(), vec![]),
+        (list(&["*"]), vec![]),
+        (list(&["ques*", "plan_*"]), vec![]),
+        (list(&["*", "question"]), vec!["question"]),
+        (list(&["plan_exit"]), vec!["plan_exit"]),
+        (
+            Toolset {
+                deny: vec!["question".to_owned()],
+                ..list(&["question", "plan_exit"])
+            },
+            vec!["plan_exit"],
+        ),
+    ];
+    for (tools, expected) in cases {
+        let script = Script::default().part("subject", [say("here")]);
+        let stage = Stage::with_agents(script, vec![with(tools.clone())]).await;
+        crate::role::ask_as(&stage, "subject", "go").await;
+        let request = stage.script.sent("subject").remove(0);
+        let ids = request.tools.iter().map(|tool| tool.id.as_str());
+        let ids: Vec<&str> = ids
+            .filter(|id| ["question", "plan_exit"].contains(id))
+            .collect();
+        assert_eq!(ids, expected, "{tools:?}");
+    }
+}
+
+#[tokio::test]
+async fn sa_06_a_child_that_calls_plan_exit_is_told_to_return_its_plan() {
+    let planner = Manifest {
+        read_only: true,
+        tools: Toolset::only(["read", "plan_exit"]),
+        ..Manifest::new("planner", Mode::All, "Plan.")
+    };
+    let plan = call(&[("plan_exit", json!({ "plan": "1. paint it" }))]);
+    let script = Script::default()
+        .part("lead", [task("planner", "plan it"), say("done")])
+        .part("planner", [plan, say("1. paint it")]);
+    // Nobody is asked whether it may: there is a person, and no question to answer.
+    let asks = offshoot_engine::Asks::SOMEBODY;
+    let limits = offshoot_engine::Limits::default();
+    let stage = Stage::cast(script, limits, asks, vec![planner]).await;
+    stage.ask("go").await;
+    let refused = &stage.outcomes("planner").await[0];
+    assert_eq!(kind(refused), ErrorKind::Failed);
+    let told = refused.for_model();
+    assert!(told.contains("return the plan as your answer"), "{told}");
+    let output = json!({ "output": "1. paint it" });
+    assert_eq!(data(&stage.outcomes("lead").await[0]), output);
 }
 
 async fn terms(stage: &Stage, agent: &AgentId) -> Spawned {

@@ -24,7 +24,7 @@ use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hook, Hooks};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::json::RawJson;
-use offshoot_types::manifest::{Manifest, Mode, Registry};
+use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
 use offshoot_types::outcome::Outcome;
 use offshoot_types::permission::charter::Charter;
 use offshoot_types::permission::{Layer, Need};
@@ -622,7 +622,10 @@ fn runtime(
 ) -> Runtime {
     let mut registry = Registry::default();
     registry.extend([
-        Manifest::new("lead", Mode::Primary, "Lead."),
+        Manifest {
+            tools: Toolset::only(["*", "question"]),
+            ..Manifest::new("lead", Mode::Primary, "Lead.")
+        },
         Manifest::new("worker", Mode::Subagent, "Work."),
         Manifest::new("helper", Mode::All, "Help."),
         Manifest {

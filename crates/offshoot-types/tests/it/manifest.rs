@@ -36,22 +36,6 @@ fn sa_03_sa_04_sa_05_the_mode_says_who_may_start_it() {
 }
 
 #[test]
-fn sa_06_the_mode_changes_nothing_else() {
-    let all = Manifest::new("x", Mode::All, "same");
-    let one = Manifest {
-        mode: Mode::Subagent,
-        ..all.clone()
-    };
-    assert_eq!(
-        Manifest {
-            mode: Mode::All,
-            ..one
-        },
-        all
-    );
-}
-
-#[test]
 fn everything_an_author_can_write_is_read_and_written_back() {
     let text = r#"{
         "name": "team/critic.v2", "mode": "subagent", "description": "d", "prompt": "p",

@@ -6,15 +6,20 @@ use offshoot_agents::{Catalogue, Definition, HELPERS};
 use serde_json::json;
 
 use super::Listed;
+use crate::definitions::ForeignFolder;
 use crate::exit::Stop;
-use crate::output::Stdout;
+use crate::output::{self, Stdout};
 use crate::{render, table, terminal};
 
 const HEAD: [&str; 4] = ["NAME", "MODE", "FROM", "DESCRIPTION"];
 
 /// Lists the agents: for people, for agents, those that Offshoot starts itself; then those that
-/// nobody has accepted.
-pub(super) fn list(catalogue: &Catalogue, json: bool) -> Result<(), Stop> {
+/// nobody has accepted, and those that cannot be used. Mentions folders that are not read.
+pub(super) fn list(
+    catalogue: &Catalogue,
+    foreign: &[ForeignFolder],
+    json: bool,
+) -> Result<(), Stop> {
     let used = catalogue.all().map(Listed::trusted);
     let untrusted = catalogue.all_untrusted();
     let untrusted = untrusted.map(|(agent, doubt)| Listed::untrusted(agent, doubt));
@@ -32,11 +37,32 @@ pub(super) fn list(catalogue: &Catalogue, json: bool) -> Result<(), Stop> {
         for agent in agents {
             stdout.line(&line(agent).to_string())?;
         }
+        for (name, why) in catalogue.all_broken() {
+            let (path, line, error) = (&why.path, why.line, &why.message);
+            let broken = json!({ "name": name, "path": path, "line": line, "error": error });
+            stdout.line(&broken.to_string())?;
+        }
+        for folder in foreign {
+            let ForeignFolder {
+                path,
+                files,
+                instead,
+            } = folder;
+            let line = json!({ "not_read": path, "files": files, "instead": instead });
+            stdout.line(&line.to_string())?;
+        }
         return Ok(());
     }
-    let rows: Vec<[String; 4]> = agents.into_iter().map(row).collect();
+    let broken = catalogue.all_broken().map(|(name, why)| {
+        let cells = [name, "-", "broken", &why.to_string()];
+        cells.map(render::harmless)
+    });
+    let rows: Vec<[String; 4]> = agents.into_iter().map(row).chain(broken).collect();
     for line in table::lines(HEAD, &rows, terminal::width(&io::stdout())) {
         stdout.line(&line)?;
+    }
+    for folder in foreign {
+        output::note(&render::harmless(&folder.line()));
     }
     Ok(())
 }

@@ -174,7 +174,7 @@ fn origin(agent: &Definition) -> String {
 /// Says who starts an agent.
 fn starters(agent: &Definition) -> &'static str {
     match agent.manifest.mode {
-        Mode::Subagent if is_helper(agent) => "Offshoot starts it itself",
+        Mode::Subagent if is_helper(agent) => "Offshoot starts it itself, and so may other agents",
         Mode::Primary => "people start it",
         Mode::Subagent => "other agents start it",
         Mode::All => "people and other agents start it",

@@ -101,7 +101,7 @@ impl Folder {
     /// Reads the agent files, by name.
     pub(super) fn read(&self) -> Contents {
         let mut problems = Vec::new();
-        let mut names = self.names(&mut problems);
+        let mut names = self.names(is_agent, &mut problems);
         names.sort();
         if names.len() > MOST_FILES {
             let what =
@@ -113,8 +113,13 @@ impl Folder {
         Contents { files, problems }
     }
 
-    /// Lists what is called like an agent file.
-    fn names(&self, problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+    /// Counts the files whose name fits, as far as names are looked at.
+    pub(super) fn count(&self, fits: fn(&Path) -> bool) -> usize {
+        self.names(fits, &mut Vec::new()).len()
+    }
+
+    /// Lists the files whose name fits.
+    fn names(&self, fits: fn(&Path) -> bool, problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut left = MOST_NAMES;
         // Level by level, so that what is near is found however much there is below.
@@ -140,7 +145,7 @@ impl Folder {
                         let what = "it is a link to a folder, which is not followed";
                         problems.push(self.problem(&path, what));
                     }
-                    Kind::Other if is_agent(&name) => found.push(path),
+                    Kind::Other if fits(&name) => found.push(path),
                     Kind::Other => {}
                 }
             }
@@ -282,7 +287,7 @@ fn enter(folder: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno
 }
 
 /// Tells whether a file is called like an agent; a folder may say in a README what it is for.
-fn is_agent(name: &Path) -> bool {
+pub(super) fn is_agent(name: &Path) -> bool {
     let is_markdown = name.extension() == Some(OsStr::new("md"));
     is_markdown && !name.as_os_str().eq_ignore_ascii_case("readme.md")
 }

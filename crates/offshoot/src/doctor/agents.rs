@@ -32,6 +32,9 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
     for diagnostic in catalogue.diagnostics() {
         findings.push(Finding::warn("agent file", diagnostic.to_string()));
     }
+    for folder in definitions::foreign_folders(settings, workspace.as_deref()) {
+        findings.push(Finding::warn("agent folder", folder.line()));
+    }
     findings
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offshoot_agents::{Catalogue, no_helper};
+use offshoot_agents::{Catalogue, no_helper, unknown_tools};
 use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime as Engine, own_tools};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings};
 use offshoot_store::Handle;
@@ -231,6 +231,7 @@ impl Builder {
     /// Makes the runtime. Starts no agent; a store in a folder is opened, and made if it is not there.
     pub fn build(self) -> Result<Runtime, Error> {
         check_tools(&self.tools)?;
+        check_named_tools(&self.agents, &self.tools)?;
         self.rules.check(&self.agents)?;
         let registry = registry(self.agents, self.builtin)?;
         let workspace = match &self.workspace {
@@ -294,6 +295,22 @@ fn check_tools(tools: &[Arc<dyn Tool>]) -> Result<(), Error> {
         if !ids.insert(id) {
             let why = format!("add tool {id}: there is one of that name already");
             return Err(Error::Invalid(why));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses agents whose `tools` name what no tool is called: neither one of the program's, nor one that
+/// Offshoot has for programs that want it.
+fn check_named_tools(agents: &[Manifest], tools: &[Arc<dyn Tool>]) -> Result<(), Error> {
+    let ours = offshoot_tools::builtin();
+    let mut known: Vec<&str> = own_tools().chain(["bash"]).collect();
+    known.extend(ours.iter().chain(tools).map(|tool| tool.spec().id.as_str()));
+    known.sort_unstable();
+    known.dedup();
+    for agent in agents {
+        if let Some(why) = unknown_tools(agent, &known) {
+            return Err(Error::Invalid(format!("add agent {}: {why}", agent.name)));
         }
     }
     Ok(())

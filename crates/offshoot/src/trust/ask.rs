@@ -25,6 +25,10 @@ const MOST_LINES: usize = 400;
 /// What is said to an answer that is none; then it is asked again.
 const UNCLEAR: &str = "that is none of the answers there are";
 
+/// What is said wherever servers are shown.
+pub(super) const NO_SERVERS_YET: &str = "MCP servers are not started yet: accepting one records your \
+     decision for a version that starts them";
+
 /// How far an entry is set in, what belongs to it, and what goes on in another row.
 const ENTRY: &str = "  ";
 const INDENT: &str = "    ";
@@ -66,6 +70,9 @@ pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), St
             "  and {more} more; nothing of it is used: look and accept with: offshoot trust"
         ))?;
         return Ok(());
+    }
+    if doubted.iter().any(|thing| thing.kind == Kind::Server) {
+        say(NO_SERVERS_YET)?;
     }
     let question = format!("use {them} from now on? y, n, or s to see the files [n] ");
     loop {

@@ -7,7 +7,7 @@ use std::io;
 
 use serde_json::json;
 
-use super::{By, Standing, Thing, Trust, accept, ask, listed, revoke};
+use super::{By, Kind, Standing, Thing, Trust, accept, ask, listed, revoke};
 use crate::cli::{self, Wish};
 use crate::config::{self, Settings};
 use crate::definitions::{self, Brought};
@@ -34,6 +34,9 @@ pub(crate) fn trust(args: cli::Trust, settings: &Settings) -> Result<Code, Stop>
     match args.wish() {
         Wish::Ask | Wish::List => show(&mut stdout, &workspace, &things, args.json)?,
         Wish::All | Wish::Revoke => {}
+    }
+    if things.iter().any(|thing| thing.kind == Kind::Server) {
+        output::note(ask::NO_SERVERS_YET);
     }
     let doubted = things.iter().filter(|it| !it.is_accepted()).cloned();
     let doubted: Vec<Thing> = doubted.collect();

@@ -62,6 +62,7 @@ pub(crate) fn server(server: &Server) -> String {
         let names = listed(server.variables.iter().map(String::as_str));
         parts.push(format!("is given your {names}"));
     }
+    parts.push("this version does not start it yet".to_owned());
     parts.join("; ")
 }
 

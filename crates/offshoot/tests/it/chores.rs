@@ -49,6 +49,25 @@ fn title(stage: &Stage) -> Value {
 }
 
 #[test]
+fn sa_44_a_helper_is_started_by_task_and_is_a_child_like_any_other() {
+    let stage = Stage::new(
+        "agents: [{name: lead, mode: primary, prompt: Lead., tools: [task]}]
+replies:
+  - {agent: title, say: \"About {prompt}\"}
+  - {depth: 0, after_tools: false, call: [{tool: task, arguments: {subagent_type: title, prompt: cats}}]}
+  - {depth: 0, say: \"{output}\"}
+",
+    );
+    let model = ["--model", "scripted/script.yaml", "--agent", "lead"];
+    let run = [&["run"][..], &model, &["name it"]].concat();
+    assert_eq!(stage.offshoot(run).succeeded().stdout, "About cats\n");
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    let id = listed.events()[0]["id"].as_str().unwrap().to_owned();
+    let tree = stage.offshoot(["sessions", "tree", &id]).succeeded();
+    assert!(tree.stdout.contains("title"), "{tree:#?}");
+}
+
+#[test]
 fn what_is_said_to_a_helper_is_refused_and_nobody_waits() {
     let stage = small();
     ask(&stage, "hello");

@@ -136,6 +136,34 @@ fn a_broken_file_is_told_of_once_and_stops_nobody_else() {
 }
 
 #[test]
+fn sa_33_own_permissions_are_an_error_with_its_line_and_stop_nobody_else() {
+    let own = "own_permissions: [{permission: fs.write, action: deny}]";
+    let stage = stage(&[
+        (MINE, "lead", &format!("mode: all\n{own}")),
+        (MINE, "fine", "mode: all"),
+    ]);
+    let what = "own_permissions is not a key any more";
+    let done = ask(&stage, "fine", "x");
+    assert_eq!(done.stdout, "I am fine\n");
+    warned(&done, "lead.md:3", what);
+    ask(&stage, "lead", "x").complained(2, &format!("lead.md:3: {what}"));
+    stage.write(
+        "old.yaml",
+        &format!("agents:\n  - name: lead\n    mode: all\n    {own}\nreplies: [{{say: x}}]\n"),
+    );
+    let run = [
+        "run",
+        "--model",
+        "scripted/old.yaml",
+        "--agent",
+        "lead",
+        "x",
+    ];
+    stage.offshoot(run).complained(2, "old.yaml:4:");
+    stage.offshoot(run).complained(2, what);
+}
+
+#[test]
 fn who_asks_for_an_agent_of_theirs_that_is_broken_gets_no_other_in_its_place() {
     let stage = stage(&[(MINE, "build", "mode: al")]);
     let run = ["run", "--model", "scripted/script.yaml", "x"];

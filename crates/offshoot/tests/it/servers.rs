@@ -53,12 +53,12 @@ fn servers_are_listed_with_what_they_may_do_and_accepted_as_they_are() {
     assert_eq!(
         files["may"],
         "starts a program as you, which no rule holds: npx -y @acme/files \"a b\"; sets TOKEN; is \
-         given your GH_TOKEN"
+         given your GH_TOKEN; this version does not start it yet"
     );
     assert_eq!(
         wiki["may"],
         "sends what agents ask of its tools to https://wiki.test/mcp?k=${env:WIKI_KEY}; sends the \
-         headers Authorization; is given your WIKI_KEY"
+         headers Authorization; is given your WIKI_KEY; this version does not start it yet"
     );
     stage.offshoot(["trust", "--all"]).succeeded();
     assert_eq!(
@@ -100,7 +100,11 @@ fn doctor_names_servers_and_a_run_starts_none() {
     let doctor = stage.offshoot(["doctor"]).succeeded();
     let text = "MCP servers of the project, not trusted; see \"offshoot trust\": mark";
     assert!(doctor.stdout.contains(text), "{doctor:#?}");
-    stage.offshoot(["trust", "--all"]).succeeded();
+    for args in [["trust", "--list"], ["trust", "--all"]] {
+        let done = stage.offshoot(args).succeeded();
+        let text = "MCP servers are not started yet";
+        assert_eq!(done.stderr.matches(text).count(), 1, "{done:#?}");
+    }
     let doctor = stage.offshoot(["doctor"]).succeeded();
     let text = "MCP servers of the project, which this version does not start yet: mark";
     assert!(doctor.stdout.contains(text), "{doctor:#?}");

@@ -363,12 +363,16 @@ fn two_who_accept_at_once_both_do() {
 fn names_and_texts_of_a_repository_do_nothing_to_a_terminal() {
     let stage = Stage::new(SCRIPT);
     let evil =
-        "---\nmode: all\ntools: [\"\\e[2Jread\"]\nmodel: \"\\e]0;x\\a\"\n---\nHi \u{1b}[31m.\n";
+        "---\nmode: all\nspawns: [\"\\e[2Jread\"]\nmodel: \"\\e]0;x\\a\"\n---\nHi \u{1b}[31m.\n";
     stage.write(
         ".offshoot/agents/a\u{1b}[2Jb.md",
         "---\nmode: all\nname: fine\n---\nx",
     );
     stage.write(FILE, evil);
+    stage.write(
+        ".offshoot/agents/broken.md",
+        "---\nmode: all\ntools: [\"\\e[2Jread\"]\n---\nx",
+    );
     for args in [
         &["trust", "--list"][..],
         &["agents", "list"],

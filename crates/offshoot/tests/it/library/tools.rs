@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use offshoot::types::command::Verdict;
 use offshoot::types::model::RequestMessage;
 use offshoot::types::permission::{Action, Rule};
-use offshoot::{Asks, Builder, Error, Event, FnTool, Manifest, Mode, Reply, Request, Session};
+use offshoot::{
+    Asks, Builder, Error, Event, FnTool, Manifest, Mode, Reply, Request, Session, Toolset,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -192,6 +194,27 @@ fn error_of(ids: &[&str]) -> Option<String> {
         builder = builder.tool(FnTool::new(*id, "", &json!({}), run));
     }
     Some(builder.build().err()?.to_string())
+}
+
+#[tokio::test]
+async fn an_agent_may_name_the_programs_tools_and_none_that_do_not_exist() {
+    let named = |tool: &str| Manifest {
+        tools: Toolset::only([tool]),
+        ..Manifest::new("clerk", Mode::Primary, "Count.")
+    };
+    let ran = Arc::new(AtomicU32::new(0));
+    for known in ["add", "question", "read", "*"] {
+        let builder = stage(|_| Reply::text("done")).tool(adder(&ran));
+        assert!(builder.agent(named(known)).build().is_ok(), "{known}");
+    }
+    let builder = stage(|_| Reply::text("done")).tool(adder(&ran));
+    let Err(Error::Invalid(why)) = builder.agent(named("Add")).build() else {
+        panic!("it is refused")
+    };
+    assert!(
+        why.contains("agent clerk") && why.contains("`add`"),
+        "{why}"
+    );
 }
 
 #[tokio::test]
