@@ -208,7 +208,7 @@ impl Actor {
         match order.command.order.clone() {
             Order::Prompt(prompt) => self.take_prompt(order, prompt),
             Order::Rename(rename) => self.rename(order, rename),
-            Order::Summarise | Order::Compact => self.chores.push_back(order),
+            Order::Summarise | Order::Close | Order::Compact => self.chores.push_back(order),
             Order::Cancel(scope) => self.take_cancel(order, scope),
             Order::Resume if self.has_to_announce() => self.resumes.push(order),
             Order::Resume => {

@@ -26,6 +26,10 @@ pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError
             let text = "a name needs at least one letter";
             Err(CommandError::Invalid(text.to_owned()))
         }
+        Order::Close if command.tree.root() != &command.agent => {
+            let text = "only a session is closed, by its root";
+            Err(CommandError::Invalid(text.to_owned()))
+        }
         Order::Cancel(_)
         | Order::Promote
         | Order::Answer(_)
@@ -33,6 +37,7 @@ pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError
         | Order::Resume
         | Order::Rename(_)
         | Order::Summarise
+        | Order::Close
         | Order::Compact => Ok(()),
     }
 }

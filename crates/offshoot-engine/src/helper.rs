@@ -84,17 +84,18 @@ impl Helped {
 
 impl Agent {
     /// Plans the helper that names the session, if this is the time for it: at its first message,
-    /// where nobody has named it (SA-45).
+    /// or where the process ended before the last one was done, and the session has no name (SA-45).
     pub(crate) fn plan_title(&self, transcript: &Transcript) -> Option<Batch> {
         self.parts.helpers.models.tier(Tier::Small)?;
         let first = {
             let state = self.board.state();
             let agent = state.tree.agent(&self.id)?;
-            let is_first = self.is_root() && agent.turns.get() == 1 && agent.tally.steps == 0;
+            let is_first = agent.turns.get() == 1 && agent.tally.steps == 0;
+            let is_due = is_first || is_title_cut_off(&state.tree);
             agent
                 .turn
                 .as_ref()
-                .filter(|_| is_first && agent.title.is_none())?;
+                .filter(|_| self.is_root() && is_due && agent.title.is_none())?;
             let Some(Item::User(message)) = transcript.items().first() else {
                 return None;
             };
@@ -203,6 +204,22 @@ impl Agent {
         let text = &text[text.ceil_char_boundary(cut)..];
         self.help(Purpose::Summary, text, cancel).await
     }
+}
+
+/// Tells whether the last title was cut off by the end of its process.
+fn is_title_cut_off(tree: &Tree) -> bool {
+    let helpers = tree.helpers().iter().rev().filter_map(|id| tree.agent(id));
+    let mut titles = helpers.filter(|agent| {
+        let helper = agent.spawned.helper();
+        helper.is_some_and(|helper| helper.purpose == Purpose::Title)
+    });
+    let last = titles.next().and_then(|title| title.settlement());
+    last.is_some_and(|last| {
+        matches!(
+            last.status,
+            Status::Cancelled(CancelledBy::Shutdown) | Status::Lost { .. }
+        )
+    })
 }
 
 /// Returns a text that does not end the mark it stands in.

@@ -370,6 +370,7 @@ impl Runtime {
             | Order::Resume
             | Order::Rename(_)
             | Order::Summarise
+            | Order::Close
             | Order::Compact => Some(self.inner.open(&command.tree).await?),
         };
         let Some((board, nudged)) = opened else {
@@ -433,6 +434,7 @@ fn is_opening(order: &Order) -> bool {
         | Order::Resume
         | Order::Rename(_)
         | Order::Summarise
+        | Order::Close
         | Order::Compact => false,
     }
 }

@@ -458,6 +458,7 @@ impl Session {
             Order::Prompt(_)
             | Order::Compact
             | Order::Summarise
+            | Order::Close
             | Order::Rename(_)
             | Order::Rewind(_)
                 if self.is_helper(&order.command.agent) =>
@@ -466,14 +467,18 @@ impl Session {
                 self.note(order, nothing(why)).await
             }
             Order::Prompt(_) => self.prompted(order).await,
-            Order::Summarise | Order::Compact | Order::Rewind(_) if self.sleeps() => {
+            Order::Summarise | Order::Close | Order::Compact | Order::Rewind(_)
+                if self.sleeps() =>
+            {
                 let why = "it waits for an answer; open the session first";
                 self.note(order, nothing(why)).await
             }
             // These do not make queued work start.
-            Order::Rename(_) | Order::Summarise | Order::Compact | Order::Rewind(_) => {
-                self.hand_to_actor(order).await
-            }
+            Order::Rename(_)
+            | Order::Summarise
+            | Order::Close
+            | Order::Compact
+            | Order::Rewind(_) => self.hand_to_actor(order).await,
             Order::Cancel(_)
                 if self.mailboxes.contains_key(&order.command.agent)
                     || self.board.state().sleeps(&order.command.agent) =>

@@ -48,6 +48,7 @@ impl Command {
             | Order::Resume
             | Order::Rename(_)
             | Order::Summarise
+            | Order::Close
             | Order::Compact
             | Order::Rewind(_)
             | Order::Fork(_) => None,
@@ -76,6 +77,9 @@ pub enum Order {
     Rename(Rename),
     /// Write down what happened in the session.
     Summarise,
+    /// Close the session: write down what happened since the last summary, if the host has a model
+    /// for that, and within a few seconds. It can be opened again.
+    Close,
     /// Put a summary in the place of what was said so far.
     Compact,
     /// Take back what was said last. Refused while the agent works.

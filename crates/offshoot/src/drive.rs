@@ -6,12 +6,15 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::IsTerminal;
 use std::time::Duration;
 
-use offshoot_engine::{Answer as Reply, Ending, Query, Runtime};
+use offshoot_engine::{Answer as Reply, Ending, Query, Runtime, Update};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
+use offshoot_types::event::{Event, Purpose};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::settlement::Status;
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::{Tree, Unfinished};
 
@@ -23,8 +26,14 @@ use crate::signals::{Signal, Signals};
 use crate::view::View;
 use crate::{logging, output, render};
 
-/// How long a summary may take that nobody asked for.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long closing a session may take. The runtime gives up on the summary sooner.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// How long it may take before a line says so.
+const GLIMPSE: Duration = Duration::from_millis(300);
+
+/// How long a title in flight is waited for, at a terminal.
+const TITLE: Duration = Duration::from_secs(2);
 
 /// How long hooks at the end may take before it is said what is waited for.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -89,10 +98,17 @@ pub(crate) async fn drive(
         // As a crash would: what is left is recovered by whoever comes next.
         return Ok(Code::Interrupted);
     }
-    if sums_up && matches!(ended, Ok(Ended::Talked)) {
-        sum_up(&runtime, &id, signals).await;
+    let skipped = match &ended {
+        Ok(Ended::Talked) if sums_up => close(&runtime, &id, signals).await,
+        Ok(_) | Err(_) => false,
+    };
+    // A script that reads stdout does not wait for a name.
+    let at_terminal = std::io::stdout().is_terminal();
+    if at_terminal && !skipped && matches!(ended, Ok(Ended::Quiet(_) | Ended::Talked)) {
+        await_title(&runtime, &id, signals).await;
     }
     let ending = match &ended {
+        _ if skipped => Ending::Now,
         // Somebody may have sent something while we were at the door: it is done first.
         Ok(Ended::Quiet(..) | Ended::Talked | Ended::Asleep(_)) => Ending::WhenQuiet,
         Ok(Ended::Parked(_) | Ended::AtOnce | Ended::Terminated) | Err(_) => Ending::Now,
@@ -120,25 +136,67 @@ pub(crate) async fn drive(
     })
 }
 
-/// Has it written down what was talked about, for whoever comes back. It may not take long, and
-/// nothing is said if it fails: nobody asked for it.
-async fn sum_up(runtime: &Runtime, id: &TreeId, signals: &mut Signals) {
+/// Closes the session, which writes down what was talked about; returns whether the user skipped it.
+async fn close(runtime: &Runtime, id: &TreeId, signals: &mut Signals) -> bool {
     let command = Command {
         id: CommandId::new(System.new_id()),
         tree: id.clone(),
         agent: id.root().clone(),
-        order: Order::Summarise,
+        order: Order::Close,
     };
     logging::sent(&command);
-    let written = tokio::time::timeout(PATIENCE, runtime.command(command));
+    let mut closed = std::pin::pin!(tokio::time::timeout(PATIENCE, runtime.command(command)));
+    let mut told = std::pin::pin!(tokio::time::sleep(GLIMPSE));
+    let mut silent = true;
+    loop {
+        tokio::select! {
+            biased;
+            _ = signals.next() => return true,
+            closed = &mut closed => {
+                tracing::debug!(?closed, "closed");
+                return false;
+            }
+            () = &mut told, if silent => {
+                silent = false;
+                output::note("writing a summary of the session; Ctrl-C skips it");
+            }
+        }
+    }
+}
+
+/// Gives a title that is being made two seconds (SA-45).
+async fn await_title(runtime: &Runtime, id: &TreeId, signals: &mut Signals) {
+    let Ok(Reply::Tree(tree)) = runtime.query(Query::Tree(id.clone())).await else {
+        return;
+    };
+    let is_title = |helper: &&AgentId| {
+        let helper = tree.agent(helper).and_then(|agent| agent.spawned.helper());
+        helper.is_some_and(|helper| helper.purpose == Purpose::Title)
+    };
+    let Some(title) = tree.open_helpers().find(is_title).cloned() else {
+        return;
+    };
+    let mut updates = runtime.subscribe(id, tree.pos()).await.news_only();
+    let named = async {
+        while let Ok(update) = updates.next().await {
+            let Update::Entry(entry) = update else {
+                continue;
+            };
+            match &entry.event {
+                Event::Titled { .. } => return,
+                Event::Settled { settlement, .. }
+                    if entry.agent == title && settlement.status != Status::Completed =>
+                {
+                    return;
+                }
+                _ => {}
+            }
+        }
+    };
     tokio::select! {
         biased;
         _ = signals.next() => {}
-        written = written => match written {
-            Ok(Ok(receipt)) => tracing::debug!(?receipt, "summed up"),
-            Ok(Err(error)) => tracing::debug!(%error, "summed up"),
-            Err(_) => tracing::debug!("summing up took too long"),
-        },
+        named = tokio::time::timeout(TITLE, named) => tracing::debug!(?named, "title"),
     }
 }
 

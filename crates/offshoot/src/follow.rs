@@ -362,7 +362,7 @@ impl<'a> Follower<'a> {
             order,
         };
         let kind = match &command.order {
-            Order::Summarise | Order::Compact => Kind::Chore,
+            Order::Summarise | Order::Close | Order::Compact => Kind::Chore,
             Order::Open(_)
             | Order::Fork(_)
             | Order::Prompt(_)

@@ -80,6 +80,7 @@ pub(crate) fn sent(command: &Command) {
         Order::Resume => "resume",
         Order::Rename(_) => "rename",
         Order::Summarise => "summarise",
+        Order::Close => "close",
         Order::Compact => "compact",
         Order::Rewind(_) => "rewind",
         Order::Fork(_) => "fork",

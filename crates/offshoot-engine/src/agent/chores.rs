@@ -4,21 +4,28 @@
 //! are carried out between turns, one after the other, by agents of the runtime's
 //! own; the mailbox is looked after meanwhile, and no turn begins.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use offshoot_types::command::{Order, Receipt, Rename};
 use offshoot_types::event::Event;
 use offshoot_types::message::title;
 use offshoot_types::store::StoreError;
+use offshoot_types::tier::Tier;
 use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
 use super::{Actor, Agent, nothing};
 use crate::compact::{Shortened, Wanted};
+use crate::helper::Helped;
 use crate::log::Batch;
 use crate::node::Ordered;
 use crate::turn;
 use crate::turn::Arrived;
 use crate::update::Activity;
+
+/// How long the summary of a session that is closed may take.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// Why a conversation was not shortened that has nothing in it but a summary, or nothing at all.
 pub const NOTHING_TO_SHORTEN: &str = "there is nothing to shorten";
@@ -98,17 +105,10 @@ async fn chore(
 ) -> Result<(Batch, Receipt), StoreError> {
     let failed = |why: &str| Ok((Batch::default(), nothing(why)));
     if matches!(order, Order::Summarise) {
-        let helped = agent.sum_up(transcript, cancel).await?;
-        return match helped.text() {
-            Err(why) => failed(&why),
-            Ok(text) => {
-                let summary = text.to_owned();
-                let event = Event::Summarised {
-                    summary: summary.clone(),
-                };
-                Ok((Batch::from(vec![event]), Receipt::Summarised { summary }))
-            }
-        };
+        return Ok(summarised(agent.sum_up(transcript, cancel).await?));
+    }
+    if matches!(order, Order::Close) {
+        return close(agent, transcript, cancel).await;
     }
     let prefix = match agent.prefix() {
         Ok(prefix) => prefix,
@@ -124,5 +124,51 @@ async fn chore(
         Shortened::Nothing => failed(NOTHING_TO_SHORTEN),
         Shortened::Left(why) | Shortened::Hopeless(why) => failed(&why),
         Shortened::Cancelled => failed("it was stopped"),
+    }
+}
+
+/// Writes the summary of a session that is closed (SA-45), if it has none of what happened last.
+async fn close(
+    agent: &Agent,
+    transcript: &Transcript,
+    cancel: &CancellationToken,
+) -> Result<(Batch, Receipt), StoreError> {
+    let failed = |why: &str| Ok((Batch::default(), nothing(why)));
+    if agent.parts.helpers.models.tier(Tier::Small).is_none() {
+        return failed("there is no model of the tier small, and no other is asked for a summary");
+    }
+    let log = agent.parts.store.agent_log(&agent.id).await?;
+    let since = log.iter().rev().map(|entry| &entry.event);
+    let mut since = since.take_while(|event| !matches!(event, Event::Summarised { .. }));
+    if !since.any(|event| matches!(event, Event::Prompted(_) | Event::Replied(_))) {
+        return failed("nothing has happened since the last summary");
+    }
+    let stop = cancel.child_token();
+    let mut helped = Box::pin(agent.sum_up(transcript, &stop));
+    let helped = tokio::select! {
+        biased;
+        helped = &mut helped => helped?,
+        () = tokio::time::sleep(CLOSING) => {
+            stop.cancel();
+            helped.await?
+        }
+    };
+    if stop.is_cancelled() && helped.text().is_err() {
+        return failed("the summary took too long; have one written with: sessions summary");
+    }
+    Ok(summarised(helped))
+}
+
+/// Returns what is written of a summary, and the answer.
+fn summarised(helped: Helped) -> (Batch, Receipt) {
+    match helped.text() {
+        Err(why) => (Batch::default(), nothing(&why)),
+        Ok(text) => {
+            let summary = text.to_owned();
+            let event = Event::Summarised {
+                summary: summary.clone(),
+            };
+            (Batch::from(vec![event]), Receipt::Summarised { summary })
+        }
     }
 }

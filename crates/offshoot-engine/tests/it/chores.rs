@@ -388,3 +388,77 @@ async fn a_summary_that_waits_for_a_turn_is_stopped_with_it() {
     assert_eq!(cancelled.status, Status::Cancelled(CancelledBy::User));
     assert!(stage.script.sent("summary").is_empty());
 }
+
+#[tokio::test]
+async fn sa_45_a_title_that_its_process_cut_off_is_made_at_the_next_opening() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [say("hello"), say("again"), say("and again")])
+        .part("title", [say("Never").behind(&gate), say("A name.")]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("say hello").await;
+    stage.asked("title", 1).await;
+    let stage = stage.crash().await;
+    stage.ask("once more").await;
+    stage
+        .until(|entry| matches!(&entry.event, Event::Titled { title, .. } if title == "A name"))
+        .await;
+    assert_eq!(helpers(&stage).await.len(), 2);
+    stage.ask("and now").await;
+    assert_eq!(helpers(&stage).await.len(), 2, "a session is named once");
+}
+
+#[tokio::test]
+async fn sa_45_closing_a_session_writes_its_summary_once() {
+    let script = Script::default()
+        .part("lead", [say("hello"), say("again")])
+        .part("title", [say("A name")])
+        .part("summary", [say("It was short."), say("It went on.")]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    let close = async || stage.order(stage.root(), Order::Close).await;
+    assert!(
+        matches!(close().await, Receipt::NoEffect { .. }),
+        "nothing was said"
+    );
+    stage.ask("say hello").await;
+    let summary = |text: &str| Receipt::Summarised {
+        summary: text.to_owned(),
+    };
+    assert_eq!(close().await, summary("It was short."));
+    assert!(
+        matches!(close().await, Receipt::NoEffect { .. }),
+        "nothing is new"
+    );
+    assert_eq!(stage.script.sent("summary").len(), 1);
+    // A closed session can be opened again.
+    stage.ask("more").await;
+    assert_eq!(close().await, summary("It went on."));
+    let tree = stage.tree().await;
+    let root = tree.agent(&stage.root()).unwrap();
+    assert_eq!(root.summary.as_deref(), Some("It went on."));
+}
+
+#[tokio::test]
+async fn sa_45_without_a_small_tier_closing_asks_no_model() {
+    let script = Script::default().part("lead", [say("hello")]);
+    let stage = Stage::helped(script, cast(), Helpers::default()).await;
+    stage.ask("say hello").await;
+    let closed = stage.order(stage.root(), Order::Close).await;
+    assert!(matches!(closed, Receipt::NoEffect { .. }), "{closed:?}");
+    assert!(stage.script.sent("summary").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sa_45_closing_waits_for_a_summary_for_some_seconds_only() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [say("hello")])
+        .part("title", [say("A name")])
+        .part("summary", [say("Never").behind(&gate)]);
+    let stage = Stage::helped(script, cast(), small()).await;
+    stage.ask("say hello").await;
+    let began = tokio::time::Instant::now();
+    let closed = stage.order(stage.root(), Order::Close).await;
+    assert!(matches!(closed, Receipt::NoEffect { .. }), "{closed:?}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(10));
+}

@@ -207,6 +207,20 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Close a session: write its summary, if anything has happened since the last one
+    ///
+    /// Needs the tier `small` in your config, because no other model is asked for a summary that you
+    /// did not ask for. `chat` closes its session when you leave it. A closed session can be opened
+    /// again.
+    ///
+    /// Example: offshoot sessions close 01K9
+    Close {
+        /// The id of a session
+        id: String,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Puts a summary in the place of what was said, so that a long conversation can go on
     ///
     /// Nothing is lost: `sessions show` has all of it. Models are sent the summary from then on. The
@@ -249,6 +263,7 @@ impl Sessions {
             | SessionsCommand::Wait { .. }
             | SessionsCommand::Rename { .. }
             | SessionsCommand::Summary { .. }
+            | SessionsCommand::Close { .. }
             | SessionsCommand::Compact { .. }
             | SessionsCommand::Promote { .. } => None,
         }
@@ -273,6 +288,7 @@ impl Sessions {
             | SessionsCommand::Wait { .. }
             | SessionsCommand::Rename { .. }
             | SessionsCommand::Summary { .. }
+            | SessionsCommand::Close { .. }
             | SessionsCommand::Compact { .. }
             | SessionsCommand::Promote { .. } => false,
         }
@@ -296,6 +312,7 @@ impl Sessions {
             SessionsCommand::Rm { .. } => Some("`sessions rm`"),
             SessionsCommand::Rename { .. } => Some("`sessions rename`"),
             SessionsCommand::Summary { .. } => Some("`sessions summary`"),
+            SessionsCommand::Close { .. } => Some("`sessions close`"),
             SessionsCommand::Compact { .. } => Some("`sessions compact`"),
             SessionsCommand::Promote { .. } => Some("`sessions promote`"),
         }
@@ -321,6 +338,7 @@ impl Sessions {
             | SessionsCommand::Rm { .. }
             | SessionsCommand::Wait { .. }
             | SessionsCommand::Summary { .. }
+            | SessionsCommand::Close { .. }
             | SessionsCommand::Compact { .. } => self.order().is_none(),
         }
     }

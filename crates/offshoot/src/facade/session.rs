@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
-use offshoot_types::command::{Fork, Opening, Order, Rename};
+use offshoot_types::command::{Fork, Opening, Order, Receipt, Rename};
 use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::message::Author;
 use offshoot_types::project::ProjectContext;
@@ -152,6 +152,17 @@ impl Session {
             tree,
             seen: Seen::default(),
         })
+    }
+
+    /// Closes it: has it written down what happened since the last summary, and returns that.
+    ///
+    /// `None` if nothing has happened, if there is no model of `Tier::Small`, or if it took more
+    /// than five seconds. It can be used again.
+    pub async fn close(&self) -> Result<Option<String>, Error> {
+        match self.0.order(Order::Close).await? {
+            Receipt::Summarised { summary } => Ok(Some(summary)),
+            _ => Ok(None),
+        }
     }
 
     /// Returns its id, by which it can be found again.

@@ -1,4 +1,4 @@
-//! `sessions rename`, `summary` and `compact`: a name, what happened, a shorter conversation.
+//! `sessions rename`, `summary`, `close` and `compact`: a name, what happened, a shorter conversation.
 //!
 //! Each is an order to whoever runs the session; if nobody does, it is carried
 //! out here. Having nothing to do is no error, having failed is one.
@@ -94,6 +94,31 @@ pub(super) async fn summary(
         | Receipt::Compacted { .. }
         | Receipt::Queued) => told(&receipt, json),
     }
+}
+
+/// Closes a session: a summary is written if there is news and a model for it.
+pub(super) async fn close(settings: &Settings, id: &str, json: bool) -> Result<Code, Stop> {
+    let store = assemble::store(&settings.data_dir.value)?;
+    let found = lookup::find(store.as_ref(), id).await?;
+    if found.agent != *found.session.id.root() {
+        let (agent, session) = (found.agent, found.session.id);
+        let text = format!("{agent} is an agent of session {session}; only sessions are closed");
+        return Err(Stop::usage(text));
+    }
+    let receipt = order::send(settings, store, found, Order::Close).await?;
+    let text = match &receipt {
+        Receipt::Summarised { .. } => "closed; its summary is written".to_owned(),
+        Receipt::NoEffect { why } => format!("closed without a new summary: {why}"),
+        _ => return told(&receipt, json),
+    };
+    let mut stdout = Stdout::default();
+    if json {
+        let line = json!({ "status": "closed", "receipt": receipt });
+        stdout.line(&line.to_string())?;
+    } else {
+        stdout.line(&text)?;
+    }
+    Ok(Code::Completed)
 }
 
 /// Puts a summary in the place of what was said.

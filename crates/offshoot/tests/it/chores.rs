@@ -400,3 +400,64 @@ fn the_tree_fits_the_window() {
     }
     assert!(shown.contains('…'), "{shown}");
 }
+
+/// A title that takes a moment, and a model for it.
+fn slow_title() -> Stage {
+    let stage = small();
+    stage.write(
+        USER,
+        &format!("tiers.small = 'scripted/small.yaml'\n{RULES}"),
+    );
+    let script = "replies: [{agent: title, delay_ms: 700, say: Slow but sure}, {say: Short.}]";
+    stage.write(".config/offshoot/small.yaml", script);
+    stage
+}
+
+#[test]
+fn sa_45_a_script_waits_for_no_title_and_the_next_opening_makes_it() {
+    let stage = slow_title();
+    ask(&stage, "hello");
+    assert_ne!(title(&stage), "Slow but sure", "a script does not wait");
+    let mut live = stage.live(&["run", "--session", "first", "--json", "wait"]);
+    live.until("session.title_changed");
+    assert_eq!(
+        live.events.last().unwrap()["data"]["title"],
+        "Slow but sure"
+    );
+    live.signal("TERM");
+    live.wait();
+}
+
+#[test]
+fn sa_45_at_a_terminal_a_title_in_flight_gets_two_seconds() {
+    let stage = slow_title();
+    let model = ["--model", "scripted/script.yaml", "--agent", "lead"];
+    let args = ["run", "--session", "first"].into_iter().chain(model);
+    let args: Vec<&str> = args.chain(["hello"]).collect();
+    stage.on_terminal(80, &args);
+    assert_eq!(title(&stage), "Slow but sure");
+}
+
+#[test]
+fn sa_45_sessions_close_writes_a_summary_if_there_is_news_and_a_small_tier() {
+    let stage = small();
+    ask(&stage, "hello");
+    let close = ["sessions", "close", "first"];
+    let closed = stage.offshoot(close).succeeded().stdout;
+    assert!(closed.contains("closed without a new summary"), "{closed}");
+    stage.write(
+        USER,
+        &format!("tiers.small = 'scripted/small.yaml'\n{RULES}"),
+    );
+    let script = "replies: [{agent: summary, say: It was brief.}]";
+    stage.write(".config/offshoot/small.yaml", script);
+    let closed = stage.offshoot(close).succeeded().stdout;
+    assert_eq!(closed.trim(), "closed; its summary is written");
+    let closed = stage.offshoot(close).succeeded().stdout;
+    assert!(closed.contains("closed without a new summary"), "{closed}");
+    // No model is asked for what is written already.
+    stage.write(USER, RULES);
+    let summary = stage.offshoot(["sessions", "summary", "first"]).succeeded();
+    assert_eq!(summary.stdout.trim(), "It was brief.");
+    stage.offshoot(["sessions", "close", "nobody"]).exited(2);
+}

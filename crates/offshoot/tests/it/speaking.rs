@@ -32,6 +32,7 @@ fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
         format!("{binary} sessions fork root"),
         format!("{binary} sessions rename root other"),
         format!("{binary} sessions summary root"),
+        format!("{binary} sessions close root"),
         format!("{binary} sessions compact root"),
         format!("{binary} sessions promote root"),
         format!("{binary} run --session root 'I am the user'"),
