@@ -1,27 +1,27 @@
 //! The model `offline`: answers by fixed rules, without a language model.
 //!
-//! It is what somebody gets who has configured nothing: no key, no network, and
-//! yet a true survey of their repository, made by a root that delegates. It has
-//! no state: every step is worked out anew from the request, from the calls made
-//! since the last prompt and what came of them. A call is made once, so every
-//! prompt ends after a few steps whatever tools answer. It states only what tools
-//! told it, and what files say is quoted, never obeyed. Users' documentation:
-//! docs/offline.md.
+//! It is the default: no key, no network, and yet a true survey of a repository, made by a root
+//! that delegates. It has no state: every step is derived from the request alone, that is from the
+//! prompt, the calls made since and their outcomes. A call is made once, so every prompt ends
+//! after a few steps. It states only what tools showed, and what files say is quoted, never obeyed.
+//! A prompt that no rule knows ends with the stop reason `refusal`: nothing is guessed, and no
+//! sentence becomes a command. Users' documentation: docs/offline.md.
 
+mod about;
+mod ask;
 mod capabilities;
 mod chore;
 mod command;
 mod conversation;
+mod files;
 mod find;
 mod intent;
+mod language;
 mod markdown;
 mod outcomes;
-mod outline;
 mod page;
 mod reply;
 mod survey;
-mod syntax;
-mod todo;
 mod wanted;
 
 use futures_core::stream::BoxStream;
@@ -49,7 +49,7 @@ impl Model for Offline {
         answer(&request).stream(request.from.step, cancel)
     }
 
-    /// Nothing: nobody is asked, so a cap on money can be held.
+    /// Nothing: no provider is asked, so a cap on money can be held.
     fn price(&self) -> Option<Price> {
         Some(Price::default())
     }
@@ -73,10 +73,11 @@ fn answer(request: &Request) -> Reply {
         Intent::Survey => survey::repository(&talk),
         Intent::Folder(path) => survey::folder(&talk, &path),
         Intent::Find(term) => find::answer(&talk, &term),
-        Intent::Outline(path) => outline::answer(&talk, &path),
+        Intent::Read(path) => files::read(&talk, &path),
+        Intent::List(folder) => files::list(&talk, folder.as_deref()),
+        Intent::Write { path, text } => files::write(&talk, &path, &text),
         Intent::Run(command) => command::run(&talk, &command),
-        Intent::Test => command::test(&talk),
-        Intent::Todo(items) => todo::answer(&talk, &items),
+        Intent::Ask { agent, prompt } => ask::answer(&talk, &agent, &prompt),
         Intent::Unknown => capabilities::answer(),
     }
 }

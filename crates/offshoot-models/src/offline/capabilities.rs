@@ -1,14 +1,18 @@
-//! What is said when the rules have nothing to do: what they can, and how to get more.
+//! What is said of a prompt that no rule knows: what the rules can do, and how to get a real model.
 
 use super::conversation::Completion;
 use super::markdown;
 use super::reply::Reply;
 
 const CAPABILITIES: &str = "\
-I am `offline`: a rule-based model and no language model, so I cannot do what you asked. I can \
-survey this repository (`Survey this repository`), find text and files (`find NAME`), outline a \
-file (`read PATH`), run a command where `bash` is offered (`run CMD`, `test`) and keep a list \
-(`todo A; B`).
+I cannot do what you asked: I am `offline`, a rule-based model and no language model. I can
+
+- survey this repository or a folder: `Survey this repository`, `survey src`
+- find text and files: `find NAME`
+- show and list files: `read PATH`, `list`, `list FOLDER`
+- write a file: `write PATH: TEXT`
+- run a command that stands between backquotes or behind a dollar sign: ``run `cargo test` ``, `$ cargo test`
+- hand one of these to another agent: `ask explore: find NAME`
 
 For a real model, set `OPENAI_BASE_URL` and `OPENAI_API_KEY` and start with \
 `--model openai-chat/NAME`; see docs/models.md.
@@ -19,7 +23,7 @@ const MOST_LINES: usize = 40;
 
 /// Says what the rules can do.
 pub(super) fn answer() -> Reply {
-    Reply::answer(CAPABILITIES)
+    Reply::unable(CAPABILITIES)
 }
 
 /// Passes on what a child of an earlier prompt has answered.

@@ -117,17 +117,6 @@ impl<'a> Conversation<'a> {
         self.tools.iter().any(|spec| spec.id == tool)
     }
 
-    /// Tells whether anything may be called at all; not so any more when a limit is reached.
-    pub(super) fn may_call(&self) -> bool {
-        self.may_call
-    }
-
-    /// Returns what is said of a tool.
-    pub(super) fn description(&self, tool: &str) -> Option<&'a str> {
-        let spec = self.tools.iter().find(|spec| spec.id == tool)?;
-        Some(&spec.description)
-    }
-
     /// Makes the calls that are offered and were not made yet; `None` when there are none to make.
     pub(super) fn ask(&self, wanted: Vec<Wanted>, text: &str) -> Option<Reply> {
         if !self.may_call || self.rounds >= MOST_ROUNDS {
@@ -143,6 +132,7 @@ impl<'a> Conversation<'a> {
         (!calls.is_empty()).then(|| Reply {
             text: format!("{text}\n"),
             calls,
+            unable: false,
         })
     }
 
@@ -157,14 +147,6 @@ impl<'a> Conversation<'a> {
             Outcome::Said(text) => Some(text),
             Outcome::Failed(_) | Outcome::Open => None,
         }
-    }
-
-    /// Returns the calls that failed, with what was said about it.
-    pub(super) fn failures(&self) -> impl Iterator<Item = (&Made<'a>, &'a str)> {
-        self.made.iter().filter_map(|made| match made.outcome {
-            Outcome::Failed(why) => Some((made, why)),
-            Outcome::Said(_) | Outcome::Open => None,
-        })
     }
 
     /// Returns what came of asking a child.

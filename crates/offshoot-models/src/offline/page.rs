@@ -6,7 +6,7 @@
 use super::markdown;
 
 /// The plain statement that every answer carries.
-pub(super) const STATEMENT: &str = "Written by `offline`: rule-based, no language model. It \
+const STATEMENT: &str = "Written by `offline`: rule-based, no language model. It \
      states what tools showed; what files say is quoted.";
 
 /// A page in the making.
@@ -83,17 +83,6 @@ impl Page {
         if self.lines.last().is_some_and(|line| !line.is_empty()) {
             self.lines.push(String::new());
         }
-    }
-
-    /// Puts another page behind this one.
-    pub(super) fn append(&mut self, other: Self) {
-        self.gap();
-        self.lines.extend(other.lines);
-    }
-
-    /// Returns how many lines there are.
-    pub(super) fn length(&self) -> usize {
-        self.lines.len()
     }
 
     pub(super) fn render(mut self) -> String {

@@ -18,6 +18,8 @@ use super::wanted::Wanted;
 pub(super) struct Reply {
     pub(super) text: String,
     pub(super) calls: Vec<Wanted>,
+    /// Whether it says that the rules could not do what was asked.
+    pub(super) unable: bool,
 }
 
 impl Reply {
@@ -25,7 +27,15 @@ impl Reply {
     pub(super) fn answer(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            calls: Vec::new(),
+            ..Self::default()
+        }
+    }
+
+    /// An answer that says that what was asked was not done, and why.
+    pub(super) fn unable(text: impl Into<String>) -> Self {
+        Self {
+            unable: true,
+            ..Self::answer(text)
         }
     }
 
@@ -41,10 +51,10 @@ impl Reply {
     }
 
     fn chunks(self, step: u32) -> Vec<Chunk> {
-        let stop = if self.calls.is_empty() {
-            StopReason::End
-        } else {
-            StopReason::Calls
+        let stop = match (self.unable, self.calls.is_empty()) {
+            (true, _) => StopReason::Refusal,
+            (false, true) => StopReason::End,
+            (false, false) => StopReason::Calls,
         };
         let started = Chunk::Started {
             model: NAME.to_owned(),

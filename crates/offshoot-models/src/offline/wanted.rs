@@ -11,30 +11,13 @@ pub(super) const GREP: &str = "grep";
 pub(super) const READ: &str = "read";
 pub(super) const TASK: &str = "task";
 pub(super) const TODO: &str = "todo";
+pub(super) const WRITE: &str = "write";
 
 /// A call that is to be made.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
     pub(super) tool: &'static str,
     pub(super) arguments: Value,
-}
-
-/// How far an item of the list has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    Pending,
-    Begun,
-    Done,
-}
-
-impl Progress {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Begun => "in_progress",
-            Self::Done => "completed",
-        }
-    }
 }
 
 /// Lists files of the workspace.
@@ -45,11 +28,6 @@ pub(super) fn glob(pattern: &str) -> Wanted {
 /// Lists files below a folder.
 pub(super) fn glob_in(folder: &str, pattern: &str) -> Wanted {
     call(GLOB, json!({ "pattern": pattern, "path": folder }))
-}
-
-/// Searches the files that a glob matches.
-pub(super) fn grep(pattern: &str, files: &str) -> Wanted {
-    call(GREP, json!({ "pattern": pattern, "glob": files }))
 }
 
 /// Searches all files.
@@ -88,13 +66,9 @@ pub(super) fn task(agent: &str, prompt: &str) -> Wanted {
     call(TASK, json!({ "subagent_type": agent, "prompt": prompt }))
 }
 
-/// Sets the list of what is to be done.
-pub(super) fn todo<'a>(items: impl IntoIterator<Item = (&'a str, Progress)>) -> Wanted {
-    let items: Vec<Value> = items
-        .into_iter()
-        .map(|(content, progress)| json!({ "content": content, "status": progress.word() }))
-        .collect();
-    call(TODO, json!({ "items": items }))
+/// Writes a file.
+pub(super) fn write(path: &str, content: &str) -> Wanted {
+    call(WRITE, json!({ "path": path, "content": content }))
 }
 
 /// Runs a command.

@@ -155,6 +155,8 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
     if json {
         let line = json!({ "status": text, "receipt": receipt });
         stdout.line(&line.to_string())?;
+    } else if code == Code::Failed {
+        output::complain(&text);
     } else {
         stdout.line(&text)?;
     }

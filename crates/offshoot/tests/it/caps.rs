@@ -119,7 +119,7 @@ fn a_cap_on_money_of_a_model_without_a_price_says_where_prices_are_set() {
 #[test]
 fn money_can_be_capped_where_the_model_is_offline_which_is_free() {
     let stage = Stage::new(HANGING);
-    let run = ["run", "--model", "offline", "--max-cost", "0.01", "hello"];
+    let run = ["run", "--model", "offline", "--max-cost", "0.01", "list"];
     let done = stage.offshoot(run).succeeded();
     assert!(!done.stderr.contains('$'), "{}", done.stderr);
     // Nothing was used, and nothing is guessed.

@@ -192,6 +192,8 @@ fn a_session_is_shortened_on_request() {
         .exited(1);
     let status = failed.events()[0]["status"].as_str().unwrap().to_owned();
     assert!(status.starts_with("not compacted: "), "{status}");
+    let why = "not compacted: ";
+    stage.offshoot(compact).complained(1, why);
     stage
         .offshoot(["sessions", "compact", "nobody-there"])
         .complained(2, "there is no session");

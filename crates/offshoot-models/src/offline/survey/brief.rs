@@ -1,63 +1,53 @@
 //! What a root's rules tell a child about its area.
 //!
-//! The prompt is written for any reader, people and other models included; its
-//! last line carries the same facts in a form that the child's rules read back.
-//! A child knows nothing else.
+//! The prompt is written for any reader, people and other models included; its last line carries
+//! the same facts in a form that the child's rules read back. A child knows nothing else.
 
 use serde::{Deserialize, Serialize};
 
-use super::super::markdown::{code, codes};
-use super::super::outcomes::Count;
+use crate::offline::markdown::{code, codes, counted};
 
 const MARK: &str = "Brief: ";
 
-/// Most packages of the repository that a child is told of.
-const MOST_PACKAGES: usize = 150;
-
-/// One area, and what is known around it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One area of a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in super::super) struct Brief {
+pub(in crate::offline) struct Brief {
     /// What the area is called.
-    pub(in super::super) area: String,
+    pub(super) area: String,
     /// Its folders.
-    pub(in super::super) paths: Vec<String>,
+    pub(super) paths: Vec<String>,
     /// Folders below them that are areas of their own.
     #[serde(default)]
-    pub(in super::super) skip: Vec<String>,
-    /// The repository's packages: name and folder.
-    #[serde(default)]
-    pub(in super::super) packages: Vec<(String, String)>,
+    pub(super) skip: Vec<String>,
 }
 
 impl Brief {
     /// Writes the prompt.
-    pub(super) fn prompt(&self, files: Count) -> String {
-        let mut brief = self.clone();
-        brief.packages.truncate(MOST_PACKAGES);
+    pub(super) fn prompt(&self, files: usize) -> String {
         // Texts and lists of texts always have a JSON form.
-        let json = serde_json::to_string(&brief).unwrap_or_default();
-        let folders = codes(self.paths.iter().take(20).map(String::as_str));
+        let json = serde_json::to_string(self).unwrap_or_default();
+        let folders = codes(self.paths.iter().map(String::as_str));
         let without = match self.skip.len() {
             0 => String::new(),
-            _ => format!(
-                " Leave out {}, which others survey.",
-                codes(self.skip.iter().take(20).map(String::as_str))
-            ),
+            _ => {
+                let skip = codes(self.skip.iter().map(String::as_str));
+                format!(" Leave out {skip}, which others survey.")
+            }
         };
         format!(
             "Survey the area {} of this repository: {folders} ({}).{without}\n\n\
              Say what it is, its languages and size, its main files, what it offers to others, \
-             its tests, what else of this repository it uses, and what is notable. State only \
-             what the files show. Answer as a short Markdown list, one fact a line.\n\n\
+             its tests and what is notable. State only what the files show. Answer as a short \
+             Markdown list, one fact a line.\n\n\
              {MARK}{json}",
             code(&self.area),
-            files.of("file")
+            counted(files, "file")
         )
     }
 
     /// Reads a prompt back; `None` for one that is not of this form.
-    pub(in super::super) fn read(prompt: &str) -> Option<Self> {
+    pub(in crate::offline) fn read(prompt: &str) -> Option<Self> {
         let line = prompt.lines().rfind(|line| line.starts_with(MARK))?;
         let brief: Self = serde_json::from_str(line.strip_prefix(MARK)?).ok()?;
         (!brief.paths.is_empty()).then_some(brief)
@@ -70,13 +60,8 @@ impl Brief {
     }
 }
 
-/// Tells whether a path lies in a folder; every path lies in the empty one.
+/// Tells whether a path lies in a folder.
 pub(super) fn is_below(path: &str, folder: &str) -> bool {
-    folder.is_empty()
-        || path
-            .strip_prefix(folder)
-            .is_some_and(|rest| rest.starts_with('/'))
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
-
-#[cfg(test)]
-mod tests;
