@@ -32,6 +32,7 @@ mod permissions;
 mod pilotdeck;
 mod properties;
 mod questions;
+mod rebuilt;
 mod report;
 mod restart;
 mod rewind;

@@ -43,6 +43,7 @@ fn replied(parts: Vec<AssistantPart>) -> Event {
         cost: None,
         stop: StopReason::Calls,
         timing: None,
+        request: None,
     })
 }
 

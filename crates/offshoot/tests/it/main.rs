@@ -32,6 +32,7 @@ mod own_data;
 mod permissions;
 mod processes;
 mod refused;
+mod requests;
 mod reverting;
 mod rewinding;
 mod running;
