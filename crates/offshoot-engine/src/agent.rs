@@ -65,6 +65,27 @@ pub(crate) struct Agent {
     pub(crate) log: AgentLog,
 }
 
+impl Agent {
+    /// Returns a completion for each piece of mail.
+    pub(crate) fn completions(
+        &self,
+        mail: &[RunId],
+        new_id: impl Fn() -> MessageId,
+    ) -> Vec<Event> {
+        let state = self.board.state();
+        let completion = |run: &RunId| {
+            let (child, settlement) = (state.tree.agent(&run.agent)?, state.settlement(run)?);
+            Some(Event::Completion {
+                message: new_id(),
+                run: run.clone(),
+                definition: child.spawned.definition.clone(),
+                settlement: settlement.as_ref().clone(),
+            })
+        };
+        mail.iter().filter_map(completion).collect()
+    }
+}
+
 /// What an actor leaves behind.
 pub(crate) struct Ended {
     pub(crate) agent: AgentId,
@@ -368,19 +389,9 @@ impl Actor {
 
     /// Adds a completion for each piece of mail.
     fn tell(&self, batch: &mut Batch, mail: &[RunId]) {
-        let state = self.agent.board.state();
-        for run in mail {
-            let (Some(child), Some(settlement)) =
-                (state.tree.agent(&run.agent), state.settlement(run))
-            else {
-                continue;
-            };
-            batch.own(Event::Completion {
-                message: MessageId::new(self.agent.parts.env.new_id()),
-                run: run.clone(),
-                definition: child.spawned.definition.clone(),
-                settlement: settlement.as_ref().clone(),
-            });
+        let new_id = || MessageId::new(self.agent.parts.env.new_id());
+        for completion in self.agent.completions(mail, new_id) {
+            batch.own(completion);
         }
     }
 

@@ -46,6 +46,15 @@ pub(crate) struct StepPermit {
 }
 
 impl StepPermit {
+    /// The right that a step had which was made: nothing is reserved for it.
+    pub(crate) fn of_sent(last: Option<Cap>) -> Self {
+        Self {
+            last,
+            max_output: None,
+            _held: None,
+        }
+    }
+
     /// Returns whether the model may call tools.
     pub(crate) fn choice(&self) -> ToolChoice {
         match self.last {
@@ -144,7 +153,7 @@ impl Agent {
     }
 
     /// Looks for room; `None` while another step may return some.
-    fn try_admit(&self, prefix: &Prefix, bytes: u64, over: Option<Cap>) -> Option<Admitted> {
+    pub(crate) fn try_admit(&self, prefix: &Prefix, bytes: u64, over: Option<Cap>) -> Option<Admitted> {
         let mut state = self.board.state();
         let caps = state.caps_of(&self.id, &self.board.limits);
         let agent = state.tree.agent(&self.id)?;

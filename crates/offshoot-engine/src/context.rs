@@ -7,7 +7,7 @@
 //! Everything that enters has a hard cap.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use offshoot_types::id::MessageId;
 use offshoot_types::json::RawJson;
@@ -16,11 +16,12 @@ use offshoot_types::message::{Arguments, AssistantPart, Call};
 use offshoot_types::model::{Asker, CallOutcome, Model, Request, RequestMessage};
 use offshoot_types::project::{InstructionFile, ProjectContext};
 use offshoot_types::tool::{Tool, ToolSpec};
-use offshoot_types::transcript::{Item, Ready, Step};
+use offshoot_types::transcript::{Item, Ready, Step, Transcript};
 
 use crate::answer;
 use crate::caps::StepPermit;
 use crate::compact;
+use crate::digest::Digests;
 use crate::inherit::{self, Inherited};
 use crate::sabotage::{Bug, planted};
 use crate::schema::{Schema, Shape};
@@ -47,6 +48,8 @@ pub(crate) struct Prefix {
     pub(crate) answer: Option<Shape>,
     /// What stands behind each of them, in the same order.
     pub(crate) offers: Vec<Offer>,
+    /// Computed when somebody wants them first.
+    pub(crate) digests: OnceLock<Digests>,
 }
 
 /// What stands behind a name that a model may call.
@@ -79,6 +82,12 @@ pub(crate) enum EngineCall {
 }
 
 impl Prefix {
+    /// Returns the digests of what all requests with this prefix have in common.
+    pub(crate) fn digests(&self) -> &Digests {
+        let make = || Digests::of(&self.system, &self.tools, &self.manifest);
+        self.digests.get_or_init(make)
+    }
+
     /// Finds what a call is for; `None` for what this agent is not offered.
     pub(crate) fn find(&self, id: &str) -> Option<(&ToolSpec, &Offer)> {
         let at = self.tools.iter().position(|spec| spec.id == id)?;
@@ -215,10 +224,18 @@ pub(crate) fn messages(
     transcript: Ready<'_>,
     inherited: Option<&Inherited>,
 ) -> Vec<RequestMessage> {
+    rendered(transcript.transcript(), inherited)
+}
+
+/// Renders what was said, also while calls have no outcome. What is sent is rendered by `messages`.
+pub(crate) fn rendered(
+    transcript: &Transcript,
+    inherited: Option<&Inherited>,
+) -> Vec<RequestMessage> {
     let view = transcript.view();
     let mut messages = Vec::with_capacity(view.len() + 4);
     // A summary stands for what was inherited as well.
-    let directive = inherited.and(transcript.first()).map(Item::id);
+    let directive = inherited.and(transcript.items().first()).map(Item::id);
     let inherited = inherited.filter(|_| !is_shortened(view.iter().copied()));
     if let Some(inherited) = inherited {
         inherited.render(&mut messages);

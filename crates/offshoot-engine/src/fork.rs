@@ -2,9 +2,11 @@
 //!
 //! The other one is read and never touched: somebody else may own it. What is
 //! copied is what is visible, said anew in the order it was said: other message
-//! ids, the same words, calls and outcomes. Not copied are answers to what was
-//! asked, what is hidden, and the children: what they still have to say goes to
-//! the original only.
+//! ids, the same words, calls and outcomes, and the children as far as they were
+//! told of (`children`). Not copied are answers to what was asked, what is hidden,
+//! and what children still have to say: that goes to the original only.
+
+mod children;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +23,7 @@ use offshoot_types::transcript::{Item, Step, Transcript};
 use offshoot_types::tree::{Agent, Tally, Tree};
 use serde_json::{Map, Value};
 
+use self::children::Children;
 use crate::runtime::{CommandError, Parts};
 use crate::scratch::Scratch;
 use crate::settle;
@@ -28,13 +31,14 @@ use crate::settle;
 /// What the title of a copy ends with; that of a copy of one has a number as well.
 const COPY: &str = " (copy";
 
-/// Returns the first entries of a copy: all there is of it when it is created.
+/// Returns the first entries of a copy: all there is of it when it is created, each with its agent.
 pub(crate) async fn entries(
     parts: &Parts,
     tree: &TreeId,
     fork: &Fork,
-) -> Result<Vec<Event>, CommandError> {
+) -> Result<Vec<(AgentId, Event)>, CommandError> {
     let Source {
+        tree: other,
         root,
         transcript,
         log,
@@ -45,30 +49,45 @@ pub(crate) async fn entries(
         let text = format!("session {} has no message that could be copied", fork.of);
         return Err(CommandError::Invalid(text));
     };
-    let mut copy = Copy::new(parts.env.as_ref());
+    let env = parts.env.as_ref();
+    let scratch = scratch_folders(parts, &fork.of, tree);
+    let ids = (&fork.of, tree.root());
+    let children = Children::of(&log, &other, items, ids, env, scratch.clone());
+    let mut copy = Copy::new(env, tree.root().clone(), children);
     if let Some((title, by)) = &root.title {
         copy.title(title, by);
     }
     for item in items {
         copy.say(item);
     }
-    let events = copy.end(ending(&root, &transcript, last));
+    let entries = copy.end(ending(&root, &transcript, last));
+    let own = entries.iter().filter(|(agent, _)| agent == tree.root());
     let copied = Copied {
         session: fork.of.clone(),
         message: last.id().clone(),
         // One more, for its birth.
-        until: Seq::new(events.len() as u64 + 1),
+        until: Seq::new(own.count() as u64 + 1),
+        until_pos: Some(Pos::new(entries.len() as u64 + 1)),
     };
     let metadata = merged(root.spawned.metadata.as_ref(), fork.metadata.as_ref())?;
     let root = as_of(&root, &log, last.id());
-    let birth = birth(parts, tree, &root, copied, metadata)?;
-    let mut all = vec![Event::Spawned(Box::new(birth))];
-    all.extend(events);
+    let birth = birth(parts, scratch, &root, copied, metadata)?;
+    let mut all = vec![(tree.root().clone(), Event::Spawned(Box::new(birth)))];
+    all.extend(entries);
     Ok(all)
+}
+
+/// Returns the scratch folders of a session and of its copy: the copy has one of its own, and no part
+/// in the other one's.
+fn scratch_folders(parts: &Parts, of: &AgentId, copy: &TreeId) -> Option<[String; 2]> {
+    let data = parts.data.as_ref()?;
+    let of = TreeId::of(of.clone());
+    Some([&of, copy].map(|tree| Scratch::of_root(data, tree).folder))
 }
 
 /// A session that is to be copied.
 struct Source {
+    tree: Tree,
     root: Agent,
     transcript: Transcript,
     log: Vec<Entry>,
@@ -130,9 +149,10 @@ async fn source(parts: &Parts, of: &AgentId) -> Result<Source, CommandError> {
     let own = log.iter().filter(|entry| entry.agent == *of);
     let transcript = Transcript::fold(own.map(|entry| &entry.event));
     let transcript = transcript.map_err(|misfit| unreadable(misfit.to_string()))?;
-    match folded.agent(of) {
+    match folded.agent(of).cloned() {
         Some(root) => Ok(Source {
-            root: root.clone(),
+            tree: folded,
+            root,
             transcript,
             log,
         }),
@@ -202,17 +222,14 @@ fn copied(title: &str) -> Option<(&str, u32)> {
 /// Returns the birth of a copy: it is what the other root was when it said what is copied last.
 fn birth(
     parts: &Parts,
-    tree: &TreeId,
+    scratch: Option<[String; 2]>,
     root: &Agent,
     copied: Copied,
     metadata: Option<RawJson>,
 ) -> Result<Spawned, CommandError> {
     let mut layer = root.layer().clone();
-    if let Some(data) = &parts.data {
-        // A copy has a scratch folder of its own, and no part in the other one's.
-        let of = TreeId::of(copied.session.clone());
-        let [old, new] = [&of, tree].map(|tree| Scratch::of_root(data, tree).folder);
-        layer = layer.moved(&old, &new);
+    if let Some([old, new]) = &scratch {
+        layer = layer.moved(old, new);
     }
     let Origin::Session {
         workspace,
@@ -276,7 +293,10 @@ fn merged(old: Option<&RawJson>, new: Option<&RawJson>) -> Result<Option<RawJson
 /// A conversation that is said anew, in one run.
 struct Copy<'a> {
     env: &'a dyn Env,
-    events: Vec<Event>,
+    /// The root of the copy.
+    root: AgentId,
+    children: Children<'a>,
+    entries: Vec<(AgentId, Event)>,
     tally: Tally,
     /// The new ids of the messages so far.
     ids: BTreeMap<MessageId, MessageId>,
@@ -286,14 +306,16 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn new(env: &'a dyn Env) -> Self {
+    fn new(env: &'a dyn Env, root: AgentId, children: Children<'a>) -> Self {
         let tally = Tally {
             started: env.now(),
             ..Tally::default()
         };
         Self {
             env,
-            events: Vec::new(),
+            root,
+            children,
+            entries: Vec::new(),
             tally,
             ids: BTreeMap::new(),
             turns: TurnNo::ZERO,
@@ -303,7 +325,7 @@ impl<'a> Copy<'a> {
 
     fn push(&mut self, event: Event) {
         self.tally.take(&event);
-        self.events.push(event);
+        self.entries.push((self.root.clone(), event));
     }
 
     fn title(&mut self, title: &str, by: &Author) {
@@ -358,20 +380,25 @@ impl<'a> Copy<'a> {
             ..step.message().clone()
         }));
         for (call, outcome) in step.outcomes() {
+            let child = self.children.made_by(&call.id).cloned();
             self.push(Event::CallStarted {
                 call: call.id.clone(),
-                child: None,
+                child,
             });
+            let child = self.children.entries(&call.id, &self.ids);
+            self.entries.extend(child);
+            // All of its runs are told here, those too that the other root was told of later: a copy
+            // of a child is at rest from its beginning, and a completion names the other child.
             self.push(Event::CallFinished {
                 call: call.id.clone(),
                 outcome: outcome.clone(),
-                delivers: Vec::new(),
+                delivers: self.children.told_of(&call.id),
             });
         }
     }
 
     /// Ends the run, if there was anything to do for one.
-    fn end(mut self, status: Status) -> Vec<Event> {
+    fn end(mut self, status: Status) -> Vec<(AgentId, Event)> {
         self.end_turn();
         if self.turns != TurnNo::ZERO {
             let settlement = settle::settlement(&self.tally, status, self.env.now());
@@ -383,7 +410,7 @@ impl<'a> Copy<'a> {
                 untold: false,
             });
         }
-        self.events
+        self.entries
     }
 
     fn start_turn(&mut self, prompt: Option<MessageId>) {

@@ -14,9 +14,9 @@ use offshoot_types::cancel::{Cancel, Signal};
 use offshoot_types::id::{CallId, MessageId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
-    AssistantMessage, AssistantPart, Call, Reasoning, StopReason, Timing, Usage,
+    AssistantMessage, AssistantPart, Call, Reasoning, SentRequest, StopReason, Timing, Usage,
 };
-use offshoot_types::model::{Chunk, ModelError, ModelErrorKind, Request};
+use offshoot_types::model::{Chunk, ModelError, ModelErrorKind, Request, ToolChoice};
 use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
@@ -241,6 +241,8 @@ struct Step<'a> {
     /// Bytes of calls that are not complete, or are among the parts by now.
     gathered: u64,
     shown: bool,
+    /// What the request was made of, once it is sent.
+    request: Option<Box<SentRequest>>,
     /// When the model was asked, and when the first piece came.
     asked: Option<Timestamp>,
     first: Option<Timestamp>,
@@ -259,6 +261,7 @@ impl<'a> Step<'a> {
             calls: BTreeSet::new(),
             gathered: 0,
             shown: false,
+            request: None,
             asked: None,
             first: None,
         }
@@ -273,6 +276,14 @@ impl<'a> Step<'a> {
     ) -> Ended {
         self.asked = Some(self.agent.parts.env.now());
         self.asked_bytes = caps::bytes(self.prefix, &request.messages);
+        let digests = self.prefix.digests();
+        self.request = Some(Box::new(SentRequest {
+            model: request.model.clone(),
+            system_prompt_digest: digests.system.clone(),
+            digest: digests.all.clone(),
+            hands_back: request.choice == ToolChoice::None,
+            max_output_tokens: request.max_output_tokens,
+        }));
         let model = self.prefix.model.clone();
         let token = Cancel::new(Token(cancel.clone()));
         // A model that panics has failed, and nothing else has.
@@ -410,6 +421,7 @@ impl<'a> Step<'a> {
             cost: price.map(|price| price.of(&self.usage)),
             stop,
             timing,
+            request: self.request,
         }
     }
 

@@ -32,6 +32,7 @@ use crate::fork;
 use crate::helper::Helpers;
 use crate::limits::Limits;
 use crate::node::Ordered;
+use crate::rebuild::{self, NoRequest, RebuiltRequest};
 use crate::session::{Departure, Parked, Session};
 use crate::subscribe::Subscription;
 use crate::toolbox::{Attachment, Toolbox};
@@ -104,6 +105,10 @@ pub enum Query {
     Log(TreeId, Pos),
     /// Which tree an agent belongs to.
     TreeOf(AgentId),
+    /// The request that was sent at a step of an agent's life, or without one the next.
+    ///
+    /// Rebuilt from the log, whichever process runs the tree.
+    Request(AgentId, Option<u32>),
 }
 
 /// The answer to a query, one variant each.
@@ -119,6 +124,8 @@ pub enum Answer {
     Log(Vec<Entry>),
     /// To `TreeOf`.
     TreeOf(Option<TreeId>),
+    /// To `Request`.
+    Request(Box<Result<RebuiltRequest, NoRequest>>),
 }
 
 /// How to leave.
@@ -282,6 +289,10 @@ impl Runtime {
             }
             Query::Log(tree, after) => Answer::Log(self.inner.log(&tree, after).await?),
             Query::TreeOf(agent) => Answer::TreeOf(store.tree_of(&agent).await?),
+            Query::Request(agent, step) => {
+                let rebuilt = rebuild::rebuild(&self.inner.parts, &agent, step);
+                Answer::Request(Box::new(rebuilt.await?))
+            }
         })
     }
 
@@ -356,6 +367,8 @@ impl Runtime {
         let opened = match &command.order {
             Order::Open(opening) => {
                 let events = self.inner.opening(command, opening).await?;
+                let of_root = |event| (command.agent.clone(), event);
+                let events = events.into_iter().map(of_root).collect();
                 self.inner.create(command, events).await?
             }
             Order::Fork(fork) => {

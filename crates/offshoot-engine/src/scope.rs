@@ -7,7 +7,7 @@
 //! another agent changes one line at most.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use offshoot_types::caps::Caps;
 use offshoot_types::command::Opening;
@@ -103,6 +103,7 @@ impl Agent {
             withheld: BTreeSet::new(),
             answer,
             offers,
+            digests: OnceLock::new(),
         };
         match (kin.context, above.first()) {
             (Context::Fork, Some(parent)) => {
@@ -215,6 +216,7 @@ fn as_parent(own: Prefix, parent: &Prefix) -> Prefix {
         tools: parent.tools.clone(),
         offers: parent.offers.clone(),
         withheld,
+        digests: OnceLock::new(),
         ..own
     }
 }

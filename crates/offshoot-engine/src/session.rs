@@ -319,7 +319,7 @@ impl Session {
         let inherited = inherit::find(&self.parts, &self.board, id).await?;
         let mut transcript = Transcript::default();
         transcript.reserve_calls(inherited.iter().flat_map(|inherited| inherited.calls()));
-        let Some(agent) = self.agent(id, &entries, inherited) else {
+        let Some(agent) = agent(&self.board, &self.parts, id, &entries, inherited) else {
             return Ok(());
         };
         turn::follow(&mut transcript, entries)?;
@@ -332,42 +332,6 @@ impl Session {
             self.working,
         ));
         Ok(())
-    }
-
-    fn agent(
-        &self,
-        id: &AgentId,
-        entries: &[Arc<Entry>],
-        inherited: Option<Arc<Inherited>>,
-    ) -> Option<Agent> {
-        let state = self.board.state();
-        let root = state.tree.agent(state.tree.root()?)?;
-        let Origin::Session {
-            workspace, date, ..
-        } = &root.spawned.origin
-        else {
-            return None;
-        };
-        let found = state.tree.agent(id)?;
-        let last = entries.last()?.seq;
-        let node = state.node(id)?;
-        Some(Agent {
-            id: id.clone(),
-            definition: found.definition().to_owned(),
-            depth: found.spawned.depth,
-            helps: found.spawned.helper().map(|helper| helper.purpose),
-            model: found.model().to_owned(),
-            lineage: state.lineage(id),
-            inherited,
-            workspace: workspace.clone(),
-            scratch: node.scratch.clone(),
-            date: date.clone(),
-            permissions: node.permissions.clone(),
-            read_only: node.read_only,
-            board: self.board.clone(),
-            parts: self.parts.clone(),
-            log: AgentLog::new(&self.parts, &self.board.lease, id.clone(), last),
-        })
     }
 
     /// Takes back what an actor left, and starts it again if something came meanwhile.
@@ -615,4 +579,42 @@ impl Session {
         order.answer(receipt);
         Ok(())
     }
+}
+
+/// Returns an agent as its tree has it now, given its own entries.
+pub(crate) fn agent(
+    board: &Arc<Board>,
+    parts: &Arc<Parts>,
+    id: &AgentId,
+    entries: &[Arc<Entry>],
+    inherited: Option<Arc<Inherited>>,
+) -> Option<Agent> {
+    let state = board.state();
+    let root = state.tree.agent(state.tree.root()?)?;
+    let Origin::Session {
+        workspace, date, ..
+    } = &root.spawned.origin
+    else {
+        return None;
+    };
+    let found = state.tree.agent(id)?;
+    let last = entries.last()?.seq;
+    let node = state.node(id)?;
+    Some(Agent {
+        id: id.clone(),
+        definition: found.definition().to_owned(),
+        depth: found.spawned.depth,
+        helps: found.spawned.helper().map(|helper| helper.purpose),
+        model: found.model().to_owned(),
+        lineage: state.lineage(id),
+        inherited,
+        workspace: workspace.clone(),
+        scratch: node.scratch.clone(),
+        date: date.clone(),
+        permissions: node.permissions.clone(),
+        read_only: node.read_only,
+        board: board.clone(),
+        parts: parts.clone(),
+        log: AgentLog::new(parts, &board.lease, id.clone(), last),
+    })
 }

@@ -347,7 +347,7 @@ impl Agent {
     }
 
     /// Returns who asks, and the number of the next step of the run.
-    fn asker(&self) -> Asker {
+    pub(crate) fn asker(&self) -> Asker {
         let state = self.board.state();
         let steps = state
             .tree

@@ -86,13 +86,17 @@ checks! {
         the_last_changed_comes_first,
         lists_tell_of_inspectable_children,
         a_session_is_exported_as_its_rows,
-        only_who_has_rows_is_exported,
+        every_agent_is_exported_and_the_export_says_who_has_rows,
+        sa_37_an_export_has_a_transcript_at_any_size,
+        rows_tell_what_it_cost_which_model_and_what_was_allowed,
         what_is_asked_is_listed_until_it_is_decided_or_its_call_ends;
     rewinding:
         a_child_that_is_alive_is_not_dropped,
         what_a_rewind_consumes_is_told_nobody,
         what_is_hidden_keeps_its_rows_and_does_not_count,
-        a_copy_may_tell_of_children_that_are_not_its_own;
+        r8_a_child_that_is_taken_back_is_archived_with_all_below_it,
+        a_copy_may_tell_of_children_that_are_not_its_own,
+        pd_49_a_copy_may_tell_of_copies_of_children;
     journal:
         changes_come_back_in_order,
         a_change_of_any_bytes_comes_back,

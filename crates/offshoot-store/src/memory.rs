@@ -289,6 +289,19 @@ impl Kept {
             status: found
                 .settlement()
                 .map(|settlement| settlement.status.word().to_owned()),
+            archived_at: self.archived_at(agent),
+        })
+    }
+
+    /// Returns when an agent, or one above it, was dropped.
+    fn archived_at(&self, agent: &AgentId) -> Option<Timestamp> {
+        let path = self.tree.path(agent);
+        self.entries.iter().find_map(|entry| match &entry.event {
+            Event::Rewound { drops, .. } => {
+                let is_dropped = path.iter().any(|above| drops.contains(above));
+                is_dropped.then_some(entry.at)
+            }
+            _ => None,
         })
     }
 
@@ -427,7 +440,15 @@ impl Backend for Memory {
         else {
             return Ok(None);
         };
-        let rows = chat::fold(kept.entries.iter().map(AsRef::as_ref));
-        Ok(chat::export(&rows, session))
+        let entries = || kept.entries.iter().map(AsRef::as_ref);
+        let rows = chat::fold(entries());
+        let exported = chat::export(rows, session, || {
+            let own = entries().filter(|entry: &&Entry| entry.agent == *session);
+            chat::fold_agent(own, &mut chat::Logs::of(entries()))
+        });
+        match exported {
+            Ok(exported) => Ok(exported),
+            Err(never) => match never {},
+        }
     }
 }

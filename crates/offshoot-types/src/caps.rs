@@ -105,7 +105,8 @@ impl Money {
         Self(self.0.saturating_sub(other.0))
     }
 
-    fn as_dollars(self) -> f64 {
+    /// Returns it in dollars.
+    pub fn as_dollars(self) -> f64 {
         self.0 as f64 / 1e6
     }
 }

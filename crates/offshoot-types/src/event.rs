@@ -322,8 +322,13 @@ pub struct Copied {
     pub session: AgentId,
     /// Its last message that was copied.
     pub message: MessageId,
-    /// The last of the entries that are copies. What they say of children is about another tree's.
+    /// The last of the root's entries that are copies. What they say of children that are not in the
+    /// tree is about the other session's.
     pub until: Seq,
+    /// The last of the tree's entries that are copies: children are copied with their parent. None
+    /// in logs that are older, whose copies have no children.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_pos: Option<Pos>,
 }
 
 /// The call that made a child.

@@ -99,6 +99,30 @@ pub struct AssistantMessage {
     /// How long it took, where somebody looked at a clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
+    /// What the request was made of that the log does not say; none in logs that are older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<SentRequest>>,
+}
+
+/// The parts of a sent request that cannot be folded from the log, so that a request that is rebuilt
+/// later can be compared with the one that was sent.
+///
+/// The digests detect changes; they are not cryptographic.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentRequest {
+    /// `PROVIDER/NAME` of the model that was asked.
+    pub model: String,
+    /// Digest of the system prompt (PER-05), in hexadecimal.
+    pub system_prompt_digest: String,
+    /// Digest of everything but the messages and the cap of the output: system prompt, tools,
+    /// temperature and effort.
+    pub digest: String,
+    /// Whether it was the last step, in which tools are shown but cannot be called.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hands_back: bool,
+    /// Cap of the output that was sent, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
 }
 
 /// How long a step of a model took, from the moment it was asked.

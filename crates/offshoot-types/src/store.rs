@@ -152,13 +152,17 @@ pub trait Store: Send + Sync {
     /// Lists the roots, the one that changed last first.
     fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
-    /// Lists the inspectable children of all trees, the one that changed last first.
+    /// Lists the inspectable children of all trees, archived ones included, the one that changed last
+    /// first.
     fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
     /// Lists what somebody has to answer, in all trees, what was asked first first.
     fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>>;
 
-    /// Returns the chat rows of a root or an inspectable child; `None` for anybody else, who has none.
+    /// Returns the conversation of an agent in the form of the chat rows, with the transcripts of its
+    /// opaque children whole, at any size (SA-37); `None` for an unknown agent.
+    ///
+    /// A root and an inspectable child have rows. Those of any other agent are folded from its log.
     fn chat(&self, session: &AgentId) -> BoxFuture<'_, Result<Option<ChatExport>, StoreError>>;
 }
 
@@ -249,6 +253,8 @@ pub struct SessionSummary {
     pub abandoned: bool,
     /// The word for how its last run ended; `None` while one is open or before the first.
     pub status: Option<String>,
+    /// When it was archived: the call that made it, or an agent above it, was taken back (R8).
+    pub archived_at: Option<Timestamp>,
 }
 
 /// A call that waits to be told something.
@@ -315,6 +321,9 @@ pub struct ChatExport {
     pub session: RawJson,
     /// Its messages, in the order they were written or, for a prompt that waited, fired.
     pub messages: Vec<ChatMessage>,
+    /// Whether it has rows of its own; otherwise this is what they would be.
+    #[serde(skip)]
+    pub has_rows: bool,
 }
 
 /// A message with its parts.
@@ -322,7 +331,8 @@ pub struct ChatExport {
 pub struct ChatMessage {
     /// The row of the message.
     pub message: RawJson,
-    /// The rows of its parts, in order.
+    /// The rows of its parts, in order. One with `row_is_cut` has a transcript in it that its row
+    /// only refers to.
     pub parts: Vec<RawJson>,
 }
 

@@ -94,14 +94,9 @@ impl Step {
 pub struct Ready<'a>(&'a Transcript);
 
 impl<'a> Ready<'a> {
-    /// Returns what was said first.
-    pub fn first(&self) -> Option<&'a Item> {
-        self.0.items.first()
-    }
-
-    /// Returns what a model is sent of what was said, in order.
-    pub fn view(&self) -> Vec<&'a Item> {
-        self.0.view()
+    /// Returns the transcript.
+    pub fn transcript(&self) -> &'a Transcript {
+        self.0
     }
 }
 

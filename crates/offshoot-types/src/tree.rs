@@ -97,6 +97,17 @@ impl Tree {
         self.worked
     }
 
+    /// Returns the last entry that was copied from another session; zero if none was.
+    pub fn copied_until(&self) -> Pos {
+        let root = self.root.as_ref().and_then(|root| self.agents.get(root));
+        match root.map(|root| &root.spawned.origin) {
+            Some(Origin::Session {
+                copy: Some(copied), ..
+            }) => copied.until_pos.unwrap_or(Pos::new(copied.until.get())),
+            _ => Pos::ZERO,
+        }
+    }
+
     /// Returns the root agent; `None` before its birth.
     pub fn root(&self) -> Option<&AgentId> {
         self.root.as_ref()
@@ -266,9 +277,10 @@ impl Tree {
         if entry.seq != agent.seq.next() {
             return Err(Broken::Gap);
         }
-        // What a copy says of children is about another tree's.
-        if entry.seq > agent.spawned.copies() {
-            for run in entry.event.delivers() {
+        let is_copied = entry.seq <= agent.spawned.copies();
+        for run in entry.event.delivers() {
+            // What a copy says of children that it does not have is about the other session's.
+            if !is_copied || self.agents.contains_key(&run.agent) {
                 self.check_delivery(entry, run)?;
             }
         }

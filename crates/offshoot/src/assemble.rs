@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream::BoxStream;
 use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime, Who, own_tools};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
@@ -18,7 +19,8 @@ use offshoot_tools::Sidecars;
 use offshoot_tools::shell::{Base, Bash, Environment, Keeper};
 use offshoot_types::caps::Price;
 use offshoot_types::manifest::{Manifest, Registry};
-use offshoot_types::model::{Model, Models as _};
+use offshoot_types::cancel::Cancel;
+use offshoot_types::model::{Chunk, Model, ModelError, ModelErrorKind, Models as _, Request};
 use offshoot_types::store::Store;
 use offshoot_types::tier::{ModelChoices, Tier};
 
@@ -381,12 +383,60 @@ pub(crate) fn runtime(
     registry: Registry,
     host: Host,
 ) -> Runtime {
+    let choices = models.choices.clone();
+    let set = models.into_set(&host);
+    runtime_of(store, Arc::new(set), choices, registry, host)
+}
+
+/// Makes a runtime that is only asked what it would do: also where a model is not there, or has no key.
+pub(crate) fn looking_runtime(
+    store: Arc<dyn Store>,
+    models: Models,
+    registry: Registry,
+    host: Host,
+) -> Runtime {
+    let choices = models.choices.clone();
+    let set = NeverAsked(models.into_set(&host));
+    runtime_of(store, Arc::new(set), choices, registry, host)
+}
+
+/// Models of which none is asked anything: each name is one.
+struct NeverAsked(ModelSet);
+
+impl offshoot_types::model::Models for NeverAsked {
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        let found = self.0.find(name);
+        Ok(found.unwrap_or_else(|_| Arc::new(NoModel)))
+    }
+}
+
+/// Stands for a model of which only its name is known.
+struct NoModel;
+
+impl Model for NoModel {
+    fn stream(
+        &self,
+        request: Request,
+        _cancel: Cancel,
+    ) -> BoxStream<'static, Result<Chunk, ModelError>> {
+        let text = format!("ask model {}: it cannot be asked here", request.model);
+        let error = ModelError::new(ModelErrorKind::Config, text);
+        Box::pin(futures_util::stream::once(std::future::ready(Err(error))))
+    }
+}
+
+fn runtime_of(
+    store: Arc<dyn Store>,
+    models: Arc<dyn offshoot_types::model::Models>,
+    choices: ModelChoices,
+    registry: Registry,
+    host: Host,
+) -> Runtime {
     tracing::debug!(limits = ?host.limits, asks = ?host.asks, "runtime");
     let helpers = Helpers {
-        models: models.choices.clone(),
+        models: choices,
         compaction: host.compaction.clone(),
     };
-    let set = models.into_set(&host);
     let mut tools = offshoot_tools::builtin();
     let bash = Bash::new(keeper(), environment(&host.key_variable));
     tools.push(Arc::new(bash));
@@ -396,7 +446,7 @@ pub(crate) fn runtime(
         helpers,
         hooks: hooks::assemble(&host.hooks, keeper(), environment(&host.key_variable)),
         store,
-        models: Arc::new(set),
+        models,
         tools: tools.into(),
         registry,
         env: Arc::new(System),

@@ -104,7 +104,7 @@ pub(crate) async fn drive(
     };
     // A script that reads stdout does not wait for a name.
     let at_terminal = std::io::stdout().is_terminal();
-    if at_terminal && !skipped && matches!(ended, Ok(Ended::Quiet(_) | Ended::Talked)) {
+    if at_terminal && !skipped && matches!(ended, Ok(Ended::Quiet(..) | Ended::Talked)) {
         await_title(&runtime, &id, signals).await;
     }
     let ending = match &ended {

@@ -350,7 +350,7 @@ impl<'a> Follower<'a> {
         let rest = Query::Log(self.id.clone(), pos);
         Ok(match self.runtime.query(rest).await? {
             Reply::Log(rest) => rest.is_empty(),
-            Reply::Sessions(_) | Reply::Status(_) | Reply::Tree(_) | Reply::TreeOf(_) => true,
+            _ => true,
         })
     }
 

@@ -10,6 +10,7 @@ mod files;
 mod list;
 mod order;
 mod remove;
+mod request;
 mod rewind;
 mod wait;
 
@@ -46,8 +47,28 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
     match args.command {
-        SessionsCommand::List { children, json } => list::list(settings, children, json).await?,
-        SessionsCommand::Show { id, full, json } => {
+        SessionsCommand::List {
+            children,
+            archived,
+            json,
+        } => {
+            let archived = if archived {
+                list::Archived::Shown
+            } else {
+                list::Archived::Hidden
+            };
+            list::list(settings, children, archived, json).await?;
+        }
+        SessionsCommand::Show {
+            id,
+            full,
+            request,
+            json,
+        } => {
+            if let Some(wanted) = request {
+                request::request(settings, &id, &wanted, json).await?;
+                return Ok(Code::Completed);
+            }
             let length = if full { Length::Full } else { Length::Cut };
             show(settings, &id, length, json).await?;
         }

@@ -93,11 +93,11 @@ pub(crate) fn lines(session: &Session, top: &AgentId, (owned, next): (bool, Next
             now: Some(agent.definition().to_owned()).filter(|now| *now != agent.spawned.definition),
             indent: agent.spawned.depth.saturating_sub(base),
             state: state(agent, owned),
-            tokens: tokens(agent),
-            cost: cost(agent),
+            tokens: tokens(tree, agent),
+            cost: cost(tree, agent),
             helpers: helpers(tree, id),
             copy_of: copy_of(agent).cloned(),
-            runs: u32::try_from(own(agent).count()).unwrap_or(u32::MAX),
+            runs: u32::try_from(own(tree, agent).count()).unwrap_or(u32::MAX),
             waits_for: waits_for(tree, (id, agent), &tools, next),
             prompt: prompts.get(id).map_or_else(String::new, |text| {
                 render::first_words(text, MOST_OF_PROMPT)
@@ -248,13 +248,12 @@ fn copy_of(agent: &Agent) -> Option<&AgentId> {
     }
 }
 
-/// Returns the runs of an agent that are its own: a copy begins with one that another has paid for.
-fn own(agent: &Agent) -> impl Iterator<Item = &Run> {
-    // A copy is all there is of a tree at first, so its places are those of the tree.
-    let copied = agent.spawned.copies().get();
+/// Returns the runs of an agent that are its own: a copy begins with some that another has paid for.
+fn own<'a>(tree: &Tree, agent: &'a Agent) -> impl Iterator<Item = &'a Run> {
+    let copied = tree.copied_until();
     let is_own = move |run: &&Run| {
         let settled = run.settled.as_ref();
-        settled.is_none_or(|(pos, _)| pos.get() > copied)
+        settled.is_none_or(|(pos, _)| *pos > copied)
     };
     agent.runs.iter().filter(is_own)
 }
@@ -263,7 +262,7 @@ fn own(agent: &Agent) -> impl Iterator<Item = &Run> {
 fn helpers(tree: &Tree, id: &AgentId) -> (u64, Option<Money>) {
     let helpers = tree.helpers().iter().filter_map(|id| tree.agent(id));
     let theirs = helpers.filter(|helper| helper.spawned.above() == Some(id));
-    sum(theirs.map(|helper| (tokens(helper), cost(helper))))
+    sum(theirs.map(|helper| (tokens(tree, helper), cost(tree, helper))))
 }
 
 fn sum(all: impl Iterator<Item = (u64, Option<Money>)>) -> (u64, Option<Money>) {
@@ -273,16 +272,16 @@ fn sum(all: impl Iterator<Item = (u64, Option<Money>)>) -> (u64, Option<Money>) 
     })
 }
 
-fn tokens(agent: &Agent) -> u64 {
-    let settled = own(agent).filter_map(|run| run.settled.as_ref());
+fn tokens(tree: &Tree, agent: &Agent) -> u64 {
+    let settled = own(tree, agent).filter_map(|run| run.settled.as_ref());
     let open = agent.open_run().map(|_| agent.tally.usage);
     let all = settled.map(|(_, end)| end.usage).chain(open);
     all.map(|usage| usage.total()).fold(0, u64::saturating_add)
 }
 
 /// Returns what an agent's own steps cost, as far as that is known.
-fn cost(agent: &Agent) -> Option<Money> {
-    let settled = own(agent).filter_map(|run| run.settled.as_ref());
+fn cost(tree: &Tree, agent: &Agent) -> Option<Money> {
+    let settled = own(tree, agent).filter_map(|run| run.settled.as_ref());
     let open = agent.open_run().and(agent.tally.cost);
     let all = settled.filter_map(|(_, end)| end.cost).chain(open);
     all.reduce(Money::plus)

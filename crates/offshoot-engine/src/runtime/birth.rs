@@ -3,12 +3,13 @@
 //! Hooks are asked about the prompt before anything is written, so one that is refused leaves nothing
 //! behind. What is written is one transaction, the command included: there is no half a session.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use offshoot_types::command::{Command, Opening, Receipt};
 use offshoot_types::event::{Event, Hooked, Origin, Profile, Spawned};
 use offshoot_types::hook::{About, Who};
-use offshoot_types::id::{RunNo, Seq, TreeId};
+use offshoot_types::id::{AgentId, RunNo, Seq, TreeId};
 use offshoot_types::message::UserMessage;
 use offshoot_types::permission::Layer;
 use offshoot_types::permission::written::Variables;
@@ -92,22 +93,25 @@ impl Inner {
         }
     }
 
-    /// Creates a session: its root's first entries and the command, in one transaction. `None` if
-    /// it is there already.
+    /// Creates a session: the first entries of its agents and the command, in one transaction.
+    /// `None` if it is there already.
     pub(super) async fn create(
         &self,
         command: &Command,
-        events: Vec<Event>,
+        events: Vec<(AgentId, Event)>,
     ) -> Result<Option<(Arc<Board>, Arc<Notify>)>, CommandError> {
         let tree = &command.tree;
-        let entries = (1..).zip(events).map(|(seq, event)| NewEntry {
-            agent: command.agent.clone(),
-            seq: Seq::new(seq),
-            event,
-        });
+        let mut last: BTreeMap<AgentId, Seq> = BTreeMap::new();
+        let mut entries = Vec::with_capacity(events.len());
+        for (agent, event) in events {
+            let seq = last.entry(agent.clone()).or_insert(Seq::ZERO);
+            *seq = seq.next();
+            let seq = *seq;
+            entries.push(NewEntry { agent, seq, event });
+        }
         let append = Append {
             at: self.parts.env.now(),
-            entries: entries.collect(),
+            entries,
             applied: vec![(command.clone(), Receipt::Opened)],
         };
         let Some((lease, entries)) = self.parts.store.create(tree, append).await? else {

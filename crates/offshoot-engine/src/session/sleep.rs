@@ -141,7 +141,7 @@ impl Session {
         let root = self.board.tree.root().clone();
         let log = self.parts.store.agent_log(&root).await?;
         let entries: Vec<_> = log.into_iter().map(std::sync::Arc::new).collect();
-        let Some(agent) = self.agent(&root, &entries, None) else {
+        let Some(agent) = super::agent(&self.board, &self.parts, &root, &entries, None) else {
             return Ok(Some(NOBODY.to_owned()));
         };
         let agent = std::sync::Arc::new(agent).as_it_is_now();

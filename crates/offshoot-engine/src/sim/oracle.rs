@@ -605,9 +605,8 @@ fn read_once(
         }
         let until = last_asked(entries, agent);
         // What is copied was told in another tree.
-        let copies = tree.agent(agent).map(|agent| agent.spawned.copies());
         let told_here = |entry: &&Entry| {
-            let new = copies.is_none_or(|copies| entry.seq > copies);
+            let new = entry.pos > tree.copied_until();
             entry.agent == *agent && entry.pos < until && new && hidden.is_told(entry)
         };
         for entry in entries.iter().filter(told_here) {

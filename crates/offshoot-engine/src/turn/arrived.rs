@@ -40,27 +40,30 @@ impl Agent {
         arrived: &Arrived,
     ) -> Result<(), StoreError> {
         follow(transcript, arrived.take())?;
-        if self.is_root() {
-            return Ok(());
-        }
-        let events: Vec<Event> = {
-            let state = self.board.state();
-            let queue = state.tree.agent(&self.id).map(|agent| &agent.queue);
-            let waiting = queue.into_iter().flatten();
-            // Messages not yet in the transcript wait for the next step; one that names another agent
-            // waits for a turn of its own.
-            let is_for_now = |id: &&MessageId| {
-                let message = transcript.queued(id);
-                message.is_some_and(|message| message.agent.is_none())
-            };
-            let known = waiting.take_while(is_for_now);
-            known
-                .map(|id| Event::Steered { prompt: id.clone() })
-                .collect()
-        };
+        let events = self.steered(transcript);
         if events.is_empty() {
             return Ok(());
         }
         follow(transcript, self.log.append(events).await?)
+    }
+
+    /// Returns the entries that take messages into the running turn before its next step.
+    pub(crate) fn steered(&self, transcript: &Transcript) -> Vec<Event> {
+        if self.is_root() {
+            return Vec::new();
+        }
+        let state = self.board.state();
+        let queue = state.tree.agent(&self.id).map(|agent| &agent.queue);
+        let waiting = queue.into_iter().flatten();
+        // Messages not yet in the transcript wait for the next step; one that names another agent
+        // waits for a turn of its own.
+        let is_for_now = |id: &&MessageId| {
+            let message = transcript.queued(id);
+            message.is_some_and(|message| message.agent.is_none())
+        };
+        let known = waiting.take_while(is_for_now);
+        known
+            .map(|id| Event::Steered { prompt: id.clone() })
+            .collect()
     }
 }

@@ -6,6 +6,7 @@ use offshoot_types::event::{Compaction, Entry, Event, Origin};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Author, Usage};
+use offshoot_types::store::Store as _;
 use offshoot_types::transcript::{Item, Transcript};
 use offshoot_types::tree::Tree;
 use serde_json::json;
@@ -231,7 +232,9 @@ async fn x_28_what_a_child_has_to_say_goes_to_the_original_only() {
 
     ask(&stage, "copy", "and you?").await;
     let tree = Tree::fold(&log(&stage, "copy").await).unwrap();
-    assert_eq!(tree.walk().len(), 1);
+    assert_eq!(tree.walk().len(), 2);
+    let child = &tree.agent(&AgentId::new("copy")).unwrap().children[0];
+    assert_eq!(tree.agent(child).unwrap().runs.len(), 1, "what was told");
     let items = said(&stage, "copy").await;
     let completions = items
         .iter()
@@ -441,4 +444,88 @@ async fn ses_08_a_copy_is_the_agent_that_said_what_is_copied_last_and_not_who_to
         };
         assert_eq!(born.definition, expected);
     }
+}
+
+#[tokio::test]
+async fn pd_49_a_copy_keeps_the_children_it_was_told_of_when_the_original_is_gone() {
+    let deeper = task("helper", "deeper");
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                task("worker", "go"),
+                task_in_background("worker", "and you"),
+                say("started"),
+                say("heard"),
+                say("mine"),
+            ],
+        )
+        .part("worker", [deeper, say("from below"), say("beside")])
+        .part("helper", [say("deep")]);
+    let stage = Stage::new(script).await;
+    stage.ask("go").await;
+    let old = Tree::fold(&stage.log().await).unwrap();
+    fork(&stage, "copy", copy_of(stage.root())).await.unwrap();
+    stage.let_go().await;
+    let lease = stage.store.claim(&stage.tree).await.unwrap();
+    stage.store.delete(lease).await.unwrap();
+
+    let log = log(&stage, "copy").await;
+    let tree = Tree::fold(&log).unwrap();
+    let shape = |tree: &Tree| -> Vec<(String, u32, Option<String>)> {
+        let all = tree.walk().into_iter().map(|id| tree.agent(id).unwrap());
+        all.map(|agent| {
+            let output = agent.settlement().and_then(|end| end.output.clone());
+            (agent.definition().to_owned(), agent.spawned.depth, output)
+        })
+        .collect()
+    };
+    assert_eq!(shape(&tree), shape(&old));
+    let root = tree.agent(&AgentId::new("copy")).unwrap();
+    assert!(root.mail.is_empty(), "all of it was told");
+    for (new, old) in tree.walk().into_iter().zip(old.walk()).skip(1) {
+        assert_ne!(new, old, "an id of its own");
+        let metadata = tree.agent(new).unwrap().spawned.metadata.as_ref().unwrap();
+        let metadata: serde_json::Value = metadata.read().unwrap();
+        assert_eq!(metadata["copy_of"], old.as_str());
+    }
+    // What they said is nested in the rows of the copy.
+    let rows = stage.store.chat(&AgentId::new("copy")).await.unwrap().unwrap();
+    let text = RawJson::of(&rows).as_str().to_owned();
+    for said in ["from below", "deep", "beside"] {
+        assert!(text.contains(said), "{said}");
+    }
+    // And the copy goes on.
+    ask(&stage, "copy", "and you?").await;
+    assert_eq!(said(&stage, "copy").await.len(), said_before(&log) + 2);
+}
+
+fn said_before(log: &[Entry]) -> usize {
+    let own = log.iter().filter(|entry| entry.agent.as_str() == "copy");
+    let folded = Transcript::fold(own.map(|entry| &entry.event));
+    folded.unwrap().into_items().len()
+}
+
+#[tokio::test]
+async fn pd_49_a_copy_that_ends_before_a_child_was_told_does_not_have_it() {
+    let script = Script::default()
+        .part(
+            "lead",
+            [task_in_background("worker", "go"), say("started"), say("heard"), say("mine")],
+        )
+        .part("worker", [say("done")]);
+    let stage = Stage::new(script).await;
+    stage.ask("go").await;
+    let items = said(&stage, "root").await;
+    let started = items.iter().rposition(|item| matches!(item, Item::Completion(_))).unwrap();
+    let order = Fork {
+        at: Some(items[started - 1].id().clone()),
+        ..copy_of(stage.root())
+    };
+    fork(&stage, "copy", order).await.unwrap();
+    let tree = Tree::fold(&log(&stage, "copy").await).unwrap();
+    assert_eq!(tree.walk().len(), 1);
+    ask(&stage, "copy", "and you?").await;
+    let items = said(&stage, "copy").await;
+    assert!(!items.iter().any(|item| matches!(item, Item::Completion(_))));
 }

@@ -31,6 +31,7 @@ mod permissions;
 mod pilotdeck;
 mod properties;
 mod questions;
+mod rebuilt;
 mod report;
 mod restart;
 mod rewind;

@@ -122,7 +122,7 @@ pub(crate) struct Stage {
     pub(crate) runtime: Runtime,
     pub(crate) script: Script,
     pub(crate) tree: TreeId,
-    store: Arc<Handle>,
+    pub(crate) store: Arc<Handle>,
     /// How the runtime reaches it.
     pub(crate) wire: Arc<Wire>,
     env: Arc<Counter>,

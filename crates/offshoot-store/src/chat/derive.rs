@@ -1,20 +1,22 @@
 //! What an entry does to the rows of its agent.
 //!
-//! Pure but for what it must look up: the folder of the tree, and the log of an
-//! opaque child at the moment its run is told. It is called only for agents
-//! whose rows are kept somewhere: in the tables, or nested in a parent's part.
+//! Pure but for what it must look up: the folder of the tree, who is above and
+//! below an agent, and the log of an opaque child at the moment its run is told.
+//! It is called for agents whose rows are kept somewhere (in the tables, or
+//! nested in a parent's part), and for answers that hold for the whole session.
 
 use std::sync::Arc;
 
-use offshoot_types::event::{Entry, Event, Origin, Spawned};
-use offshoot_types::id::{AgentId, CallId, MessageId, RunId, Timestamp};
+use offshoot_types::event::{Entry, Event, Origin, Parent, Spawned};
+use offshoot_types::id::{AgentId, CallId, MessageId, Seq, Timestamp};
+use offshoot_types::caps::Money;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{AssistantMessage, Usage, UserMessage};
 use offshoot_types::outcome::{Body, Outcome};
 
 use super::part::{self, Block};
 use super::row::{Finish, Kind, MessageRow, PartRow, PartState, Role, RowOp, SessionRow};
-use super::transcript;
+use super::transcript::{self, Nesting};
 
 /// Where the rest of the tree can be looked up.
 pub(crate) trait Source {
@@ -24,8 +26,31 @@ pub(crate) trait Source {
     /// Returns the root folder of the tree.
     fn workspace(&mut self) -> Result<Option<String>, Self::Error>;
 
-    /// Returns the log of an agent so far; `None` if it has rows of its own.
-    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Arc<Entry>>>, Self::Error>;
+    /// Returns the birth of an agent that has no rows of its own; `None` for any other.
+    fn opaque_birth(&mut self, agent: &AgentId) -> Result<Option<Spawned>, Self::Error>;
+
+    /// Returns the next entries of the log of an agent that has no rows of its own, in order; none
+    /// behind the last one so far, `None` for any other agent.
+    fn opaque_log(
+        &mut self,
+        agent: &AgentId,
+        after: Seq,
+    ) -> Result<Option<Vec<Arc<Entry>>>, Self::Error>;
+
+    /// Returns how many bytes the log of an agent has so far, as it is stored.
+    fn log_bytes(&mut self, agent: &AgentId) -> Result<u64, Self::Error>;
+
+    /// Returns an agent and all below it.
+    fn below(&mut self, agent: &AgentId) -> Result<Vec<AgentId>, Self::Error>;
+
+    /// Returns how much of transcripts may still be nested for the entry at hand.
+    fn nesting(&mut self) -> &mut Nesting;
+}
+
+/// Tells whether an entry is to be derived although its agent has no rows: an answer that holds for
+/// the session changes the row of the session, whichever agent asked.
+pub(crate) fn is_for_session(entry: &Entry) -> bool {
+    matches!(&entry.event, Event::Decided { grant: Some(grant), .. } if grant.role.is_none())
 }
 
 /// Returns what an entry does to the rows of its agent.
@@ -48,7 +73,7 @@ pub(crate) fn derive<E>(
         } => {
             let mut transcripts = Vec::new();
             for run in delivers {
-                transcripts.extend(nested(run, source)?);
+                transcripts.extend(transcript::nest(run, source)?);
             }
             finished(session, call, outcome, transcripts, at)
         }
@@ -58,7 +83,7 @@ pub(crate) fn derive<E>(
             definition,
             settlement,
         } => {
-            let block = part::completion(run, definition, settlement, nested(run, source)?);
+            let block = part::completion(run, definition, settlement, transcript::nest(run, source)?);
             let place = (session, message, at);
             let mut ops = said(place, Role::Assistant, "{}".to_owned(), [block]);
             ops.push(touch(session, at));
@@ -78,7 +103,12 @@ pub(crate) fn derive<E>(
             ops.push(count(session, compaction.counts, at));
             ops
         }
-        Event::Rewound { hides, counts, .. } => {
+        Event::Rewound {
+            hides,
+            counts,
+            drops,
+            ..
+        } => {
             let hide = |message: &MessageId| RowOp::Hide {
                 session: session.clone(),
                 message: message.clone(),
@@ -86,8 +116,19 @@ pub(crate) fn derive<E>(
             };
             let mut ops: Vec<RowOp> = hides.iter().map(hide).collect();
             ops.push(count(session, *counts, at));
+            for child in drops {
+                let below = source.below(child)?.into_iter();
+                ops.extend(below.map(|session| RowOp::Archive { session, at }));
+            }
             ops
         }
+        Event::Decided {
+            grant: Some(grant), ..
+        } if grant.role.is_none() => vec![RowOp::Permit {
+            session: grant.agent.clone(),
+            rules: grant.rules.clone(),
+            at,
+        }],
         Event::Summarised { .. } => vec![touch(session, at)],
         Event::Asked { .. }
         | Event::Became(_)
@@ -99,12 +140,21 @@ pub(crate) fn derive<E>(
     })
 }
 
-/// Returns the transcript of a run, if it has no other place than its parent's part.
-fn nested<E>(run: &RunId, source: &mut dyn Source<Error = E>) -> Result<Option<RawJson>, E> {
-    match source.opaque_log(&run.agent)? {
-        Some(log) => transcript::nest(run, &log, source).map(Some),
-        None => Ok(None),
+/// Returns the nearest agent above a child that has rows, with the message it was processing; and the
+/// child's parent, where that is another agent.
+fn nearest_with_rows<'a, E>(
+    parent: &'a Parent,
+    source: &mut dyn Source<Error = E>,
+) -> Result<(Parent, Option<&'a AgentId>), E> {
+    let mut above = parent.clone();
+    while let Some(birth) = source.opaque_birth(&above.agent)? {
+        match birth.origin {
+            Origin::Task(next) => above = next,
+            Origin::Session { .. } | Origin::Helper(_) => break,
+        }
     }
+    let opaque = (above.agent != parent.agent).then_some(&parent.agent);
+    Ok((above, opaque))
 }
 
 fn born<E>(
@@ -112,24 +162,33 @@ fn born<E>(
     spawned: &Spawned,
     source: &mut dyn Source<Error = E>,
 ) -> Result<SessionRow, E> {
+    let host = spawned.metadata.as_ref().map_or("{}", RawJson::as_str);
+    let mut metadata_json = host.to_owned();
     let (kind, workspace_root, parent) = match &spawned.origin {
         Origin::Session {
             workspace, copy, ..
         } => match copy {
             None => (Kind::Session, Some(workspace.clone()), None),
             Some(copy) => {
-                let from = (&copy.session, &copy.message);
+                let from = (copy.session.clone(), copy.message.clone());
                 (Kind::Fork, Some(workspace.clone()), Some(from))
             }
         },
         Origin::Task(parent) => {
-            let from = (&parent.agent, &parent.message);
+            let mut from = (parent.agent.clone(), parent.message.clone());
+            if super::has_rows(spawned) {
+                let (above, opaque) = nearest_with_rows(parent, source)?;
+                if let Some(opaque) = opaque {
+                    metadata_json = part::below_opaque(host, opaque);
+                }
+                from = (above.agent, above.message);
+            }
             (Kind::Subagent, source.workspace()?, Some(from))
         }
         // Has no rows: this is only ever nested, and nobody nests it.
         Origin::Helper(_) => (Kind::Subagent, source.workspace()?, None),
     };
-    let metadata = spawned.metadata.as_ref().map(RawJson::as_str);
+    let (parent_id, parent_message_id) = parent.unzip();
     Ok(SessionRow {
         id: entry.agent.clone(),
         agent: spawned.definition.clone(),
@@ -137,12 +196,15 @@ fn born<E>(
         title: None,
         workspace_root,
         model_json: part::model(&spawned.model),
-        parent_id: parent.map(|(agent, _)| agent.clone()),
-        parent_message_id: parent.map(|(_, message)| message.clone()),
-        metadata_json: metadata.unwrap_or("{}").to_owned(),
+        parent_id,
+        parent_message_id,
+        permissions_json: "[]".to_owned(),
+        metadata_json,
         usage: Usage::default(),
+        cost: Money::default(),
         created_at: entry.at,
         updated_at: entry.at,
+        archived_at: None,
     })
 }
 
@@ -179,6 +241,8 @@ fn replied(session: &AgentId, message: &AssistantMessage, at: Timestamp) -> Vec<
     ops.push(RowOp::Spend {
         session: session.clone(),
         usage: message.usage,
+        cost: message.cost.unwrap_or_default(),
+        model_json: message.request.as_ref().map(|request| part::model(&request.model)),
         at,
     });
     ops

@@ -2,27 +2,63 @@
 //!
 //! A row becomes an object of its columns, in the order of the schema, with JSON
 //! columns as the text they are. Rows come from a database or from a fold of the
-//! log; both give the same. Nothing here knows how it is printed.
+//! log; both give the same. Where a row is cut, the part is folded from the log
+//! and says so (SA-37). Nothing here knows how it is printed.
 
+use std::collections::BTreeSet;
+
+use offshoot_types::caps::Money;
 use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::store::{ChatExport, ChatMessage};
 use serde::Serialize;
 
 use super::row::{Kind, MessageRow, PartRow, PartState, Role, SessionRow};
-use super::sheet::Rows;
+use super::sheet::{PartKey, Rows};
+use super::transcript;
 
-/// Returns the rows of a session; `None` if it has none.
-pub(crate) fn export(rows: &Rows, session: &AgentId) -> Option<ChatExport> {
-    let row = rows.sessions.get(session)?;
+/// Returns a session with the transcripts of its opaque children, given the rows that are kept of it.
+/// `whole` folds its own log without a cap: it is called if a row is cut or there are no rows. `None`
+/// if the session is unknown.
+pub(crate) fn export<E>(
+    mut rows: Rows,
+    session: &AgentId,
+    whole: impl FnOnce() -> Result<Rows, E>,
+) -> Result<Option<ChatExport>, E> {
+    let has_rows = rows.sessions.contains_key(session);
+    let mut cut = BTreeSet::new();
+    if !has_rows {
+        rows = whole()?;
+    } else if rows.parts.values().any(is_suspect) {
+        let mut whole = whole()?;
+        for (key, row) in &mut rows.parts {
+            if is_suspect(row)
+                && let Some(folded) = whole.parts.remove(key)
+                && folded.data_json != row.data_json
+            {
+                row.data_json = folded.data_json;
+                cut.insert(key.clone());
+            }
+        }
+    }
+    let Some(row) = rows.sessions.get(session) else {
+        return Ok(None);
+    };
     let own = rows.messages.values();
     let mut messages: Vec<&MessageRow> = own.filter(|row| row.session_id == *session).collect();
     // Stable, and the rows come by id: what was written in one millisecond stays in the order of ids.
     messages.sort_by_key(|row| row.created_at);
-    Some(ChatExport {
+    let messages = messages.into_iter().map(|row| message(&rows, row, &cut));
+    Ok(Some(ChatExport {
         session: self::session(row),
-        messages: messages.into_iter().map(|row| message(rows, row)).collect(),
-    })
+        messages: messages.collect(),
+        has_rows,
+    }))
+}
+
+/// Tells whether a row may hold a reference in the place of a transcript.
+fn is_suspect(row: &PartRow) -> bool {
+    transcript::may_be_cut(&row.data_json)
 }
 
 fn session(row: &SessionRow) -> RawJson {
@@ -36,7 +72,7 @@ fn session(row: &SessionRow) -> RawJson {
         model_json: &'a str,
         parent_id: Option<&'a AgentId>,
         parent_message_id: Option<&'a MessageId>,
-        permissions_json: &'static str,
+        permissions_json: &'a str,
         metadata_json: &'a str,
         prompt_tokens: u64,
         completion_tokens: u64,
@@ -44,7 +80,7 @@ fn session(row: &SessionRow) -> RawJson {
         cache_read: u64,
         cache_write: u64,
         total_tokens: u64,
-        cost_usd: f64,
+        cost_usd: Money,
         created_at: Timestamp,
         updated_at: Timestamp,
         archived_at: Option<Timestamp>,
@@ -58,8 +94,7 @@ fn session(row: &SessionRow) -> RawJson {
         model_json: &row.model_json,
         parent_id: row.parent_id.as_ref(),
         parent_message_id: row.parent_message_id.as_ref(),
-        // What nothing sets yet has the defaults of the schema.
-        permissions_json: "[]",
+        permissions_json: &row.permissions_json,
         metadata_json: &row.metadata_json,
         prompt_tokens: row.usage.input,
         completion_tokens: row.usage.output,
@@ -67,14 +102,14 @@ fn session(row: &SessionRow) -> RawJson {
         cache_read: row.usage.cache_read,
         cache_write: row.usage.cache_write,
         total_tokens: row.usage.total(),
-        cost_usd: 0.0,
+        cost_usd: row.cost,
         created_at: row.created_at,
         updated_at: row.updated_at,
-        archived_at: None,
+        archived_at: row.archived_at,
     })
 }
 
-fn message(rows: &Rows, row: &MessageRow) -> ChatMessage {
+fn message(rows: &Rows, row: &MessageRow, cut: &BTreeSet<PartKey>) -> ChatMessage {
     #[derive(Serialize)]
     struct Columns<'a> {
         id: &'a MessageId,
@@ -93,11 +128,11 @@ fn message(rows: &Rows, row: &MessageRow) -> ChatMessage {
             created_at: row.created_at,
             updated_at: row.updated_at,
         }),
-        parts: rows.parts_of(row).map(part).collect(),
+        parts: rows.parts_of(row).map(|row| part(row, cut)).collect(),
     }
 }
 
-fn part(row: &PartRow) -> RawJson {
+fn part(row: &PartRow, cut: &BTreeSet<PartKey>) -> RawJson {
     #[derive(Serialize)]
     struct Columns<'a> {
         id: String,
@@ -110,7 +145,11 @@ fn part(row: &PartRow) -> RawJson {
         tool_state: Option<PartState>,
         created_at: Timestamp,
         updated_at: Timestamp,
+        /// No column: says that the row holds a reference where this has a transcript.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        row_is_cut: bool,
     }
+    let key = (row.session_id.clone(), row.message_id.clone(), row.index);
     RawJson::of(&Columns {
         id: row.id(),
         message_id: &row.message_id,
@@ -122,5 +161,6 @@ fn part(row: &PartRow) -> RawJson {
         tool_state: row.tool.as_ref().map(|tool| tool.state),
         created_at: row.created_at,
         updated_at: row.updated_at,
+        row_is_cut: cut.contains(&key),
     })
 }

@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use offshoot_types::caps::Money;
 use offshoot_types::event::Compaction;
-use offshoot_types::id::{CallId, MessageId, RunId, Timestamp};
+use offshoot_types::id::{AgentId, CallId, MessageId, RunId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
     Arguments, AssistantMessage, AssistantPart, Call, Reasoning, StopReason, Usage, UserMessage,
 };
+use offshoot_types::permission::{Action, Rule};
 use offshoot_types::settlement::{Settlement, Status};
 use serde::{Deserialize, Serialize};
 
@@ -298,6 +300,48 @@ fn keys(object: &str) -> BTreeMap<String, RawJson> {
     serde_json::from_str(object).unwrap_or_default()
 }
 
+/// Returns what a host attached to a child, and the agent that spawned it where that has no row.
+pub(super) fn below_opaque(metadata_json: &str, parent: &AgentId) -> String {
+    match serde_json::from_str::<BTreeMap<String, RawJson>>(metadata_json) {
+        Ok(mut keys) => {
+            keys.insert("opaque_parent_id".to_owned(), RawJson::of(parent));
+            json(&keys)
+        }
+        // What is no object has no room for a key, and stays what the host attached.
+        Err(_) => metadata_json.to_owned(),
+    }
+}
+
+/// Returns the rules of a session with more of them (PER-08); what is there is not added again.
+pub(crate) fn permitted(permissions_json: &str, rules: &[Rule], at: Timestamp) -> String {
+    #[derive(Serialize, Deserialize)]
+    struct SessionRule {
+        permission: String,
+        pattern: String,
+        action: Action,
+        source: String,
+        added_at: Timestamp,
+    }
+    let mut all: Vec<SessionRule> = serde_json::from_str(permissions_json).unwrap_or_default();
+    for rule in rules {
+        let is_there = all.iter().any(|known| {
+            known.permission == rule.permission
+                && known.pattern == rule.pattern
+                && known.action == rule.action
+        });
+        if !is_there {
+            all.push(SessionRule {
+                permission: rule.permission.clone(),
+                pattern: rule.pattern.clone(),
+                action: rule.action,
+                source: "session".to_owned(),
+                added_at: at,
+            });
+        }
+    }
+    json(&all)
+}
+
 /// Returns the metadata of an assistant message.
 pub(super) fn spoken(message: &AssistantMessage) -> String {
     #[derive(Serialize)]
@@ -305,18 +349,47 @@ pub(super) fn spoken(message: &AssistantMessage) -> String {
         model: Model<'a>,
         stop: StopReason,
         usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<Money>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        system_prompt_digest: Option<&'a str>,
     }
     #[derive(Serialize)]
     struct Model<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        provider_id: Option<&'a str>,
         model_id: &'a str,
+        /// The name that the provider gave the model, where that is another.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reported_id: Option<&'a str>,
     }
-    json(&Spoken {
-        model: Model {
-            model_id: &message.model,
+    let request = message.request.as_deref();
+    let model = match request.map(|request| provider(&request.model)) {
+        Some((provider_id, model_id)) => Model {
+            provider_id: Some(provider_id),
+            model_id,
+            reported_id: Some(message.model.as_str())
+                .filter(|name| *name != model_id && Some(*name) != request.map(|it| it.model.as_str())),
         },
+        // A log that is older than what is known of requests: only the provider's name is there.
+        None => Model {
+            provider_id: None,
+            model_id: &message.model,
+            reported_id: None,
+        },
+    };
+    json(&Spoken {
+        model,
         stop: message.stop,
         usage: message.usage,
+        cost_usd: message.cost,
+        system_prompt_digest: request.map(|request| request.system_prompt_digest.as_str()),
     })
+}
+
+/// Splits the name of a model into its provider and its name there; a name alone is both.
+fn provider(name: &str) -> (&str, &str) {
+    name.split_once('/').unwrap_or((name, name))
 }
 
 /// Returns the JSON of a model named `PROVIDER/NAME`.
@@ -326,7 +399,7 @@ pub(super) fn model(name: &str) -> String {
         provider_id: &'a str,
         model_id: &'a str,
     }
-    let (provider_id, model_id) = name.split_once('/').unwrap_or(("", name));
+    let (provider_id, model_id) = provider(name);
     json(&Model {
         provider_id,
         model_id,

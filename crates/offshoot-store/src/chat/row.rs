@@ -1,12 +1,11 @@
 //! The rows of the chat tables, and what can be done to them.
-//!
-//! Columns that nothing sets yet (`permissions_json`, `cost_usd`,
-//! `archived_at`) have their defaults in the schema and no field here.
 
+use offshoot_types::caps::Money;
 use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::Usage;
 use offshoot_types::outcome::Metadata;
+use offshoot_types::permission::Rule;
 use serde::{Deserialize, Serialize};
 
 /// A row of `chat_sessions`.
@@ -22,31 +21,41 @@ pub struct SessionRow {
     pub title: Option<String>,
     /// The root folder.
     pub workspace_root: Option<String>,
-    /// `{provider_id, model_id}`.
+    /// `{provider_id, model_id}` of its latest message (SES-20); before one, of its birth.
     pub model_json: String,
-    /// The agent that spawned it, whether or not that one has a row, or the session it is a copy of.
+    /// The nearest agent above that has a row (SA-13), or the session it is a copy of.
     pub parent_id: Option<AgentId>,
     /// The message that agent was processing, or the last that was copied.
     pub parent_message_id: Option<MessageId>,
-    /// What the host attached, unchanged.
+    /// The rules that answers "for this session" have added (PER-08).
+    pub permissions_json: String,
+    /// What the host attached, and `opaque_parent_id` where the agent that spawned it has no row.
     pub metadata_json: String,
     /// Sums over its messages that count: those that a rewind hid do not, nor those that a summary
     /// stands for.
     pub usage: Usage,
+    /// What all its messages have cost as far as prices were known, hidden ones included (SES-04).
+    pub cost: Money,
     /// When it was spawned.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+    /// When it was archived: a rewind of an agent above it took back the call that made it (R8).
+    pub archived_at: Option<Timestamp>,
 }
+
+/// Most money that a row counts, in millionths of a dollar: SQL's REAL holds no larger number exactly.
+pub(crate) const MOST_MICROS: u64 = 1 << 53;
 
 /// Most tokens of a kind that a row counts: SQL has no larger number.
 const MOST_TOKENS: u64 = i64::MAX.unsigned_abs();
 
 impl SessionRow {
     /// Adds to its sums.
-    pub(crate) fn spend(&mut self, usage: Usage) {
+    pub(crate) fn spend(&mut self, usage: Usage, cost: Money) {
         self.usage += usage;
         self.usage = self.usage.at_most(MOST_TOKENS);
+        self.cost = self.cost.plus(cost).min(Money::micros(MOST_MICROS));
     }
 
     /// Sets its sums.
@@ -218,14 +227,40 @@ pub(crate) enum RowOp {
         message: MessageId,
         at: Timestamp,
     },
-    /// Add to a session's sums.
+    /// Add to a session's sums, and name the model that it uses now.
     Spend {
         session: AgentId,
         usage: Usage,
+        cost: Money,
+        model_json: Option<String>,
         at: Timestamp,
     },
+    /// Add rules that hold for a session.
+    Permit {
+        session: AgentId,
+        rules: Vec<Rule>,
+        at: Timestamp,
+    },
+    /// Archive a session, unless it is.
+    Archive { session: AgentId, at: Timestamp },
     /// Say that a session has changed.
     Touch { session: AgentId, at: Timestamp },
+}
+
+impl RowOp {
+    /// Returns how many bytes of JSON it adds to a transcript, at least.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Part(row) => row.data_json.len(),
+            Self::Finish { finish, .. } => {
+                let output = finish.output.as_ref().map_or(0, |json| json.as_str().len());
+                let error = finish.error_text.as_ref().map_or(0, String::len);
+                let nested = finish.transcripts.iter().map(|json| json.as_str().len());
+                output + error + nested.sum::<usize>()
+            }
+            _ => 0,
+        }
+    }
 }
 
 /// What closes a call.

@@ -103,10 +103,30 @@ impl Sheet {
                     row.updated_at = at;
                 }
             }
-            RowOp::Spend { session, usage, at } => {
+            RowOp::Spend {
+                session,
+                usage,
+                cost,
+                model_json,
+                at,
+            } => {
                 if let Some(row) = rows.sessions.get_mut(&session) {
-                    row.spend(usage);
+                    row.spend(usage, cost);
                     row.updated_at = at;
+                    if let Some(model_json) = model_json {
+                        row.model_json = model_json;
+                    }
+                }
+            }
+            RowOp::Permit { session, rules, at } => {
+                if let Some(row) = rows.sessions.get_mut(&session) {
+                    row.permissions_json = part::permitted(&row.permissions_json, &rules, at);
+                    row.updated_at = at;
+                }
+            }
+            RowOp::Archive { session, at } => {
+                if let Some(row) = rows.sessions.get_mut(&session) {
+                    row.archived_at.get_or_insert(at);
                 }
             }
             RowOp::Touch { session, at } => {

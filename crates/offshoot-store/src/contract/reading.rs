@@ -104,6 +104,7 @@ pub(super) async fn lists_tell_of_roots(a: Handle, b: Handle) {
         owned: false,
         abandoned: false,
         status: None,
+        archived_at: None,
     };
     let listed = b.sessions().await.expect("it can be read");
     assert_eq!(listed, std::slice::from_ref(&expected));
@@ -161,6 +162,7 @@ pub(super) async fn lists_tell_of_inspectable_children(a: Handle, b: Handle) {
         owned: false,
         abandoned: false,
         status: None,
+        archived_at: None,
     };
     let listed = b.children().await.expect("it can be read");
     assert_eq!(
@@ -244,17 +246,117 @@ pub(super) async fn a_session_is_exported_as_its_rows(a: Handle, b: Handle) {
     assert_eq!(parts[2]["message_id"], "m");
 }
 
-pub(super) async fn only_who_has_rows_is_exported(a: Handle, b: Handle) {
+pub(super) async fn every_agent_is_exported_and_the_export_says_who_has_rows(a: Handle, b: Handle) {
     family(&a).await;
     for (agent, has_rows) in [
-        ("s", true),
-        ("one", false),
-        ("two", true),
-        ("nobody", false),
+        ("s", Some(true)),
+        ("one", Some(false)),
+        ("two", Some(true)),
+        ("nobody", None),
     ] {
         let export = b.chat(&AgentId::new(agent)).await.expect("it can be read");
-        assert_eq!(export.is_some(), has_rows, "{agent}");
+        let found = export.as_ref().map(|export| export.has_rows);
+        assert_eq!(found, has_rows, "{agent}");
+        if let Some(export) = export {
+            let session: Value = export.session.read().expect("a row is an object");
+            assert_eq!(session["id"], agent);
+            assert_eq!(session["workspace_root"], "/home/me/project");
+        }
     }
+}
+
+/// The transcript of an opaque child is in the export of its parent, whole, where the row has only a
+/// reference, which says how large the log is and how it is read.
+pub(super) async fn sa_37_an_export_has_a_transcript_at_any_size(a: Handle, b: Handle) {
+    let long = "long ".repeat(100_000);
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c", "d"]);
+    for (call, child, text) in [("c", "short", "3 files"), ("d", "child", long.as_str())] {
+        scene.spawn("s", call, child, Child::Opaque);
+        scene.turn(child, Some(&format!("{child}-ask")));
+        scene.call(child, "deeper", "task", &["e"]);
+        scene.spawn(child, "e", &format!("below-{child}"), Child::Opaque);
+        let below = format!("below-{child}");
+        scene.answer(&below, text).settle(&below);
+        scene.finish(child, "e", &[(&below, 1)]);
+        scene.say(child, "said", text).end(child).settle(child);
+        scene.finish("s", call, &[(child, 1)]);
+    }
+    write(&a, &mut scene).await;
+    let read = |json: &RawJson| json.read::<Value>().expect("it is JSON");
+    let of = |agent: &'static str| {
+        let b = b.clone();
+        async move {
+            let export = b.chat(&AgentId::new(agent)).await.expect("it can be read");
+            export.expect("it is there")
+        }
+    };
+    let export = of("s").await;
+    let nested = |part: usize| {
+        let row = read(&export.messages[1].parts[part]);
+        let data = row["data_json"].as_str().expect("it is text").to_owned();
+        let data: Value = serde_json::from_str(&data).expect("it is JSON");
+        (row, data["transcripts"][0].clone())
+    };
+    let (row, short) = nested(1);
+    assert_eq!(row.get("row_is_cut"), None);
+    assert_eq!(short["messages"][2]["parts"][0]["text"], "3 files");
+    let (row, whole) = nested(2);
+    assert_eq!(row["row_is_cut"], true);
+    assert_eq!(whole["session"]["id"], "child");
+    assert_eq!(whole["messages"][2]["parts"][0]["text"], long.as_str());
+    let below = &whole["messages"][1]["parts"][1]["transcripts"][0];
+    assert_eq!(below["messages"][1]["parts"][0]["text"], long.as_str());
+    // And by itself.
+    let own = of("below-child").await;
+    assert!(!own.has_rows);
+    let said = read(&own.messages[1].parts[0]);
+    assert!(said["data_json"].as_str().is_some_and(|data| data.contains(&long)));
+}
+
+/// PER-02, PER-05, PER-08, SES-04, SES-20.
+pub(super) async fn rows_tell_what_it_cost_which_model_and_what_was_allowed(a: Handle, b: Handle) {
+    let mut scene = Scene::opened("s");
+    let lease = write(&a, &mut scene).await;
+    scene.call("s", "m", "task", &["c", "d"]);
+    scene.spawn("s", "c", "child", Child::Opaque);
+    scene.turn("child", Some("child-ask"));
+    scene.call("child", "calls", "write", &["w", "x", "y"]);
+    // What an opaque child is allowed for the session is allowed for the session.
+    scene.asks("child", "w").grants("child", "w", None);
+    scene.asks("child", "x").grants("child", "x", None);
+    scene.asks("child", "y").grants("child", "y", Some("explore"));
+    for call in ["w", "x", "y"] {
+        scene.fail("child", call);
+    }
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    scene.pays("child", "dear", "elsewhere/large", 7_000_000);
+    scene.end("child").settle("child");
+    scene.finish("s", "c", &[("child", 1)]).fail("s", "d");
+    scene.pays("s", "m2", "openai-chat/vendor/small", 100_000);
+    scene.pays("s", "m3", "openai-chat/vendor/small", 200_000);
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    let export = b.chat(&AgentId::new("s")).await.expect("it can be read");
+    let export = export.expect("it has rows");
+    let session: Value = export.session.read().expect("a row is an object");
+    assert_eq!(session["cost_usd"], 0.3, "its own, and exactly");
+    let text = |row: &Value, key: &str| -> Value {
+        let text = row[key].as_str().expect("it is text");
+        serde_json::from_str(text).expect("it is JSON")
+    };
+    let model = serde_json::json!({ "provider_id": "openai-chat", "model_id": "vendor/small" });
+    assert_eq!(text(&session, "model_json"), model, "that of the latest message");
+    let rule = serde_json::json!([{ "permission": "fs.write", "pattern": "/home/me/project/a",
+        "action": "allow", "source": "session", "added_at": 1_002 }]);
+    assert_eq!(text(&session, "permissions_json"), rule);
+    let last = export.messages.last().expect("there is one");
+    let last: Value = last.message.read().expect("a row is an object");
+    let metadata = text(&last, "metadata_json");
+    assert_eq!(metadata["cost_usd"], 0.2);
+    assert_eq!(metadata["system_prompt_digest"], "5a");
+    let model = serde_json::json!({ "provider_id": "openai-chat", "model_id": "vendor/small",
+        "reported_id": "echo-1" });
+    assert_eq!(metadata["model"], model);
 }
 
 /// Returns what somebody has to answer, in short.

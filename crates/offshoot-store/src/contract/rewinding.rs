@@ -1,7 +1,7 @@
 //! Rewinds and copies: what they may say of children, and the rows they leave.
 
 use offshoot_types::event::{Copied, Event};
-use offshoot_types::id::{AgentId, MessageId, Pos, RunId, Seq};
+use offshoot_types::id::{AgentId, MessageId, Pos, RunId, Seq, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Author, Usage};
 use offshoot_types::store::StoreErrorKind;
@@ -42,7 +42,11 @@ async fn check_rows(store: &Handle, scene: &Scene) -> Value {
     let log = log.expect("it can be read");
     let root = scene.tree().root();
     let export = store.chat(root).await.expect("it can be read");
-    assert_eq!(export, chat::export(&chat::fold(&log), root));
+    let folded = chat::export(chat::fold(&log), root, || {
+        let own = log.iter().filter(|entry| entry.agent == *root);
+        chat::fold_agent(own, &mut chat::Logs::of(&log))
+    });
+    assert_eq!(Ok(&export), folded.as_ref());
     let export = RawJson::of(&export.expect("a root has rows"));
     export.read().expect("rows are JSON")
 }
@@ -110,6 +114,82 @@ pub(super) async fn what_is_hidden_keeps_its_rows_and_does_not_count(a: Handle, 
     assert_eq!(hidden, [false, true, true]);
 }
 
+/// PER-03: lists can tell it from the others.
+pub(super) async fn r8_a_child_that_is_taken_back_is_archived_with_all_below_it(
+    a: Handle,
+    b: Handle,
+) {
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c", "d"]);
+    scene.spawn("s", "c", "child", Child::Opaque);
+    scene.turn("child", Some("child-ask"));
+    scene.call("child", "deeper", "task", &["e"]);
+    scene.spawn("child", "e", "below", Child::Inspectable);
+    scene.answer("below", "3 files").settle("below");
+    scene.finish("child", "e", &[("below", 1)]);
+    scene.say("child", "m3", "done").end("child").settle("child");
+    scene.spawn("s", "d", "beside", Child::Inspectable);
+    scene.answer("beside", "3 files").settle("beside");
+    scene.finish("s", "c", &[("child", 1)]);
+    scene.finish("s", "d", &[("beside", 1)]).end("s");
+    let lease = write(&a, &mut scene).await;
+    scene.event("s", rewound(&["m"], &["child"], &[]));
+    scene.settle("s");
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+    let listed = b.children().await.expect("it can be read");
+    let archived = |id: &str| {
+        let found = listed.iter().find(|child| child.agent.as_str() == id);
+        let found = found.expect("it is listed");
+        found.archived_at.map(Timestamp::get)
+    };
+    assert_eq!([archived("below"), archived("beside")], [Some(1_002), None]);
+    let export = b.chat(&AgentId::new("below")).await.expect("it can be read");
+    let export = export.expect("it has rows");
+    let session: Value = export.session.read().expect("a row is an object");
+    assert_eq!(session["archived_at"], 1_002);
+    // SA-13: the agent that spawned it has no row to point to.
+    assert_eq!(session["parent_id"], "s");
+    assert_eq!(session["parent_message_id"], "ask");
+    assert_eq!(session["metadata_json"], r#"{"opaque_parent_id":"child"}"#);
+    let parent = listed.iter().find(|child| child.agent.as_str() == "below");
+    let parent = parent.and_then(|child| child.parent.clone());
+    assert_eq!(parent, Some(AgentId::new("child")), "a list names who spawned it");
+}
+
+/// A copy that brings copies of its children delivers them like any session does.
+pub(super) async fn pd_49_a_copy_may_tell_of_copies_of_children(a: Handle, b: Handle) {
+    let mut scene = Scene::new("copy");
+    let copied = Copied {
+        session: AgentId::new("s"),
+        message: MessageId::new("m"),
+        until: Seq::new(8),
+        until_pos: None,
+    };
+    scene.root_copying(copied);
+    scene.prompt("copy", "ask", "go").turn("copy", Some("ask"));
+    scene.call("copy", "m", "task", &["c"]);
+    scene.spawn("copy", "c", "child-copy", Child::Opaque);
+    scene.answer("child-copy", "3 files").settle("child-copy");
+    scene.finish("copy", "c", &[("child-copy", 1)]);
+    scene.end("copy").settle("copy");
+    let first = scene.take();
+    let created = a.create(scene.tree(), first).await;
+    let Ok(Some((lease, _))) = created else {
+        panic!("the copy is a good log: {created:?}");
+    };
+    let rows = check_rows(&b, &scene).await;
+    let part = &rows["messages"][1]["parts"][1]["data_json"];
+    let part: Value = serde_json::from_str(part.as_str().unwrap_or_default()).unwrap_or_default();
+    let said = &part["transcripts"][0]["messages"][1]["parts"][0]["text"];
+    assert_eq!(said, "3 files");
+    // It was told: it can be taken back, and not be told again.
+    let mut again = scene.clone();
+    again.complete("copy", "told again", ("child-copy", 1));
+    assert_eq!(append(&a, &lease, &mut again).await, CONFLICT);
+    scene.event("copy", rewound(&["m"], &["child-copy"], &[]));
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+}
+
 /// SES-08: what a copy says of children is about another tree's.
 pub(super) async fn a_copy_may_tell_of_children_that_are_not_its_own(a: Handle, b: Handle) {
     let mut other = with_a_child();
@@ -124,6 +204,7 @@ pub(super) async fn a_copy_may_tell_of_children_that_are_not_its_own(a: Handle, 
         session: AgentId::new("s"),
         message: MessageId::new("told"),
         until: Seq::new(7),
+        until_pos: None,
     };
     scene.root_copying(copied);
     let title = Event::Titled {

@@ -6,16 +6,18 @@
 
 use std::collections::HashMap;
 
+use offshoot_types::caps::Money;
 use offshoot_types::event::{Copied, Event, Origin, Parent, Profile, Role, Spawned, TurnEnd};
 use offshoot_types::id::{
     AgentId, CallId, MessageId, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo,
 };
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
-    Arguments, AssistantMessage, AssistantPart, Author, Call, StopReason, Usage, UserMessage,
+    Arguments, AssistantMessage, AssistantPart, Author, Call, SentRequest, StopReason,
+    Usage, UserMessage,
 };
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::{Action, Decision, Layer, Need};
+use offshoot_types::permission::{Action, Decision, Layer, Need, Rule};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{Append, NewEntry};
 use offshoot_types::terms::Terms;
@@ -206,6 +208,48 @@ impl Scene {
         self.event(agent, decided)
     }
 
+    /// Allows what a call asked from here on: for the session, or for an agent while it is `role`.
+    pub fn grants(&mut self, agent: &str, call: &str, role: Option<&str>) -> &mut Self {
+        let whom = match role {
+            None => self.tree.as_str(),
+            Some(_) => agent,
+        };
+        // As a log has it: only the engine makes one.
+        let rule = Rule::new("fs.write", "/home/me/project/a", Action::Allow);
+        let grant = serde_json::json!({ "agent": whom, "rules": [rule], "role": role });
+        let decided = Event::Decided {
+            call: CallId::new(call),
+            decision: Decision {
+                action: Action::Allow,
+                layer: "the user".to_owned(),
+                rule: None,
+            },
+            grant: serde_json::from_value(grant).ok(),
+            reason: None,
+        };
+        self.event(agent, decided)
+    }
+
+    /// Says something that has a price, by a model of this name.
+    pub fn pays(&mut self, agent: &str, message: &str, model: &str, micros: u64) -> &mut Self {
+        let parts = vec![AssistantPart::Text("said".to_owned())];
+        let Event::Replied(said) = replied(message, parts, StopReason::End) else {
+            return self;
+        };
+        let said = AssistantMessage {
+            cost: Some(Money::micros(micros)),
+            request: Some(Box::new(SentRequest {
+                model: model.to_owned(),
+                system_prompt_digest: "5a".to_owned(),
+                digest: "5b".to_owned(),
+                hands_back: false,
+                max_output_tokens: None,
+            })),
+            ..said
+        };
+        self.event(agent, Event::Replied(said))
+    }
+
     /// Starts a `task` call and spawns its child, which is asked something.
     pub fn spawn(&mut self, parent: &str, call: &str, child: &str, kind: Child) -> &mut Self {
         let started = Event::CallStarted {
@@ -351,5 +395,6 @@ fn replied(message: &str, parts: Vec<AssistantPart>, stop: StopReason) -> Event 
         cost: None,
         stop,
         timing: None,
+        request: None,
     })
 }

@@ -22,7 +22,7 @@ use super::counters::{AgentCounters, Counters, TreeCounters};
 use super::failure::Failure;
 use super::read::{self, signed};
 use crate::backend::Written;
-use crate::chat::has_rows;
+use crate::chat::{has_rows, is_for_session};
 
 /// Makes a tree with its first entries, unless it has some.
 pub(super) fn create(
@@ -180,7 +180,7 @@ impl Place<'_> {
         self.tree.young.keep(&entry, bytes);
         self.take_effect(&entry, &agent)?;
         ask::follow(self.connection, self.tree, &entry, agent.key)?;
-        if agent.has_rows {
+        if agent.has_rows || is_for_session(&entry) {
             chat::project(self.connection, self.tree, &entry)?;
         }
         Ok(entry)
@@ -328,8 +328,10 @@ impl Place<'_> {
 
     /// Opens, settles and delivers runs. `agent` is as it was before the entry.
     fn take_effect(&mut self, entry: &Entry, agent: &AgentCounters) -> Result<(), Failure> {
-        if entry.seq > agent.copies {
-            for run in entry.event.delivers() {
+        for run in entry.event.delivers() {
+            // A copy may tell of children of the session that it was copied from.
+            let is_copied = entry.seq <= agent.copies;
+            if !is_copied || self.tree.agent(self.connection, &run.agent)?.is_some() {
                 self.deliver(entry, agent, run)?;
             }
         }

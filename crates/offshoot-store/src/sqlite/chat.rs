@@ -6,18 +6,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use offshoot_types::event::Entry;
-use offshoot_types::id::{AgentId, CallId, MessageId, Timestamp, TreeId};
+use offshoot_types::caps::Money;
+use offshoot_types::event::{Entry, Spawned};
+use offshoot_types::id::{AgentId, CallId, MessageId, Seq, Timestamp, TreeId};
 use offshoot_types::message::Usage;
+use offshoot_types::permission::Rule;
 use offshoot_types::store::ChatExport;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use super::counters::{OpenPart, TreeCounters};
 use super::failure::Failure;
 use super::read::{self, number, signed, text};
 use crate::chat::{
-    self, Finish, Kind, MessageRow, PartRow, PartState, Role, RowOp, Rows, SessionRow, Source,
-    ToolCall,
+    self, Finish, Kind, MOST_MICROS, MessageRow, Nesting, PartRow, PartState, Role, RowOp, Rows,
+    SessionRow, Source, ToolCall,
 };
 
 /// Writes what an entry does to the rows of its agent.
@@ -30,6 +33,7 @@ pub(super) fn project(
         connection,
         id: &entry.tree,
         tree,
+        nesting: Nesting::ROW,
     };
     let ops = chat::derive(entry, &mut log)?;
     for op in ops {
@@ -55,13 +59,7 @@ type OpenParts = HashMap<(AgentId, CallId), OpenPart>;
 fn touches(op: &RowOp) -> bool {
     match op {
         RowOp::Session(_) | RowOp::Spend { .. } | RowOp::Count { .. } | RowOp::Touch { .. } => true,
-        RowOp::Message(_)
-        | RowOp::Part(_)
-        | RowOp::Title { .. }
-        | RowOp::Rename { .. }
-        | RowOp::Hide { .. }
-        | RowOp::Finish { .. }
-        | RowOp::Fire { .. } => false,
+        _ => false,
     }
 }
 
@@ -70,6 +68,15 @@ struct Log<'a> {
     connection: &'a Connection,
     id: &'a TreeId,
     tree: &'a mut TreeCounters,
+    nesting: Nesting,
+}
+
+impl Log<'_> {
+    /// Returns the key of an agent of this tree that has no rows.
+    fn opaque(&mut self, agent: &AgentId) -> Result<Option<i64>, Failure> {
+        let found = self.tree.agent(self.connection, agent)?;
+        Ok(found.filter(|found| !found.has_rows).map(|found| found.key))
+    }
 }
 
 impl Source for Log<'_> {
@@ -79,16 +86,107 @@ impl Source for Log<'_> {
         self.tree.workspace(self.connection)
     }
 
-    fn opaque_log(&mut self, agent: &AgentId) -> Result<Option<Vec<Arc<Entry>>>, Failure> {
-        let key = match self.tree.agent(self.connection, agent)? {
-            Some(found) if !found.has_rows => found.key,
-            Some(_) | None => return Ok(None),
+    fn opaque_birth(&mut self, agent: &AgentId) -> Result<Option<Spawned>, Failure> {
+        match self.opaque(agent)? {
+            Some(key) => read::birth(self.connection, key),
+            None => Ok(None),
+        }
+    }
+
+    fn opaque_log(
+        &mut self,
+        agent: &AgentId,
+        after: Seq,
+    ) -> Result<Option<Vec<Arc<Entry>>>, Failure> {
+        let Some(key) = self.opaque(agent)? else {
+            return Ok(None);
         };
-        if let Some(log) = self.tree.young.take(agent) {
+        if after == Seq::ZERO
+            && let Some(log) = self.tree.young.take(agent)
+        {
             return Ok(Some(log));
         }
-        let log = read::log(self.connection, self.id, agent, key)?;
-        Ok(Some(log.into_iter().map(Arc::new).collect()))
+        let page = read::page(self.connection, self.id, agent, key, after)?;
+        Ok(Some(page.into_iter().map(Arc::new).collect()))
+    }
+
+    fn log_bytes(&mut self, agent: &AgentId) -> Result<u64, Failure> {
+        match self.opaque(agent)? {
+            Some(key) => read::log_bytes(self.connection, key),
+            None => Ok(0),
+        }
+    }
+
+    fn below(&mut self, agent: &AgentId) -> Result<Vec<AgentId>, Failure> {
+        read::below(self.connection, agent)
+    }
+
+    fn nesting(&mut self) -> &mut Nesting {
+        &mut self.nesting
+    }
+}
+
+/// The logs of all trees, for an export: a copy may tell of children of another session.
+struct AllLogs<'a> {
+    connection: &'a Connection,
+    workspace: Option<String>,
+    nesting: Nesting,
+}
+
+impl AllLogs<'_> {
+    /// Returns the tree and the key of an agent that has no rows.
+    fn opaque(&self, agent: &AgentId) -> Result<Option<(TreeId, i64)>, Failure> {
+        let sql = "SELECT trees.id, agents.key FROM agents JOIN trees ON trees.key = agents.tree
+            WHERE agents.id = ?1 AND NOT inspectable AND agents.id <> trees.id";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([agent.as_str()])?;
+        let Some(row) = rows.next()? else {
+            return Ok(None);
+        };
+        let tree = TreeId::of(AgentId::new(row.get::<_, String>(0)?));
+        Ok(Some((tree, row.get(1)?)))
+    }
+}
+
+impl Source for AllLogs<'_> {
+    type Error = Failure;
+
+    fn workspace(&mut self) -> Result<Option<String>, Failure> {
+        Ok(self.workspace.clone())
+    }
+
+    fn opaque_birth(&mut self, agent: &AgentId) -> Result<Option<Spawned>, Failure> {
+        match self.opaque(agent)? {
+            Some((_, key)) => read::birth(self.connection, key),
+            None => Ok(None),
+        }
+    }
+
+    fn opaque_log(
+        &mut self,
+        agent: &AgentId,
+        after: Seq,
+    ) -> Result<Option<Vec<Arc<Entry>>>, Failure> {
+        let Some((tree, key)) = self.opaque(agent)? else {
+            return Ok(None);
+        };
+        let page = read::page(self.connection, &tree, agent, key, after)?;
+        Ok(Some(page.into_iter().map(Arc::new).collect()))
+    }
+
+    fn log_bytes(&mut self, agent: &AgentId) -> Result<u64, Failure> {
+        match self.opaque(agent)? {
+            Some((_, key)) => read::log_bytes(self.connection, key),
+            None => Ok(0),
+        }
+    }
+
+    fn below(&mut self, agent: &AgentId) -> Result<Vec<AgentId>, Failure> {
+        read::below(self.connection, agent)
+    }
+
+    fn nesting(&mut self) -> &mut Nesting {
+        &mut self.nesting
     }
 }
 
@@ -126,7 +224,21 @@ fn execute(connection: &Connection, open: &mut OpenParts, op: RowOp) -> Result<(
             message,
             at,
         } => fire(connection, (&session, &message), at),
-        RowOp::Spend { session, usage, at } => spend(connection, &session, &usage, at),
+        RowOp::Spend {
+            session,
+            usage,
+            cost,
+            model_json,
+            at,
+        } => spend(connection, &session, (&usage, cost), model_json, at),
+        RowOp::Permit { session, rules, at } => permit(connection, &session, &rules, at),
+        RowOp::Archive { session, at } => {
+            let sql =
+                "UPDATE chat_sessions SET archived_at = ?2 WHERE id = ?1 AND archived_at IS NULL";
+            let mut statement = connection.prepare_cached(sql)?;
+            statement.execute(params![session.as_str(), signed(at.get())])?;
+            Ok(())
+        }
         RowOp::Touch { session, at } => {
             let sql = "UPDATE chat_sessions SET updated_at = ?2 WHERE id = ?1";
             let mut statement = connection.prepare_cached(sql)?;
@@ -216,6 +328,8 @@ const SPEND: &str = "UPDATE chat_sessions SET
         cache_read = cache_read + min(?5, ?9 - cache_read),
         cache_write = cache_write + min(?6, ?9 - cache_write),
         total_tokens = total_tokens + min(?7, ?9 - total_tokens),
+        cost_usd = min(round(cost_usd * 1e6) + ?10, ?11) / 1e6,
+        model_json = coalesce(?12, model_json),
         updated_at = ?8
     WHERE id = ?1";
 
@@ -331,7 +445,8 @@ fn count(
 fn spend(
     connection: &Connection,
     session: &AgentId,
-    usage: &Usage,
+    (usage, cost): (&Usage, Money),
+    model_json: Option<String>,
     at: Timestamp,
 ) -> Result<(), Failure> {
     connection.prepare_cached(SPEND)?.execute(params![
@@ -344,7 +459,29 @@ fn spend(
         signed(usage.total()),
         signed(at.get()),
         i64::MAX,
+        cost.as_micros() as f64,
+        MOST_MICROS as f64,
+        model_json,
     ])?;
+    Ok(())
+}
+
+fn permit(
+    connection: &Connection,
+    session: &AgentId,
+    rules: &[Rule],
+    at: Timestamp,
+) -> Result<(), Failure> {
+    let sql = "SELECT permissions_json FROM chat_sessions WHERE id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([session.as_str()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(());
+    };
+    let permissions_json = chat::permitted(text(row, 0)?, rules, at);
+    let sql = "UPDATE chat_sessions SET permissions_json = ?2, updated_at = ?3 WHERE id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.execute(params![session.as_str(), permissions_json, signed(at.get())])?;
     Ok(())
 }
 
@@ -359,7 +496,18 @@ pub(super) fn export(
     session: &AgentId,
 ) -> Result<Option<ChatExport>, Failure> {
     let rows = of(connection, OF_SESSION, session.as_str())?;
-    Ok(chat::export(&rows, session))
+    chat::export(rows, session, || {
+        let log = read::agent_log(connection, session)?;
+        let root = log.first().map(|entry| entry.tree.root().clone());
+        let root = root.map(|root| of(connection, OF_SESSION, root.as_str()));
+        let root = root.transpose()?.and_then(|rows| rows.sessions.into_values().next());
+        let mut logs = AllLogs {
+            connection,
+            workspace: root.and_then(|root| root.workspace_root),
+            nesting: Nesting::Whole,
+        };
+        chat::fold_agent(&log, &mut logs)
+    })
 }
 
 /// Reads the rows of the sessions that a set in SQL names.
@@ -409,6 +557,7 @@ fn session(row: &Row<'_>) -> Result<SessionRow, Failure> {
         parent_message_id: row
             .get::<_, Option<String>>("parent_message_id")?
             .map(MessageId::new),
+        permissions_json: row.get("permissions_json")?,
         metadata_json: row.get("metadata_json")?,
         usage: Usage {
             input: count("prompt_tokens")?,
@@ -417,8 +566,13 @@ fn session(row: &Row<'_>) -> Result<SessionRow, Failure> {
             cache_read: count("cache_read")?,
             cache_write: count("cache_write")?,
         },
+        cost: Money::dollars(row.get("cost_usd")?).unwrap_or(Money::micros(MOST_MICROS)),
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
+        archived_at: match row.get_ref("archived_at")? {
+            ValueRef::Null => None,
+            _ => Some(time(row, "archived_at")?),
+        },
     })
 }
 

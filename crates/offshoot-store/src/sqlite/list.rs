@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use offshoot_types::id::{AgentId, Timestamp, TreeId};
 use offshoot_types::store::SessionSummary;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::failure::Failure;
@@ -17,7 +18,7 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionSummary>, F
             (SELECT count(*) FROM agents
                 WHERE agents.tree = trees.key AND (parent IS NOT NULL OR agents.id = trees.id)),
             (SELECT count(*) FROM runs WHERE runs.tree = trees.key AND settled_pos IS NULL),
-            root.definition
+            root.definition, chat.archived_at
         FROM trees
             JOIN agents AS root ON root.id = trees.id
             JOIN chat_sessions AS chat ON chat.id = trees.id
@@ -36,13 +37,14 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionSummary>, F
 /// Lists the inspectable children, the one that changed last first.
 pub(super) fn children(connection: &Connection) -> Result<Vec<SessionSummary>, Failure> {
     let below = below(connection)?;
-    let sql = "SELECT trees.id, child.id, chat.parent_id, chat.agent, chat.workspace_root,
+    let sql = "SELECT trees.id, child.id,
+            (SELECT id FROM agents WHERE agents.key = child.parent), chat.agent, chat.workspace_root,
             chat.title, chat.created_at,
             (SELECT at FROM entries WHERE entries.agent = child.key ORDER BY seq DESC LIMIT 1)
                 AS changed_at,
             trees.owned,
             (SELECT status FROM runs WHERE runs.agent = child.key ORDER BY run DESC LIMIT 1),
-            child.key, child.definition
+            child.key, child.definition, chat.archived_at
         FROM chat_sessions AS chat
             JOIN agents AS child ON child.id = chat.id
             JOIN trees ON trees.key = child.tree
@@ -105,5 +107,9 @@ fn summary(row: &Row<'_>, now: usize, below: Below) -> rusqlite::Result<SessionS
         agents: below.agents,
         open_runs: below.open_runs,
         status: row.get(9)?,
+        archived_at: match row.get_ref(now + 1)? {
+            ValueRef::Null => None,
+            _ => Some(Timestamp::new(number(row, now + 1)?)),
+        },
     })
 }

@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::event::Entry;
+use offshoot_types::event::{Entry, Event, Spawned};
 use offshoot_types::id::{AgentId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::stored;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
+
+/// Entries of an agent are read until there are as many bytes, where reading may stop half way.
+const PAGE_BYTES: usize = 64 * 1024;
 
 /// Returns up to `limit` entries of a tree after a position, in order.
 pub(super) fn entries(
@@ -68,6 +71,65 @@ pub(super) fn log(
         entries.push(entry(row, tree, agent.clone())?);
     }
     Ok(entries)
+}
+
+/// Returns the next entries of an agent whose key is known, in order: at least one if there is one, and
+/// no more than a page.
+pub(super) fn page(
+    connection: &Connection,
+    tree: &TreeId,
+    agent: &AgentId,
+    key: i64,
+    after: Seq,
+) -> Result<Vec<Entry>, Failure> {
+    let sql = "SELECT pos, agent, seq, at, event, form FROM entries
+        WHERE agent = ?1 AND seq > ?2 ORDER BY seq";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![key, signed(after.get())])?;
+    let mut entries = Vec::new();
+    let mut bytes = 0;
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        bytes += text(row, 4)?.len();
+        entries.push(entry(row, tree, agent.clone())?);
+    }
+    Ok(entries)
+}
+
+/// Returns the birth of an agent whose key is known.
+pub(super) fn birth(connection: &Connection, key: i64) -> Result<Option<Spawned>, Failure> {
+    let sql = "SELECT event, form FROM entries WHERE agent = ?1 AND seq = 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([key])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(match stored::read(row.get(1)?, text(row, 0)?)? {
+        Event::Spawned(spawned) => Some(*spawned),
+        _ => None,
+    })
+}
+
+/// Returns how many bytes the log of an agent has whose key is known.
+pub(super) fn log_bytes(connection: &Connection, key: i64) -> Result<u64, Failure> {
+    let sql = "SELECT coalesce(sum(octet_length(event)), 0) FROM entries WHERE agent = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row([key], |row| number(row, 0))?)
+}
+
+/// Returns an agent and all below it.
+pub(super) fn below(connection: &Connection, agent: &AgentId) -> Result<Vec<AgentId>, Failure> {
+    let sql = "WITH RECURSIVE below (key, tree) AS (
+            SELECT key, tree FROM agents WHERE id = ?1
+            UNION ALL
+            SELECT agents.key, agents.tree FROM agents
+                JOIN below ON agents.tree = below.tree AND agents.parent = below.key)
+        SELECT id FROM agents WHERE key IN (SELECT key FROM below) ORDER BY key";
+    // Prepared for this once: a rewind is rare.
+    let mut statement = connection.prepare(sql)?;
+    let ids = statement.query_map([agent.as_str()], |row| row.get::<_, String>(0))?;
+    Ok(ids.map(|id| id.map(AgentId::new)).collect::<Result<_, _>>()?)
 }
 
 /// Returns the entry of an agent at a position of its tree.

@@ -138,6 +138,7 @@ fn a_reply_has_a_part_for_every_block() {
         cost: None,
         stop: StopReason::Calls,
         timing: None,
+        request: None,
     };
     let mut scene = Scene::opened("s");
     scene.event("s", Event::Replied(message));
@@ -196,6 +197,7 @@ fn a_session_that_spent_more_than_can_be_counted_goes_on() {
             cost: None,
             stop: StopReason::End,
             timing: None,
+            request: None,
         })
     };
     let mut scene = Scene::opened("s");
@@ -270,7 +272,7 @@ fn an_opaque_grandchild_is_nested_twice() {
 }
 
 #[test]
-fn a_long_transcript_is_nested_by_reference() {
+fn sa_37_a_row_that_is_cut_says_so_and_how_the_rest_is_read() {
     let mut scene = Scene::opened("s");
     scene.call("s", "m", "task", &["c"]);
     scene.spawn("s", "c", "child", Child::Opaque);
@@ -279,11 +281,33 @@ fn a_long_transcript_is_nested_by_reference() {
         .settle("child");
     scene.finish("s", "c", &[("child", 1)]);
     let rows = check(scene, &[]);
+    let mut nested = part(&rows, "s", "m", 1)["transcripts"][0].clone();
+    let bytes = nested["log_bytes"].take().as_u64().unwrap();
+    assert!((300_000..302_000).contains(&bytes), "{bytes}");
+    let marker = json!({ "session_id": "child", "run": 1, "truncated": true, "log_bytes": null,
+        "read_with": "offshoot sessions export child" });
+    assert_eq!(nested, marker);
+}
+
+#[test]
+fn many_long_grandchildren_are_not_all_folded_for_a_row() {
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c"]);
+    scene.spawn("s", "c", "child", Child::Opaque);
+    scene.turn("child", Some("child-ask"));
+    let long = "long ".repeat(50_000);
+    for n in 0..30 {
+        let (message, call, below) = (format!("m{n}"), format!("c{n}"), format!("below{n}"));
+        scene.call("child", &message, "task", &[&call]);
+        scene.spawn("child", &call, &below, Child::Opaque);
+        scene.answer(&below, &long).settle(&below);
+        scene.finish("child", &call, &[(&below, 1)]);
+    }
+    scene.say("child", "said", "done").end("child").settle("child");
+    scene.finish("s", "c", &[("child", 1)]);
+    let rows = check(scene, &[]);
     let nested = part(&rows, "s", "m", 1)["transcripts"][0].clone();
-    assert_eq!(
-        nested,
-        json!({ "session_id": "child", "run": 1, "truncated": true })
-    );
+    assert_eq!((&nested["session_id"], &nested["truncated"]), (&json!("child"), &json!(true)));
 }
 
 #[test]
@@ -305,17 +329,25 @@ fn sa_13_sa_38_an_inspectable_child_has_rows_of_its_own() {
 }
 
 #[test]
-fn an_inspectable_child_of_an_opaque_one_names_its_parent() {
+fn sa_13_an_inspectable_child_below_opaque_ones_points_at_rows_that_exist() {
     let mut scene = Scene::opened("s");
     scene.call("s", "m", "task", &["c"]);
     scene.spawn("s", "c", "child", Child::Opaque);
     scene.turn("child", Some("child-ask"));
     scene.call("child", "child-calls", "task", &["c"]);
-    scene.spawn("child", "c", "grandchild", Child::Inspectable);
+    scene.spawn("child", "c", "deeper", Child::Opaque);
+    scene.turn("deeper", Some("deeper-ask"));
+    scene.call("deeper", "deeper-calls", "task", &["c"]);
+    scene.spawn("deeper", "c", "deepest", Child::Inspectable);
     let rows = check(scene, &[]);
-    assert_eq!(sessions(&rows), ["grandchild", "s"]);
-    let grandchild = &rows.sessions[&AgentId::new("grandchild")];
-    assert_eq!(grandchild.parent_id, Some(AgentId::new("child")));
+    assert_eq!(sessions(&rows), ["deepest", "s"]);
+    let row = &rows.sessions[&AgentId::new("deepest")];
+    let (Some(parent), Some(message)) = (&row.parent_id, &row.parent_message_id) else {
+        panic!("it has no parent: {row:?}")
+    };
+    assert!(rows.sessions.contains_key(parent));
+    assert!(rows.messages.contains_key(&(parent.clone(), message.clone())));
+    assert_eq!(row.metadata_json, r#"{"opaque_parent_id":"deeper"}"#);
 }
 
 #[test]

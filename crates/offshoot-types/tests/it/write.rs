@@ -141,6 +141,7 @@ pub(crate) fn replied(calls: &[&str]) -> Event {
         cost: None,
         stop: StopReason::Calls,
         timing: None,
+        request: None,
     })
 }
 

@@ -22,6 +22,9 @@ pub(crate) enum SessionsCommand {
         /// Lists agents of sessions that can be looked into as well
         #[arg(long)]
         children: bool,
+        /// Lists archived agents too: those whose start was taken back by a rewind
+        #[arg(long, requires = "children")]
+        archived: bool,
         /// Prints one JSON object a line
         #[arg(long)]
         json: bool,
@@ -34,7 +37,12 @@ pub(crate) enum SessionsCommand {
         /// cut
         #[arg(long)]
         full: bool,
-        /// Prints events, one JSON object a line
+        /// Prints the request sent to the model at a step of an agent, or without STEP the next one:
+        /// system prompt, tools and messages. Steps are the replies of an agent, from 1. Default
+        /// agent: ID
+        #[arg(long, num_args = 0..=2, value_names = ["AGENT", "STEP"], conflicts_with = "full")]
+        request: Option<Vec<String>>,
+        /// Prints events, one JSON object a line; with --request, one JSON document
         #[arg(long)]
         json: bool,
     },
@@ -92,9 +100,12 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Prints a session as JSON: its row, its messages and their parts
+    /// Prints a session or an agent as JSON: its row, its messages and their parts
+    ///
+    /// Transcripts of opaque children are nested whole, at any size. A part says `row_is_cut` if its
+    /// row in the database holds only a reference.
     Export {
-        /// The id of a session, or of an agent that can be looked into
+        /// The id of a session or of an agent
         id: String,
         /// One JSON object a line, or one in all
         #[arg(long, value_name = "FORMAT", default_value = "jsonl")]

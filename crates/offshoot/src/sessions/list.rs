@@ -25,8 +25,22 @@ const NARROW: [&str; 5] = ["ID", "AGENT", "STATUS", "AGE", "TITLE"];
 /// The least that is worth showing of a title, before ids are cut.
 const LEAST_TITLE: usize = 16;
 
+/// Whether archived rows are listed (PER-03).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Archived {
+    /// They are.
+    Shown,
+    /// They are not.
+    Hidden,
+}
+
 /// Lists the sessions, the one that changed last first.
-pub(super) async fn list(settings: &Settings, children: bool, json: bool) -> Result<(), Stop> {
+pub(super) async fn list(
+    settings: &Settings,
+    children: bool,
+    archived: Archived,
+    json: bool,
+) -> Result<(), Stop> {
     if let Some(nothing) = assemble::nothing_in(&settings.data_dir.value) {
         output::note(&nothing);
         return Ok(());
@@ -36,6 +50,9 @@ pub(super) async fn list(settings: &Settings, children: bool, json: bool) -> Res
     if children {
         sessions.extend(store.children().await?);
         sessions.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
+    }
+    if archived == Archived::Hidden {
+        sessions.retain(|session| session.archived_at.is_none());
     }
     let asleep = asleep(store.as_ref()).await?;
     let mut stdout = Stdout::default();
@@ -124,6 +141,7 @@ fn session_json(session: &SessionSummary, asleep: &HashSet<AgentId>) -> serde_js
         "agents": session.agents,
         "openRuns": session.open_runs,
         "owned": session.owned,
+        "archivedTime": session.archived_at.map(clock::iso),
         "startTime": clock::iso(session.created_at),
         "modifiedTime": clock::iso(session.updated_at),
     })
@@ -132,6 +150,7 @@ fn session_json(session: &SessionSummary, asleep: &HashSet<AgentId>) -> serde_js
 /// Returns the word for what a session is doing.
 fn status<'a>(session: &'a SessionSummary, asleep: &HashSet<AgentId>) -> &'a str {
     match (session.open_runs, session.owned) {
+        _ if session.archived_at.is_some() => "archived",
         (0, _) => session.status.as_deref().unwrap_or("new"),
         (_, true) => "running",
         (_, false) if asleep.contains(&session.agent) => "waits",

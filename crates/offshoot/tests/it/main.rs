@@ -34,6 +34,7 @@ mod processes;
 mod project;
 mod provider;
 mod refused;
+mod requests;
 mod reverting;
 mod rewinding;
 mod running;

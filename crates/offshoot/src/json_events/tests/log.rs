@@ -188,6 +188,7 @@ pub(super) fn message(id: &str, texts: &[&str], calls: &[(&str, &str)]) -> Assis
         cost: None,
         stop: StopReason::End,
         timing: None,
+        request: None,
     }
 }
 
