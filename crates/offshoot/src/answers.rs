@@ -32,6 +32,11 @@ impl Answers {
         self.after = Some(prompt.clone());
     }
 
+    /// Returns the agent that was asked.
+    pub(crate) fn agent(&self) -> &AgentId {
+        &self.agent
+    }
+
     /// Tells whether it is this agent that was asked.
     pub(crate) fn is_of(&self, agent: &AgentId) -> bool {
         self.agent == *agent

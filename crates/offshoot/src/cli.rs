@@ -31,9 +31,9 @@ use crate::config::{Color, Layer, Level, Source, Sourced};
 #[command(after_help = "\
 Examples:
   offshoot run \"What is this repository about?\"
-  git diff | offshoot run -                   the prompt comes from stdin
+  git diff | offshoot run \"Review this\"       text on stdin is context
   offshoot run --continue \"And the tests?\"    go on where you were, in this folder
-  offshoot chat                               talk
+  offshoot                                    talk, at a terminal
   offshoot agents list                        whom you can ask
   offshoot sessions list                      what there is
   offshoot inbox list                         what agents wait to be told
@@ -58,7 +58,7 @@ pub(crate) struct Everywhere {
     /// else $XDG_DATA_HOME/offshoot, else ~/.local/share/offshoot]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Says nothing on stderr but errors
+    /// Says nothing on stderr but errors; a chat shows only calls that fail
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// When output has colours: auto, always or never; NO_COLOR is heeded too [default: auto]
@@ -85,6 +85,7 @@ Examples:
   offshoot run --model openai-chat/gpt-5 --agent build \"Fix the failing test\"
   offshoot run --max-time 10m --max-tokens 200000 \"Fix the failing test\"
   offshoot run --continue \"And the other one?\"
+  git diff | offshoot run \"Review this\"
   offshoot run --session 1f2e3d4c --json - < prompt.txt")]
     Run(Run),
     /// Talks with an agent at the terminal
@@ -159,7 +160,7 @@ pub(crate) enum Shell {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// What to ask; `-` reads it from stdin. May be left out with --session and --continue, to go
+    /// What to ask; `-` reads it from stdin. Text piped in beside it is context for it. May be left out with --session and --continue, to go
     /// on with what is still waiting there. After a kill, what was under way is lost and told of; a
     /// prompt goes on from there
     pub(crate) prompt: Option<OsString>,

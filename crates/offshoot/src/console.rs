@@ -16,6 +16,7 @@ mod reply;
 mod screen;
 mod typing;
 
+use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use offshoot_types::caps::Caps;
 use offshoot_types::command::Verdict;
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::id::{AgentId, CallId, MessageId};
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::tree::Tree;
 use tokio::time::Instant;
@@ -39,8 +40,10 @@ use self::live::Live;
 use self::reply::Reply;
 use self::screen::Screen;
 use crate::answers::Answers;
+use crate::calls::Report;
 use crate::env::System;
-use crate::render;
+use crate::lookup::Exchange;
+use crate::{output, render};
 
 /// How often what has changed is painted.
 const TICK: Duration = Duration::from_millis(100);
@@ -55,11 +58,20 @@ const KEPT_ROWS: usize = 4;
 const SMALL: usize = 12;
 
 /// Said to who types a message while something is asked.
-const BUSY: &str = "an agent asks: send what you type, or clear it with Ctrl-U, to answer";
+const BUSY: &str = "an agent asks: Tab to answer; what you type is kept";
+
+/// Shown in the place of the line while keys are dropped.
+const RESTING: &str = "(keys typed now are dropped)";
 
 /// Said to who was typing an answer when its ask went.
 const STRAY: &str =
     "what you were answering is over: what you type up to Enter (or Ctrl-C) goes nowhere";
+
+/// Most rows of an answer from before that are shown.
+const MOST_OF_ANSWER: usize = 12;
+
+/// Most messages that are shown while they wait.
+const MOST_QUEUED: usize = 3;
 
 /// What a console is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +137,8 @@ pub(crate) struct Console {
     live: Live,
     asks: Open,
     input: Editor,
+    /// Messages that no turn has taken yet.
+    queue: VecDeque<(MessageId, String)>,
     /// What is typed to answer an ask; never a message.
     reply: Reply,
     /// Whether all of what is asked is to be printed.
@@ -134,8 +148,12 @@ pub(crate) struct Console {
     /// A word to the person, until they type again.
     hint: Option<String>,
     dirty: bool,
+    /// The second of the last picture: clocks tick once a second.
+    second: u64,
     /// When what has changed is painted next.
     tick: Instant,
+    /// Whether the last line that was printed is of a call, and no word of the agent.
+    below_calls: bool,
 }
 
 impl Console {
@@ -153,12 +171,15 @@ impl Console {
             live: Live::default(),
             asks: Open::default(),
             input: Editor::default(),
+            queue: VecDeque::new(),
             reply: Reply::default(),
             wants_all: false,
             preview: String::new(),
             hint: None,
             dirty: true,
+            second: 0,
             tick: Instant::now() + TICK,
+            below_calls: false,
         })
     }
 
@@ -180,6 +201,38 @@ impl Console {
         &mut self.answers
     }
 
+    /// Shows what a call, or an agent below, came to. Who asked for quiet in a conversation is shown what
+    /// went wrong.
+    pub(crate) fn report(&mut self, report: &Report) -> io::Result<()> {
+        if output::is_quiet() && !report.is_bad() {
+            return Ok(());
+        }
+        self.measure();
+        self.dirty = true;
+        self.below_calls = true;
+        let lines = report.lines(self.screen.width(), self.screen.style());
+        self.screen.print(&lines)
+    }
+
+    /// Shows how a conversation ended that goes on now: what was said last and what was answered.
+    pub(crate) fn recall(&mut self, last: &Exchange) -> io::Result<()> {
+        self.measure();
+        let (width, style) = (self.screen.width(), self.screen.style());
+        self.heard(&last.prompt)?;
+        let lines = markdown::lines(&last.answer, width, style);
+        let hidden = lines.len().saturating_sub(MOST_OF_ANSWER);
+        if hidden > 0 {
+            let text = format!("[{hidden} lines above]");
+            self.screen.print(&[Line::of(Tone::Dim, &text)])?;
+        }
+        self.screen.print(&lines[hidden..])?;
+        if let Some(how) = &last.ending {
+            let lines = Line::of(Tone::Bad, how).wrap(width, "  ");
+            self.screen.print(&lines)?;
+        }
+        self.screen.print(&[Line::default()])
+    }
+
     /// Takes an entry that is old news; of what still runs, it is not.
     pub(crate) fn before(&mut self, tree: &Tree, entry: &Entry) {
         self.answers.skip(entry);
@@ -191,6 +244,14 @@ impl Console {
     pub(crate) fn entry(&mut self, tree: &Tree, entry: &Entry) -> io::Result<()> {
         if let Some(text) = self.fold(tree, entry) {
             self.aside(&text)?;
+        }
+        if let Event::TurnStarted {
+            prompt: Some(message),
+            ..
+        }
+        | Event::Steered { prompt: message } = &entry.event
+        {
+            self.taken(message)?;
         }
         // A conversation is read as it goes; of a single question, what it comes to.
         let aside = match self.talk {
@@ -221,21 +282,7 @@ impl Console {
             Event::Replied(_) => self.preview.clear(),
             Event::Became(role) => self.speaker = Some(role.definition.clone()),
             Event::Rewound { .. } => self.rewound = true,
-            Event::Spawned(_)
-            | Event::Prompted(_)
-            | Event::Titled { .. }
-            | Event::Summarised { .. }
-            | Event::Hooked(_)
-            | Event::Compacted(_)
-            | Event::Steered { .. }
-            | Event::Completion { .. }
-            | Event::TurnStarted { .. }
-            | Event::Asked { .. }
-            | Event::Decided { .. }
-            | Event::CallStarted { .. }
-            | Event::CallFinished { .. }
-            | Event::TurnEnded { .. }
-            | Event::Settled { .. } => {}
+            _ => {}
         }
     }
 
@@ -248,6 +295,9 @@ impl Console {
     /// Prints an answer.
     fn say(&mut self, text: &str) -> io::Result<()> {
         self.measure();
+        if std::mem::take(&mut self.below_calls) {
+            self.screen.print(&[Line::default()])?;
+        }
         let lines = markdown::lines(text, self.screen.width(), self.screen.style());
         self.screen.print(&lines)?;
         self.screen.print(&[Line::default()])?;
@@ -322,17 +372,19 @@ impl Console {
     /// Paints what has changed.
     pub(crate) fn paint(&mut self, tree: &Tree) -> io::Result<()> {
         self.measure();
-        if !self.dirty && tree.open_runs() == 0 {
+        let now = System.now();
+        let second = now.get() / 1000;
+        if !self.dirty && (tree.open_runs() == 0 || second == self.second) {
             return Ok(());
         }
-        self.dirty = false;
+        (self.dirty, self.second) = (false, second);
         if std::mem::take(&mut self.rewound) {
             self.speaker = self.answers.speaker(tree);
         }
         let (width, style) = (self.screen.width(), self.screen.style());
         let rows = self.screen.rows();
         let front = self.asks.first();
-        self.reply.follow(front);
+        self.reply.follow(front, Instant::now());
         if std::mem::take(&mut self.wants_all) {
             self.screen.print(&self.asks.whole(width))?;
         }
@@ -342,9 +394,12 @@ impl Console {
         let mut block = self.preview_lines(width, rows.saturating_sub(asks.len() + 3));
         let room = rows.saturating_sub(block.len() + asks.len() + 3);
         if room > 0 || !is_small {
-            block.extend(self.live.lines(tree, System.now(), (width, room), style));
+            block.extend(self.live.lines(tree, now, (width, room), style));
         }
         block.extend(asks);
+        if !is_small {
+            block.extend(self.queue_lines(width));
+        }
         let waits = front.is_some() && self.reply.line().is_none() && !self.input.is_empty();
         let stray = self.reply.is_stray().then_some(STRAY);
         let hint = stray.or(self.hint.as_deref());
@@ -369,6 +424,11 @@ impl Console {
             (Some(line), _) if self.asks.is_question() => ("answer: ".to_owned(), line),
             (Some(line), _) => ("allow? ".to_owned(), line),
             // Who answers next, where that is not who began.
+            (None, Talk::Chat) if self.drops_keys() => {
+                let line = Line::of(Tone::Dim, RESTING);
+                block.push(line.cut(width, self.screen.style()));
+                return None;
+            }
             (None, Talk::Chat) => {
                 let next = self.next.as_ref().or(self.speaker.as_ref());
                 let next = next.map(String::as_str).unwrap_or_default();
@@ -385,6 +445,29 @@ impl Console {
         let line = Line::of(Tone::Bold, &prompt).and(Tone::Plain, &shown);
         block.push(line.cut(width, self.screen.style()));
         Some((block.len() - 1, before + column - skip))
+    }
+
+    /// Returns the messages that wait, the first few of them.
+    fn queue_lines(&self, width: usize) -> Vec<Line> {
+        let style = self.screen.style();
+        let waiting = self.queue.iter().take(MOST_QUEUED);
+        let mut lines: Vec<Line> = waiting
+            .map(|(_, text)| {
+                let words = render::first_words(text, width);
+                Line::of(Tone::Dim, &format!("queued> {words}")).cut(width, style)
+            })
+            .collect();
+        if let Some(more @ 1..) = self.queue.len().checked_sub(MOST_QUEUED) {
+            let text = format!("and {more} more queued");
+            lines.push(Line::of(Tone::Dim, &text).cut(width, style));
+        }
+        lines
+    }
+
+    /// Tells whether keys go nowhere: an answer was just given, or what is asked was not seen long enough.
+    fn drops_keys(&self) -> bool {
+        let waits = self.asks.first().is_some() && self.input.is_empty();
+        self.reply.is_resting() || waits
     }
 
     /// Returns the end of what is being written, in at most so many rows.
@@ -415,8 +498,25 @@ impl Console {
         }
     }
 
+    /// Shows what the person said and no turn has taken yet: it waits below, so that what still happens
+    /// is not taken for its answer.
+    pub(crate) fn queued(&mut self, message: MessageId, text: &str) {
+        self.queue.push_back((message, text.to_owned()));
+        self.dirty = true;
+    }
+
+    /// Shows a message that waited as part of the conversation.
+    pub(crate) fn taken(&mut self, message: &MessageId) -> io::Result<()> {
+        let at = self.queue.iter().position(|(id, _)| id == message);
+        match at.and_then(|at| self.queue.remove(at)) {
+            Some((_, text)) => self.heard(&text),
+            None => Ok(()),
+        }
+    }
+
     /// Shows what the person said, as part of the conversation.
     pub(crate) fn heard(&mut self, text: &str) -> io::Result<()> {
+        self.below_calls = false;
         let width = self.screen.width();
         let speaker = self.speaker.as_deref().unwrap_or_default();
         let first = format!("{speaker}> ");

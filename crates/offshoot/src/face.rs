@@ -60,7 +60,7 @@ impl Face {
     ) -> Result<View, Stop> {
         match self {
             Self::Events => Ok(View::events(Fold::new(tree.clone()))),
-            Self::Plain => Ok(View::answers(agent.clone())),
+            Self::Plain => Ok(View::answers(agent.clone(), settings.style)),
             Self::Deaf | Self::Attended => {
                 let answers = Answers::of(agent.clone());
                 let console = Console::open(answers, Talk::Once, settings.style)?;

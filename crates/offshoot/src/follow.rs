@@ -102,6 +102,8 @@ type Ordered<'a> = Pin<Box<dyn Future<Output = Answered> + 'a>>;
 enum Kind {
     /// It is done at once.
     Brief,
+    /// A message is sent.
+    Prompt(MessageId),
     /// A summary is written, and no turn begins meanwhile.
     Chore,
     /// A session that was nobody's is opened.
@@ -365,11 +367,11 @@ impl<'a> Follower<'a> {
             Order::Summarise | Order::Close | Order::Compact => Kind::Chore,
             Order::Open(_)
             | Order::Fork(_)
-            | Order::Prompt(_)
             | Order::Cancel(_)
             | Order::Promote
             | Order::Rewind(_)
             | Order::Rename(_) => Kind::Brief,
+            Order::Prompt(prompt) => Kind::Prompt(prompt.message.clone()),
             Order::Answer(answer) => Kind::Answer(command.agent.clone(), answer.call.clone()),
             Order::Resume => Kind::Opening,
         };

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::message::UserMessage;
+use offshoot_types::settlement::Status;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use offshoot_types::transcript::{Item, Transcript};
 use offshoot_types::tree::Tree;
@@ -24,11 +25,26 @@ const MOST_NAMED: usize = 5;
 /// Entries read at one time.
 const PAGE: usize = 4096;
 
+/// Most lines of a prompt from before, and most characters of one, that are shown.
+const MOST_PROMPT_LINES: usize = 3;
+const MOST_PROMPT_CHARS: usize = 200;
+
 /// A session, as its log has it.
 pub(crate) struct Session {
     pub(crate) id: TreeId,
     pub(crate) log: Vec<Entry>,
     pub(crate) tree: Tree,
+}
+
+/// How a conversation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Exchange {
+    /// The beginning of what was said last.
+    pub(crate) prompt: String,
+    /// What was answered; empty if nothing.
+    pub(crate) answer: String,
+    /// How the last run ended, where it did not end well.
+    pub(crate) ending: Option<String>,
 }
 
 /// An agent and its session.
@@ -307,6 +323,39 @@ impl Session {
         let first = self.prompts(self.id.root()).next();
         first.map_or_else(String::new, |message| {
             render::first_words(&message.text, most)
+        })
+    }
+
+    /// Returns how the conversation with its root ended: what was said last and what was answered.
+    pub(crate) fn last_exchange(&self) -> Option<Exchange> {
+        let root = self.id.root();
+        let prompt = self.prompts(root).last()?;
+        let hidden = self.hidden();
+        let mut answer = None;
+        let own = self.log.iter().filter(|entry| entry.agent == *root);
+        for entry in own.filter(|entry| !hidden.has(entry)) {
+            match &entry.event {
+                Event::Prompted(message) if message.id == prompt.id => answer = None,
+                Event::Replied(message) => answer = message.text().or(answer),
+                _ => {}
+            }
+        }
+        let settlement = self.tree.agent(root)?.settlement();
+        let ending = settlement.map(|settlement| &settlement.status);
+        let ending = ending.filter(|status| **status != Status::Completed);
+        let mut lines = prompt.text.lines();
+        let mut words: Vec<String> = lines
+            .by_ref()
+            .take(MOST_PROMPT_LINES)
+            .map(|line| render::first_words(line, MOST_PROMPT_CHARS))
+            .collect();
+        if lines.next().is_some() {
+            words.push("…".to_owned());
+        }
+        Some(Exchange {
+            prompt: words.join("\n"),
+            answer: answer.unwrap_or_default(),
+            ending: ending.map(render::status),
         })
     }
 

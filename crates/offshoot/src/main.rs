@@ -6,6 +6,7 @@
 mod agents;
 mod answers;
 mod assemble;
+mod calls;
 mod changes;
 mod chat;
 mod cli;
@@ -44,10 +45,12 @@ mod tree_view;
 mod trust;
 mod view;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::cli::{Cli, Command};
 use crate::config::{Files, Settings};
@@ -64,7 +67,7 @@ fn main() -> ExitCode {
         return offshoot_tools::shell::keep();
     }
     inside_agent::be_known();
-    let read = cli::refuse_time_apart(std::env::args_os()).map(|()| Cli::parse());
+    let read = cli::refuse_time_apart(std::env::args_os()).map(|()| parse());
     let code = match read.and_then(|cli| start(cli, &Surroundings::of_process())) {
         Ok(code) => code,
         Err(stop) => {
@@ -75,6 +78,23 @@ fn main() -> ExitCode {
     };
     tracing::info!(code = code.number(), "end");
     code.into()
+}
+
+/// Reads the command line. Without a command a terminal gets a chat, and anything else the usage.
+fn parse() -> Cli {
+    let read = Cli::try_parse();
+    let names_nothing = |error: &clap::Error| {
+        let kind = error.kind();
+        kind == ErrorKind::MissingSubcommand
+            || kind == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    };
+    match read {
+        Ok(cli) => cli,
+        Err(error) if names_nothing(&error) && terminal::is_interactive() => {
+            Cli::parse_from(std::env::args_os().chain([OsString::from("chat")]))
+        }
+        Err(error) => error.exit(),
+    }
 }
 
 fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {

@@ -127,7 +127,10 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         output::note(&speaker);
     }
     let agent = session.id.root().clone();
-    let view = face.open(settings, &session.id, &agent)?;
+    let mut view = face.open(settings, &session.id, &agent)?;
+    if let Some(last) = session.last_exchange() {
+        view.recall(&last)?;
+    }
     let inquiry = Inquiry {
         session,
         agent,

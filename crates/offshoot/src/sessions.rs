@@ -213,11 +213,12 @@ async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
         return Ok(());
     }
     let width = terminal::width(&std::io::stdout());
-    let helped = tree_view::helped(&lines).map(|text| match width {
+    let sums = [tree_view::helped(&lines), tree_view::total(&lines)];
+    let sums = sums.into_iter().flatten().map(|text| match width {
         Some(width) => terminal::cut(&text, width),
         None => text,
     });
-    for text in tree_view::texts(&lines, width).into_iter().chain(helped) {
+    for text in tree_view::texts(&lines, width).into_iter().chain(sums) {
         stdout.line(&text)?;
     }
     Ok(())

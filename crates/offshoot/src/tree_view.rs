@@ -113,6 +113,16 @@ pub(crate) fn helped(lines: &[Line]) -> Option<String> {
     (tokens > 0).then(|| format!("helpers: {tokens} tokens{cost}"))
 }
 
+/// Says what these agents and their helpers have used together; `None` where a single line says it.
+pub(crate) fn total(lines: &[Line]) -> Option<String> {
+    let agents = lines.iter().map(|line| (line.tokens, line.cost));
+    let helpers = lines.iter().map(|line| line.helpers);
+    let (tokens, cost) = sum(agents.chain(helpers));
+    let cost = render::cost(cost);
+    let is_plain = lines.len() == 1 && lines[0].helpers.0 == 0;
+    (!is_plain).then(|| format!("all: {tokens} tokens{cost}"))
+}
+
 /// Renders agents for people, in lines of so many columns where there is a window.
 pub(crate) fn texts(lines: &[Line], width: Option<usize>) -> Vec<String> {
     let fits = |line: &Line| width.is_none_or(|most| columns(&line.head(Ids::Whole)) <= most);

@@ -1,6 +1,6 @@
 //! What a person, or a program, sees of a tree that is followed.
 //!
-//! Either the answers on stdout with a line on stderr for each agent that starts
+//! Either the answers on stdout with lines on stderr for each call and each agent that starts
 //! or ends, or every event on stdout as JSON, or a console for who sits at a
 //! terminal. Entries from before the view began are folded and not shown.
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
 use offshoot_engine::{Activity, Delta, Output};
-use offshoot_types::caps::{Caps, Money};
+use offshoot_types::caps::Caps;
 use offshoot_types::env::Env;
 use offshoot_types::event::{Did, Entry, Event, Hooked, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos};
@@ -19,11 +19,17 @@ use offshoot_types::tree::{Spent, Tree, Unfinished};
 
 use self::progress::{ADVICE, Advice, closing, progress};
 use crate::answers::Answers;
-use crate::console::{Console, Input, Taken};
+use crate::calls::Calls;
+use crate::console::{Console, Input, Style, Taken};
 use crate::env::System;
 use crate::json_events::{Fold, WireEvent};
+use crate::lookup::Exchange;
 use crate::output::{self, Stdout};
 use crate::{clock, render};
+
+/// Most lines of an answer from before that are shown on stderr, and most characters of one.
+const MOST_OF_ANSWER: usize = 6;
+const MOST_OF_LINE: usize = 200;
 
 /// How a followed tree is shown.
 pub(crate) struct View {
@@ -43,20 +49,32 @@ pub(crate) struct View {
 }
 
 enum Form {
-    Answers(Answers),
+    Answers(Box<Plain>),
     Events(Box<Fold>),
-    Console(Box<Console>),
+    Console(Box<Console>, Calls),
+}
+
+/// Answers on stdout, and how it goes on stderr.
+struct Plain {
+    answers: Answers,
+    calls: Calls,
+    style: Style,
 }
 
 impl View {
     /// Shows the answers of an agent, and progress on stderr.
-    pub(crate) fn answers(agent: AgentId) -> Self {
-        Self::of(Form::Answers(Answers::of(agent)))
+    pub(crate) fn answers(agent: AgentId, style: Style) -> Self {
+        Self::of(Form::Answers(Box::new(Plain {
+            calls: Calls::of(agent.clone()),
+            answers: Answers::of(agent),
+            style,
+        })))
     }
 
     /// Takes a terminal with a person in front of it.
-    pub(crate) fn console(console: Console) -> Self {
-        Self::of(Form::Console(Box::new(console)))
+    pub(crate) fn console(mut console: Console) -> Self {
+        let calls = Calls::of(console.answers().agent().clone());
+        Self::of(Form::Console(Box::new(console), calls))
     }
 
     /// Shows every event.
@@ -82,14 +100,18 @@ impl View {
         let mut tree = Tree::default();
         for entry in log {
             match &mut self.form {
-                Form::Answers(answers) => answers.skip(entry),
+                Form::Answers(plain) => {
+                    plain.answers.skip(entry);
+                    drop(plain.calls.take(&tree, entry));
+                }
                 Form::Events(fold) => drop(fold.entry(entry)),
-                Form::Console(console) => {
+                Form::Console(console, calls) => {
                     console.before(&tree, entry);
-                    // A log that breaks a rule is refused before it gets here.
-                    drop(tree.apply(entry));
+                    drop(calls.take(&tree, entry));
                 }
             }
+            // A log that breaks a rule is refused before it gets here.
+            drop(tree.apply(entry));
             self.start = entry.pos;
         }
     }
@@ -97,8 +119,8 @@ impl View {
     /// Leaves out answers to what was asked before this prompt.
     pub(crate) fn answers_to(&mut self, prompt: &MessageId) {
         match &mut self.form {
-            Form::Answers(answers) => answers.after(prompt),
-            Form::Console(console) => console.answers().after(prompt),
+            Form::Answers(plain) => plain.answers.after(prompt),
+            Form::Console(console, _) => console.answers().after(prompt),
             Form::Events(_) => {}
         }
     }
@@ -108,9 +130,15 @@ impl View {
         let new = entry.pos > self.start;
         self.stirred |= new && is_work(&entry.event);
         match &mut self.form {
-            Form::Answers(answers) => {
+            Form::Answers(plain) => {
+                let report = plain.calls.take(tree, entry);
                 if new {
                     progress(tree, entry);
+                    let report = report.filter(|report| !report.is_start());
+                    let lines = report.map(|report| report.plain(plain.style));
+                    for line in lines.unwrap_or_default() {
+                        output::note(&line);
+                    }
                     if self.advice.take(&entry.event) {
                         output::note(ADVICE);
                     }
@@ -121,12 +149,15 @@ impl View {
                 {
                     output::note(&hook_line(tree, &entry.agent, hooked));
                 }
-                if let Some(text) = answers.take(entry).filter(|_| new) {
+                if let Some(text) = plain.answers.take(entry).filter(|_| new) {
                     self.answer(&text)?;
                 }
             }
-            Form::Console(console) => {
+            Form::Console(console, calls) => {
                 console.entry(tree, entry)?;
+                if let Some(report) = calls.take(tree, entry).filter(|_| new) {
+                    console.report(&report)?;
+                }
                 if new
                     && matches!(entry.event, Event::Settled { .. })
                     && let Some((definition, _)) = below(tree, &entry.agent)
@@ -158,7 +189,7 @@ impl View {
 
     /// Shows what an agent does, where that is news to a person.
     pub(crate) fn activity(&mut self, tree: &Tree, agent: &AgentId, activity: &Activity) {
-        if let Form::Console(console) = &mut self.form {
+        if let Form::Console(console, _) = &mut self.form {
             console.activity(agent, activity);
         }
         let Activity::Retrying {
@@ -192,7 +223,7 @@ impl View {
     pub(crate) fn watches(&self) -> bool {
         match &self.form {
             Form::Answers(_) => false,
-            Form::Events(_) | Form::Console(_) => true,
+            Form::Events(_) | Form::Console(..) => true,
         }
     }
 
@@ -210,7 +241,7 @@ impl View {
     pub(crate) fn delta(&mut self, delta: &Delta) -> io::Result<()> {
         match &mut self.form {
             Form::Answers(_) => Ok(()),
-            Form::Console(console) => {
+            Form::Console(console, _) => {
                 console.delta(delta);
                 Ok(())
             }
@@ -227,7 +258,7 @@ impl View {
     pub(crate) fn output(&mut self, output: &Output) -> io::Result<()> {
         match &mut self.form {
             Form::Answers(_) => Ok(()),
-            Form::Console(console) => {
+            Form::Console(console, _) => {
                 console.output(output);
                 Ok(())
             }
@@ -249,7 +280,7 @@ impl View {
                 let event = fold.idle(System.now(), unfinished);
                 return print(&mut self.stdout, &event);
             }
-            Form::Console(console) => {
+            Form::Console(console, _) => {
                 let Some((settlement, caps)) = ended else {
                     return Ok(());
                 };
@@ -258,7 +289,7 @@ impl View {
                 }
                 return console.quiet(settlement, caps);
             }
-            Form::Answers(answers) => answers,
+            Form::Answers(plain) => &mut plain.answers,
         };
         let Some((settlement, caps)) = ended else {
             return Ok(());
@@ -273,16 +304,17 @@ impl View {
         Ok(())
     }
 
-    /// Shows what a run has used with all below it, where some of it costs.
+    /// Shows what a run has used with all below it.
     pub(crate) fn spent(&mut self, spent: Spent) -> io::Result<()> {
         let Spent { tokens, cost } = spent;
-        if cost == Money::default() {
+        if tokens == 0 {
             return Ok(());
         }
-        let text = format!("{tokens} tokens, {cost}, with all agents");
+        let cost = render::cost(Some(cost));
+        let text = format!("{tokens} tokens{cost}, with all agents");
         match &mut self.form {
             Form::Answers(_) => output::note(&text),
-            Form::Console(console) => console.aside(&text)?,
+            Form::Console(console, _) => console.aside(&text)?,
             Form::Events(_) => {}
         }
         Ok(())
@@ -301,10 +333,35 @@ impl View {
         self.stdout.line(text)
     }
 
+    /// Shows how a conversation ended that goes on now.
+    pub(crate) fn recall(&mut self, last: &Exchange) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console, _) => console.recall(last),
+            Form::Answers(_) => {
+                for line in last.prompt.lines() {
+                    output::note(&format!("> {line}"));
+                }
+                let lines: Vec<&str> = last.answer.lines().collect();
+                let hidden = lines.len().saturating_sub(MOST_OF_ANSWER);
+                if hidden > 0 {
+                    output::note(&format!("| [{hidden} lines above]"));
+                }
+                for line in &lines[hidden..] {
+                    output::note(&format!("| {}", render::first_words(line, MOST_OF_LINE)));
+                }
+                if let Some(how) = &last.ending {
+                    output::note(how);
+                }
+                Ok(())
+            }
+            Form::Events(_) => Ok(()),
+        }
+    }
+
     /// Says something to the person about what they did.
     pub(crate) fn remark(&mut self, text: &str) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => {
+            Form::Console(console, _) => {
                 console.hint(text);
                 Ok(())
             }
@@ -318,7 +375,7 @@ impl View {
     /// Says something beside the conversation, which stays where it is said.
     pub(crate) fn aside(&mut self, text: &str) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => console.aside(text),
+            Form::Console(console, _) => console.aside(text),
             Form::Answers(_) | Form::Events(_) => {
                 output::note(text);
                 Ok(())
@@ -349,7 +406,7 @@ impl View {
                 let event = fold.hook_notice(agent, &text, System.now());
                 print(&mut self.stdout, &event)
             }
-            Form::Console(console) => console.aside(&hook_line(tree, agent, hooked)),
+            Form::Console(console, _) => console.aside(&hook_line(tree, agent, hooked)),
             Form::Answers(_) => {
                 output::note(&hook_line(tree, agent, hooked));
                 Ok(())
@@ -360,7 +417,7 @@ impl View {
     /// Tells a person what they asked to be told.
     pub(crate) fn told(&mut self, text: &str) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => console.told(text),
+            Form::Console(console, _) => console.told(text),
             Form::Answers(_) | Form::Events(_) => {
                 output::note(text);
                 Ok(())
@@ -371,7 +428,22 @@ impl View {
     /// Shows what a person said, as part of the conversation.
     pub(crate) fn heard(&mut self, text: &str) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => console.heard(text),
+            Form::Console(console, _) => console.heard(text),
+            Form::Answers(_) | Form::Events(_) => Ok(()),
+        }
+    }
+
+    /// Shows what a person said and no turn has taken yet.
+    pub(crate) fn queued(&mut self, message: MessageId, text: &str) {
+        if let Form::Console(console, _) = &mut self.form {
+            console.queued(message, text);
+        }
+    }
+
+    /// Shows what a person said as part of the conversation, although no turn takes it.
+    pub(crate) fn refused(&mut self, message: &MessageId) -> io::Result<()> {
+        match &mut self.form {
+            Form::Console(console, _) => console.taken(message),
             Form::Answers(_) | Form::Events(_) => Ok(()),
         }
     }
@@ -383,7 +455,7 @@ impl View {
         taken: Taken,
     ) -> io::Result<bool> {
         match &mut self.form {
-            Form::Console(console) => console.answer(agent, call, taken),
+            Form::Console(console, _) => console.answer(agent, call, taken),
             Form::Answers(_) | Form::Events(_) => Ok(false),
         }
     }
@@ -391,7 +463,7 @@ impl View {
     /// Waits for the person, or for a while; for ever where nobody sits there.
     pub(crate) async fn input(&mut self) -> Input {
         match &mut self.form {
-            Form::Console(console) => console.input().await,
+            Form::Console(console, _) => console.input().await,
             Form::Answers(_) | Form::Events(_) => std::future::pending().await,
         }
     }
@@ -399,7 +471,7 @@ impl View {
     /// Paints what has changed.
     pub(crate) fn paint(&mut self, tree: &Tree) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => console.paint(tree),
+            Form::Console(console, _) => console.paint(tree),
             Form::Answers(_) | Form::Events(_) => Ok(()),
         }
     }
@@ -407,7 +479,7 @@ impl View {
     /// Gives a terminal back for a while.
     pub(crate) fn suspend(&mut self) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => console.suspend(),
+            Form::Console(console, _) => console.suspend(),
             Form::Answers(_) | Form::Events(_) => Ok(()),
         }
     }
@@ -415,7 +487,7 @@ impl View {
     /// Gives a terminal back.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         match &mut self.form {
-            Form::Console(console) => {
+            Form::Console(console, _) => {
                 console.close()?;
                 // The tree is gone with the terminal, and nothing else says that there was one.
                 if let Some(text) = self.closing.take() {

@@ -20,6 +20,7 @@ pub(crate) enum Key {
     End,
     Up,
     Down,
+    Tab,
     /// With Ctrl held.
     Control(char),
 }
@@ -75,7 +76,7 @@ impl Editor {
             Key::Control('w') => self.remove(self.word(), self.cursor),
             Key::Up => self.recall(1),
             Key::Down => self.recall(-1),
-            Key::Control(_) => {}
+            Key::Tab | Key::Control(_) => {}
         }
         None
     }

@@ -111,6 +111,7 @@ fn key_pressed(key: KeyEvent) -> Option<Key> {
         KeyCode::End => Key::End,
         KeyCode::Up => Key::Up,
         KeyCode::Down => Key::Down,
+        KeyCode::Tab => Key::Tab,
         _ => return None,
     })
 }

@@ -140,6 +140,40 @@ impl Line {
         self.and(Tone::Plain, &gap).and(tone, text)
     }
 
+    /// Returns how many columns it has in common with another line at the start, and the rest of it.
+    ///
+    /// Parts only between letters that have columns of their own: what is joined stays together.
+    pub(crate) fn after_common(&self, old: &Self) -> (usize, Self) {
+        let mut letters = self.letters();
+        let mut olds = old.letters();
+        let (mut here, mut before) = ((0, 0), (0, 0));
+        loop {
+            let (new, old) = (letters.next(), olds.next());
+            let is_mark = |letter: &Option<(Tone, char)>| {
+                letter.is_some_and(|(_, letter)| letter.width().unwrap_or(0) == 0)
+            };
+            if is_mark(&new) || is_mark(&old) {
+                here = before;
+                break;
+            }
+            let Some((_, letter)) = new.filter(|_| new == old) else {
+                break;
+            };
+            before = here;
+            here = (here.0 + 1, here.1 + letter.width().unwrap_or(0));
+        }
+        let mut rest = Self::default();
+        for (tone, letter) in self.letters().skip(here.0) {
+            rest.put(tone, letter.encode_utf8(&mut [0; 4]));
+        }
+        (here.1, rest)
+    }
+
+    fn letters(&self) -> impl Iterator<Item = (Tone, char)> {
+        let pieces = self.0.iter();
+        pieces.flat_map(|(tone, text)| text.chars().map(move |letter| (*tone, letter)))
+    }
+
     /// Returns it as bytes for a terminal.
     pub(crate) fn render(&self, style: Style) -> String {
         let mut text = String::new();

@@ -26,6 +26,9 @@ const MOST_OF_PROMPT: usize = 20;
 /// Most characters of a call that a row is made of; what fits is fewer.
 const MOST_OF_CALL: usize = 200;
 
+/// A narrower window has no row for what all agents have used.
+const FEWEST_COLUMNS_OF_TOTAL: usize = 48;
+
 /// What is known of the agents beyond the tree.
 #[derive(Default)]
 pub(crate) struct Live {
@@ -150,6 +153,7 @@ impl Live {
         let mut shown: Vec<&AgentId> = shown
             .filter(|id| is_open(id) || self.ended.contains(*id))
             .collect();
+        let total = self.total(&shown);
         let rows = rows.clamp(1, MOST_ROWS);
         let (mut done, mut running) = (0, 0);
         if shown.len() > rows {
@@ -172,9 +176,23 @@ impl Live {
                 (0, done) => format!("  and {done} more that are done"),
                 (running, done) => format!("  and {running} more that run, {done} that are done"),
             };
-            lines.push(Line::of(Tone::Dim, &text).cut(width, style));
+            lines.push(Line::of(Tone::Dim, &text).right(Tone::Dim, &total, width, style));
+        } else if lines.len() > 1 && lines.len() < rows && width >= FEWEST_COLUMNS_OF_TOTAL {
+            lines.push(Line::default().right(Tone::Dim, &total, width, style));
         }
         lines
+    }
+
+    /// Says what these agents have used together.
+    fn total(&self, agents: &[&AgentId]) -> String {
+        let seen = agents.iter().filter_map(|id| self.agents.get(*id));
+        let (mut used, mut cost) = (0_u64, None::<Money>);
+        for seen in seen {
+            used = used.saturating_add(seen.tokens);
+            cost = [cost, seen.cost].into_iter().flatten().reduce(Money::plus);
+        }
+        let many = agents.len();
+        format!("{many} agents, {}{}", tokens(used), render::cost(cost))
     }
 
     fn row(&self, tree: &Tree, id: &AgentId, now: Timestamp, width: usize, style: Style) -> Line {
@@ -201,15 +219,12 @@ impl Live {
             line.push(Tone::Dim, &format!(" '{}'", seen.prompt));
         }
         line.push(Tone::Plain, &format!("  {doing}"));
-        let took = seen
-            .took
-            .unwrap_or_else(|| now.get().saturating_sub(seen.began.get()));
-        let cost = format!(
-            "{}{} {:>6}",
-            tokens(seen.tokens),
-            render::cost(seen.cost),
-            clock::span(took / 100 * 100)
-        );
+        let took = match seen.took {
+            Some(took) => clock::span(took / 100 * 100),
+            None => elapsed(now.get().saturating_sub(seen.began.get())),
+        };
+        let (tokens, cost) = (tokens(seen.tokens), render::cost(seen.cost));
+        let cost = format!("{tokens}{cost} {took:>6}");
         line.right(Tone::Dim, &cost, width, style)
     }
 }
@@ -329,6 +344,14 @@ fn ended(status: &Status, style: Style) -> (&'static str, Tone, String) {
         | Status::Lost { .. } => (bad, Tone::Bad),
     };
     (sign, tone, render::status(status))
+}
+
+/// Renders how long something has been going on, in whole seconds: what is painted changes with it.
+fn elapsed(milliseconds: u64) -> String {
+    match milliseconds / 1000 {
+        seconds @ 0..60 => format!("{seconds}s"),
+        _ => clock::span(milliseconds),
+    }
 }
 
 /// Renders a number of tokens: `812 tok`, `1.2k tok`.

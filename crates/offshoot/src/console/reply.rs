@@ -2,9 +2,10 @@
 //!
 //! Bound to one ask and to no other: when that is gone, so is what was typed. An
 //! ask can be answered only after the window has shown it for a while in which
-//! nobody typed, and where the person is not in the middle of a message. So keys
-//! that were meant for something else, or pressed beforehand, allow nothing. Who was in
-//! the middle of an answer when its ask went types on, and that is nobody's up to Enter.
+//! nobody typed, and where the person is not in the middle of a message, or moved to
+//! it with Tab. Keys that were meant for an ask never become a message: after an answer,
+//! and after the end of an ask that took keys, keys are dropped until none came for a moment.
+//! Who was in the middle of an answer when its ask went types on, and that is dropped up to Enter.
 
 use std::time::Duration;
 
@@ -16,6 +17,9 @@ use super::editor::{Editor, Key};
 /// How long an ask must have been shown, with nobody typing, before keys answer it.
 const CALM: Duration = Duration::from_millis(300);
 
+/// How long no key may come after an answer before keys are taken again.
+const REST: Duration = Duration::from_millis(500);
+
 /// The line that answers what is asked.
 #[derive(Default)]
 pub(crate) struct Reply {
@@ -26,15 +30,83 @@ pub(crate) struct Reply {
     shown: Option<(Ticket, Instant)>,
     /// Whether what is typed now is the rest of an answer whose ask is gone.
     stray: bool,
+    /// Where keys are dropped after an answer: when the last one came.
+    resting: Option<Instant>,
+}
+
+/// Where a key goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// To the line that answers.
+    Answer,
+    /// To the message that is being typed.
+    Message,
+    /// Nowhere.
+    Dropped,
+    /// Nowhere: it is the rest of an answer whose ask is gone.
+    Stray,
+}
+
+/// What there is of a message that is being typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Draft {
+    Empty,
+    Begun,
 }
 
 impl Reply {
     /// Notes what is to be answered now; what was typed for anything else is gone.
-    pub(crate) fn follow(&mut self, front: Option<Ticket>) {
+    pub(crate) fn follow(&mut self, front: Option<Ticket>, now: Instant) {
         if self.to.is_some() && self.to != front {
             self.stray |= !self.line.is_empty();
-            (self.to, self.line) = (None, Editor::default());
+            self.rest(now);
         }
+    }
+
+    /// Notes that an answer was given: keys are dropped for a moment.
+    pub(crate) fn rest(&mut self, now: Instant) {
+        (self.to, self.line) = (None, Editor::default());
+        self.resting = Some(now);
+    }
+
+    /// Says where a key goes that comes now.
+    pub(crate) fn route(&mut self, front: Option<Ticket>, draft: Draft, now: Instant) -> Route {
+        self.follow(front, now);
+        if self.stray {
+            return Route::Stray;
+        }
+        if self.resting.is_some() {
+            self.resting = Some(now);
+            return Route::Dropped;
+        }
+        if self.to.is_some() {
+            return Route::Answer;
+        }
+        if let Some((_, since)) = &mut self.shown {
+            *since = now;
+        }
+        match (front, draft) {
+            // It may be meant for the ask, which has not been seen for long enough.
+            (Some(_), Draft::Empty) => Route::Dropped,
+            (Some(_), Draft::Begun) | (None, _) => Route::Message,
+        }
+    }
+
+    /// Takes Tab: moves from a message to the ask that is shown, or back. The message is kept.
+    pub(crate) fn toggle(&mut self, front: Option<Ticket>, draft: Draft) {
+        let shown = self.shown.map(|(shown, _)| shown);
+        if self.to.is_some() {
+            if draft == Draft::Begun && self.line.is_empty() {
+                self.to = None;
+            }
+        } else if front.is_some() && front == shown {
+            self.to = front;
+        }
+    }
+
+    /// Tells whether keys are dropped because an answer was just given.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.resting.is_some()
     }
 
     /// Tells whether what is typed now is the rest of an answer whose ask is gone.
@@ -47,7 +119,7 @@ impl Reply {
         if matches!(key, Key::Enter | Key::Control('c' | 'u')) {
             self.stray = false;
         }
-        self.typed_elsewhere(now);
+        self.resting = Some(now);
     }
 
     /// Notes what the window shows.
@@ -57,23 +129,25 @@ impl Reply {
         }
     }
 
-    /// Notes that a key went elsewhere.
-    pub(crate) fn typed_elsewhere(&mut self, now: Instant) {
-        if let Some((_, since)) = &mut self.shown {
-            *since = now;
-        }
-    }
-
-    /// Opens the line if it is time to.
-    pub(crate) fn wait(&mut self, front: Option<Ticket>, now: Instant) {
-        self.follow(front);
+    /// Takes that time has passed and no key is left to be read: keys are taken again if it is time to,
+    /// and where no message is begun they go to the ask. Tells whether anything is another way now.
+    ///
+    /// Only here, and never when a key comes: keys that were typed ahead are read late, and are early
+    /// all the same.
+    pub(crate) fn wait(&mut self, front: Option<Ticket>, draft: Draft, now: Instant) -> bool {
+        self.follow(front, now);
+        let before = (self.resting, self.to);
+        self.resting = self.resting.filter(|last| now.duration_since(*last) < REST);
         if let Some((shown, since)) = self.shown
             && !self.stray
+            && self.resting.is_none()
+            && draft == Draft::Empty
             && Some(shown) == front
             && now.duration_since(since) >= CALM
         {
             self.to = front;
         }
+        before != (self.resting, self.to)
     }
 
     /// Returns the line, if keys go there.
@@ -98,12 +172,13 @@ mod tests {
 
     const FIRST: Option<Ticket> = Some(Ticket::new(1));
     const SECOND: Option<Ticket> = Some(Ticket::new(2));
+    const MILLISECOND: Duration = Duration::from_millis(1);
 
     /// A line that answers the first ask, with a y in it.
     fn begun(start: Instant) -> Reply {
         let mut reply = Reply::default();
         reply.painted(FIRST, start);
-        reply.wait(FIRST, start + CALM);
+        reply.wait(FIRST, Draft::Empty, start + CALM);
         assert_eq!(reply.key(Key::Char('y')), None);
         reply
     }
@@ -116,12 +191,12 @@ mod tests {
     fn an_ask_that_was_not_shown_cannot_be_answered() {
         let start = Instant::now();
         let mut reply = Reply::default();
-        reply.wait(FIRST, start + CALM);
+        reply.wait(FIRST, Draft::Empty, start + CALM);
         assert_eq!(text(&reply), None);
         reply.painted(FIRST, start + CALM);
-        reply.wait(FIRST, start + CALM);
+        reply.wait(FIRST, Draft::Empty, start + CALM);
         assert_eq!(text(&reply), None);
-        reply.wait(FIRST, start + CALM * 2);
+        reply.wait(FIRST, Draft::Empty, start + CALM * 2);
         assert_eq!(text(&reply), Some(""));
     }
 
@@ -130,13 +205,83 @@ mod tests {
         let start = Instant::now();
         let mut reply = Reply::default();
         reply.painted(FIRST, start);
-        reply.typed_elsewhere(start + CALM / 2);
+        let early = reply.route(FIRST, Draft::Begun, start + CALM / 2);
+        assert_eq!(early, Route::Message);
         // Painting the same again is no news.
         reply.painted(FIRST, start + CALM / 2);
-        reply.wait(FIRST, start + CALM);
+        reply.wait(FIRST, Draft::Empty, start + CALM);
         assert_eq!(text(&reply), None);
-        reply.wait(FIRST, start + CALM * 2);
+        reply.wait(FIRST, Draft::Empty, start + CALM * 2);
         assert_eq!(text(&reply), Some(""));
+    }
+
+    #[test]
+    fn keys_that_are_early_for_an_ask_are_no_message() {
+        let start = Instant::now();
+        let mut reply = Reply::default();
+        assert_eq!(reply.route(None, Draft::Empty, start), Route::Message);
+        let early = reply.route(FIRST, Draft::Empty, start);
+        assert_eq!(early, Route::Dropped);
+    }
+
+    #[test]
+    fn three_asks_get_one_answer_of_keys_in_a_burst_and_the_rest_is_dropped() {
+        let start = Instant::now();
+        let mut now = start + CALM;
+        let mut reply = begun(start);
+        assert_eq!(reply.key(Key::Enter).as_deref(), Some("y"));
+        reply.rest(now);
+        reply.painted(SECOND, now);
+        // However long the burst is, and whether or not there is something else to answer.
+        for front in [SECOND, SECOND, None, SECOND, None] {
+            now += REST - MILLISECOND;
+            assert_eq!(reply.route(front, Draft::Empty, now), Route::Dropped);
+            reply.painted(front, now);
+        }
+        // Keys that were typed ahead are read late, and only a moment without any ends it.
+        now += REST * 4;
+        assert_eq!(reply.route(None, Draft::Empty, now), Route::Dropped);
+        assert!(!reply.wait(None, Draft::Empty, now + REST - MILLISECOND));
+        assert!(reply.wait(None, Draft::Empty, now + REST));
+        assert_eq!(reply.route(None, Draft::Empty, now + REST), Route::Message);
+    }
+
+    #[test]
+    fn the_next_ask_can_be_answered_once_nobody_types() {
+        let start = Instant::now();
+        let mut reply = begun(start);
+        let now = start + CALM;
+        reply.rest(now);
+        reply.painted(SECOND, now);
+        reply.wait(SECOND, Draft::Empty, now + REST - MILLISECOND);
+        assert_eq!(text(&reply), None);
+        reply.wait(SECOND, Draft::Empty, now + REST);
+        assert_eq!(text(&reply), Some(""));
+    }
+
+    #[test]
+    fn an_ask_that_ends_by_itself_takes_the_keys_that_were_meant_for_it() {
+        let start = Instant::now();
+        let mut reply = Reply::default();
+        reply.painted(FIRST, start);
+        reply.wait(FIRST, Draft::Empty, start + CALM);
+        let late = reply.route(None, Draft::Empty, start + CALM);
+        assert_eq!(late, Route::Dropped);
+    }
+
+    #[test]
+    fn tab_moves_from_a_message_to_the_ask_and_back() {
+        let start = Instant::now();
+        let mut reply = Reply::default();
+        reply.toggle(FIRST, Draft::Begun);
+        assert_eq!(text(&reply), None, "it was not shown");
+        reply.painted(FIRST, start);
+        reply.wait(FIRST, Draft::Begun, start + CALM * 9);
+        assert_eq!(text(&reply), None);
+        reply.toggle(FIRST, Draft::Begun);
+        assert_eq!(reply.route(FIRST, Draft::Begun, start), Route::Answer);
+        reply.toggle(FIRST, Draft::Begun);
+        assert_eq!(reply.route(FIRST, Draft::Begun, start), Route::Message);
     }
 
     #[test]
@@ -144,22 +289,23 @@ mod tests {
         let start = Instant::now();
         for next in [SECOND, None] {
             let mut reply = begun(start);
-            reply.follow(FIRST);
+            reply.follow(FIRST, start);
             assert_eq!(text(&reply), Some("y"));
-            reply.follow(next);
+            reply.follow(next, start);
             assert_eq!(text(&reply), None, "{next:?}");
             // The rest of it counts for nothing either, up to its end.
             assert!(reply.is_stray());
             reply.swallow(&Key::Char('e'), start + CALM);
             reply.painted(next, start + CALM);
-            reply.wait(next, start + CALM * 9);
+            reply.wait(next, Draft::Empty, start + CALM * 9);
             assert_eq!(text(&reply), None, "{next:?}");
-            reply.swallow(&Key::Enter, start + CALM * 2);
+            let end = start + CALM * 9;
+            reply.swallow(&Key::Enter, end);
             assert!(!reply.is_stray());
-            reply.painted(next, start + CALM * 2);
-            reply.wait(next, start + CALM * 2);
+            reply.painted(next, end);
+            reply.wait(next, Draft::Empty, end);
             assert_eq!(text(&reply), None, "{next:?}");
-            reply.wait(next, start + CALM * 3);
+            reply.wait(next, Draft::Empty, end + REST);
             assert_eq!(text(&reply), next.map(|_| ""));
         }
     }

@@ -1,13 +1,14 @@
 //! What a person types, and whom it is for: a message, an answer, or the console.
 //!
 //! A key goes to the line that answers where that is open, and else to the message.
-//! What is left of an answer whose ask is gone goes to neither.
+//! Keys that were typed for an ask and come too late or too early go to neither.
 
 use tokio::time::Instant;
 
 use super::ask::{self, Heard};
 use super::editor::Key;
 use super::keys::Pressed;
+use super::reply::{Draft, Route};
 use super::{Console, Input, TICK, Talk, commands};
 
 impl Console {
@@ -42,29 +43,30 @@ impl Console {
         }
     }
 
-    /// Opens the line that answers, where what is asked has been seen and nothing else is typed.
+    /// Takes that time has passed and nobody typed.
     fn ticked(&mut self, now: Instant) {
         self.tick = now + TICK;
-        if self.reply.line().is_none() && self.input.is_empty() {
-            self.reply.wait(self.asks.first(), now);
-            self.dirty |= self.reply.line().is_some();
+        let draft = self.draft();
+        self.dirty |= self.reply.wait(self.asks.first(), draft, now);
+    }
+
+    /// Returns what there is of a message that is being typed.
+    pub(super) fn draft(&self) -> Draft {
+        if self.input.is_empty() {
+            Draft::Empty
+        } else {
+            Draft::Begun
         }
     }
 
     fn key(&mut self, key: Key) -> Option<Input> {
+        let now = Instant::now();
         self.hint = None;
-        self.reply.follow(self.asks.first());
         if key == Key::Control('z') {
             return Some(Input::Suspend);
         }
-        if self.reply.is_stray() {
-            self.reply.swallow(&key, Instant::now());
-            if !self.reply.is_stray() {
-                self.hint("what you typed was not sent: it was for what is over");
-            }
-            return None;
-        }
-        if key == Key::Control('c') {
+        self.reply.follow(self.asks.first(), now);
+        if key == Key::Control('c') && !self.reply.is_stray() {
             // As in a shell: who has begun to type means what they type.
             let line = match self.reply.line_mut() {
                 Some(line) => line,
@@ -77,6 +79,22 @@ impl Console {
             }
             return Some(Input::Interrupt);
         }
+        let (front, draft) = (self.asks.first(), self.draft());
+        match self.reply.route(front, draft, now) {
+            Route::Stray => {
+                self.reply.swallow(&key, now);
+                if !self.reply.is_stray() {
+                    self.hint("what you typed was not sent: it was for what is over");
+                }
+                return None;
+            }
+            Route::Dropped => return None,
+            Route::Answer | Route::Message => {}
+        }
+        if key == Key::Tab {
+            self.reply.toggle(front, draft);
+            return None;
+        }
         if let Some(line) = self.reply.line() {
             if key == Key::Control('d') && line.is_empty() && self.talk == Talk::Chat {
                 return Some(Input::Quit);
@@ -84,7 +102,6 @@ impl Console {
             let text = self.reply.key(key)?;
             return self.answered(&text);
         }
-        self.reply.typed_elsewhere(Instant::now());
         if self.talk == Talk::Once {
             return None;
         }
@@ -107,8 +124,14 @@ impl Console {
             return self.said(text.trim());
         }
         match self.asks.hear(text) {
-            Heard::Answer(agent, call, verdict) => Some(Input::Answer(agent, call, verdict)),
-            Heard::More => None,
+            Heard::Answer(agent, call, verdict) => {
+                self.reply.rest(Instant::now());
+                Some(Input::Answer(agent, call, verdict))
+            }
+            Heard::More => {
+                self.reply.rest(Instant::now());
+                None
+            }
             Heard::Nothing if is_question => {
                 self.hint("an answer or the number of a choice, please, or - for none");
                 None

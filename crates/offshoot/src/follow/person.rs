@@ -22,7 +22,12 @@ impl Follower<'_> {
         match input {
             Input::Tick => {}
             Input::Say { text, agent } => {
-                self.view.heard(&text)?;
+                let message = MessageId::new(System.new_id());
+                if self.is_idle() {
+                    self.view.heard(&text)?;
+                } else {
+                    self.view.queued(message.clone(), &text);
+                }
                 self.interrupted = false;
                 if self.chores > 0 {
                     let text = "this waits until the summary is written; /cancel stops that";
@@ -31,7 +36,6 @@ impl Follower<'_> {
                     self.view
                         .remark("queued: it is taken when this turn is over")?;
                 }
-                let message = MessageId::new(System.new_id());
                 let prompt = Prompt {
                     message,
                     text,
@@ -87,6 +91,9 @@ impl Follower<'_> {
         let receipt = match answer {
             Ok(receipt) => receipt,
             Err(CommandError::Invalid(why) | CommandError::Unknown(why)) if self.goal.chat => {
+                if let Kind::Prompt(message) = &kind {
+                    self.view.refused(message)?;
+                }
                 return Ok(self.view.remark(&why)?);
             }
             Err(error) => return Err(error.into()),
@@ -113,6 +120,9 @@ impl Follower<'_> {
             {
                 return Ok(());
             }
+        }
+        if let (Kind::Prompt(message), Receipt::NoEffect { .. }) = (&kind, &receipt) {
+            self.view.refused(message)?;
         }
         match receipt {
             Receipt::NoEffect { .. } if stopped => self.view.remark("stopped")?,

@@ -1,7 +1,7 @@
 //! Who works for a tree that is followed, in lines on stderr.
 //!
-//! An agent that starts, ends, asks or is refused has a line; at the end one line
-//! has them all. Says nothing of what they say.
+//! An agent that starts or asks has a line; at the end of a painted run one line
+//! has them all. What they do and how they end is told in `calls`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::tree::{Agent, Tree};
 
-use super::below;
 use crate::{clock, output, render};
 
 /// How many characters of a prompt tell siblings apart.
@@ -58,7 +57,7 @@ impl Advice {
     }
 }
 
-/// Says on stderr that an agent started or ended.
+/// Says on stderr that an agent started or asks something.
 pub(super) fn progress(tree: &Tree, entry: &Entry) {
     let id = render::short(&entry.agent);
     match &entry.event {
@@ -81,32 +80,6 @@ pub(super) fn progress(tree: &Tree, entry: &Entry) {
             output::note(&format!(
                 "{indent}{definition} {id} started{how}: '{words}'"
             ));
-        }
-        Event::Settled { settlement, .. } => {
-            let Some((definition, depth)) = below(tree, &entry.agent) else {
-                return;
-            };
-            let indent = "  ".repeat(depth as usize);
-            let how = render::status(&settlement.status);
-            let took = clock::span(settlement.duration_ms);
-            let tokens = settlement.usage.total();
-            let cost = render::cost(settlement.cost);
-            output::note(&format!(
-                "{indent}{definition} {id} {how} ({took}, {tokens} tokens{cost})"
-            ));
-        }
-        // Whoever was refused goes on, and nobody else would say why something is missing.
-        Event::CallFinished { outcome, .. } => {
-            let (Body::Error { kind, text }, Some(agent)) =
-                (&outcome.body, tree.agent(&entry.agent))
-            else {
-                return;
-            };
-            if *kind == ErrorKind::Denied {
-                let spawned = &agent.spawned;
-                let indent = "  ".repeat(spawned.depth as usize);
-                output::note(&format!("{indent}{} {id}: {text}", spawned.definition));
-            }
         }
         // Nobody sits here who could answer; somebody else may.
         Event::Asked {
@@ -144,20 +117,7 @@ pub(super) fn progress(tree: &Tree, entry: &Entry) {
                 "{indent}{definition} {id} asks: {what}{because}; see \"offshoot inbox list\""
             ));
         }
-        Event::Spawned(_)
-        | Event::Titled { .. }
-        | Event::Summarised { .. }
-        | Event::Hooked(_)
-        | Event::Compacted(_)
-        | Event::Rewound { .. }
-        | Event::Became(_)
-        | Event::Steered { .. }
-        | Event::Completion { .. }
-        | Event::TurnStarted { .. }
-        | Event::Replied(_)
-        | Event::Decided { .. }
-        | Event::CallStarted { .. }
-        | Event::TurnEnded { .. } => {}
+        _ => {}
     }
 }
 

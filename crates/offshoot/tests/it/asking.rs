@@ -138,9 +138,9 @@ fn an_ask_does_not_take_the_line_that_is_being_typed() {
     let mut terminal = Terminal::start(&stage, (80, 24), &CHAT);
     terminal.until(&["> "]);
     terminal.press("go\rplease sa");
-    terminal.until(&["build asks", "clear it with Ctrl-U"]);
+    terminal.until(&["build asks", "Tab to answer"]);
     terminal.enter("y");
-    terminal.until(&["\n> please say\n", "allow?"]);
+    terminal.until(&["\nqueued> please say\n", "allow?"]);
     assert!(!stage.path().join("ran").exists());
     terminal.enter("n");
     terminal.until(&["it said error"]);
@@ -200,6 +200,60 @@ fn what_is_typed_for_one_ask_does_not_answer_the_next() {
 }
 
 #[test]
+fn a_message_that_is_half_typed_is_kept_while_an_ask_is_answered() {
+    let stage = Stage::new(ASKS);
+    let mut terminal = Terminal::start(&stage, (80, 24), &CHAT);
+    terminal.until(&["> "]);
+    terminal.press("go\rhalf a thou");
+    terminal.until(&["build asks", "Tab to answer", "> half a thou"]);
+    terminal.press("\t");
+    terminal.until(&["allow?"]);
+    terminal.enter("y");
+    terminal.until(&["it said ran", "\n> half a thou"]);
+    terminal.enter("ght");
+    terminal.until(&["\n> half a thought\n"]);
+}
+
+/// Three children that want to run a command each.
+const THREE: &str = r#"
+replies:
+  - depth: 0
+    after_tools: false
+    call: [{tool: task, count: 3, arguments: {subagent_type: general, prompt: "x{i}"}}]
+  - {depth: 1, after_tools: false, call: [{tool: bash, arguments: {command: "touch {prompt}"}}]}
+  - {say: "it said {output}"}
+"#;
+
+#[test]
+fn keys_for_three_asks_answer_one_and_are_never_a_message() {
+    let stage = Stage::new(THREE);
+    let mut terminal = Terminal::start(&stage, (80, 30), &CHAT);
+    terminal.until(&["> "]);
+    terminal.enter("go");
+    terminal.until(&["asks (1 of 3)", "allow?"]);
+    terminal.press("y\ry\ry\r");
+    terminal.until(&["asks (1 of 2)", "allow?"]);
+    // One by one, each may be answered, and so may be the last.
+    terminal.press("y\ry\r");
+    terminal.wait_for("one ask", |text| {
+        text.contains(" asks\n") && text.contains("allow?")
+    });
+    terminal.press("y\ry\ry\r");
+    terminal.until(&["it said", "tokens, with all agents"]);
+    terminal.until_prompt();
+    let ran = |name: &str| usize::from(stage.path().join(name).exists());
+    assert_eq!(ran("x1") + ran("x2") + ran("x3"), 3);
+    let events = stage.show("asks");
+    let prompts = crate::stage::of_type(&events, "user.message");
+    let mut said: Vec<&str> = prompts
+        .iter()
+        .filter_map(|event| event["data"]["content"].as_str())
+        .collect();
+    said.sort_unstable();
+    assert_eq!(said, ["go", "x1", "x2", "x3"]);
+}
+
+#[test]
 fn the_rest_of_an_answer_whose_ask_is_gone_is_sent_to_nobody() {
     let stage = Stage::new(ASKS);
     let mut terminal = Terminal::start(&stage, (100, 24), &CHAT);
@@ -218,6 +272,7 @@ fn the_rest_of_an_answer_whose_ask_is_gone_is_sent_to_nobody() {
     terminal.enter("er2 stop");
     terminal.until(&["what you typed was not sent", "it said error"]);
     // What comes after that is a message again.
+    terminal.until_prompt();
     terminal.enter("once more");
     terminal.until(&["\n> once more\n", "allow?"]);
     let shown = stage.offshoot(["sessions", "show", "asks", "--full"]);

@@ -62,7 +62,7 @@ replies:
     let mut terminal = Terminal::start(&stage, (100, 24), &[&["chat"][..], &model[..]].concat());
     terminal.until(&["> "]);
     terminal.enter("first");
-    terminal.until(&["Let me look.\n\nThere it is.\n"]);
+    terminal.until(&["Let me look.\n\n● glob", "\n\nThere it is.\n"]);
     terminal.enter("second");
     terminal.until(&["Looking again.\n"]);
     terminal.press("\x04");

@@ -140,6 +140,7 @@ fn a_grandchild_asks_in_the_chat_and_is_answered() {
     terminal.until(&["completed", "waits for 1 agent"]);
     terminal.press("\x03");
     terminal.until(&["cancelled by the user"]);
+    terminal.until_prompt();
     terminal.enter("read");
     terminal.until(&["Title", "x  1"]);
     check_window(&terminal, "answer");

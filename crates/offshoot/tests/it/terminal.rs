@@ -11,6 +11,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,7 @@ pub(crate) struct Terminal {
     pub(crate) child: Child,
     master: File,
     screen: Arc<Mutex<vt100::Parser>>,
+    written: Arc<AtomicUsize>,
 }
 
 impl Terminal {
@@ -85,10 +87,13 @@ impl Terminal {
         let master = File::from(master);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, KEPT)));
         let (mut reader, drawn) = (master.try_clone().unwrap(), screen.clone());
+        let written = Arc::new(AtomicUsize::new(0));
+        let counted = written.clone();
         // Ends when nobody has the terminal any more.
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(length @ 1..) = reader.read(&mut bytes) {
+                counted.fetch_add(length, Ordering::Relaxed);
                 drawn.lock().unwrap().process(&bytes[..length]);
             }
         });
@@ -96,7 +101,22 @@ impl Terminal {
             child,
             master,
             screen,
+            written,
         }
+    }
+
+    /// Returns how many bytes were written to the terminal.
+    pub(crate) fn written(&self) -> usize {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a conversation takes a message: keys are dropped for a moment after an answer.
+    #[track_caller]
+    pub(crate) fn until_prompt(&self) {
+        self.wait_for("a line for a message", |text| {
+            let last = text.trim_end().lines().last().unwrap_or_default();
+            last.trim_end().ends_with('>')
+        });
     }
 
     /// Returns what the window shows.
