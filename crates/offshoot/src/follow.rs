@@ -453,6 +453,7 @@ mod tests {
                 text: "more".to_owned(),
                 from: Author::Human,
                 agent: None,
+                model: None,
                 metadata: None,
             })
         };

@@ -161,6 +161,7 @@ fn what_is_said_is_on_one_line_and_harmless() {
             text: text.to_owned(),
             from,
             agent: None,
+            model: None,
             metadata: None,
         })
     };
