@@ -28,6 +28,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{Board, Relative};
+use crate::hooks;
 use crate::hooks::prompts::Reception;
 use crate::inherit::Inherited;
 use crate::log::{AgentLog, Batch};
@@ -256,6 +257,7 @@ impl Actor {
         let Reception {
             hooked,
             refused,
+            switch,
             unsaid,
         } = order.heard.take().unwrap_or_default();
         let mut batch = Batch::default();
@@ -266,6 +268,10 @@ impl Actor {
             return self.refuse(order, batch, &why);
         }
         let mut message = user_message(prompt);
+        if let Some((hook, switch)) = switch {
+            let came_of = self.agent.switch(&switch, &mut message);
+            batch.own(Event::Hooked(Box::new(hooks::switched(hook, came_of))));
+        }
         let about = self.agent.about();
         if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
             self.agent.board.state().unsaid.extend(unsaid);
@@ -478,6 +484,7 @@ pub(crate) fn user_message(prompt: Prompt) -> UserMessage {
         text,
         from,
         agent,
+        model: None,
         metadata,
     }
 }

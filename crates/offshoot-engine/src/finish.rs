@@ -61,6 +61,7 @@ impl Agent {
             text: answer::complaint(&why),
             from: Author::Host,
             agent: None,
+            model: None,
             metadata: None,
         }))
     }

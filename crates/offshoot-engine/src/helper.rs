@@ -130,6 +130,7 @@ impl Agent {
                 text: format!("<{MARK}>\n{}\n</{MARK}>", marked(text)),
                 from: Author::Host,
                 agent: None,
+                model: None,
                 metadata: None,
             },
         };

@@ -21,7 +21,7 @@ use std::time::Duration;
 use futures_util::future::{FutureExt, join_all};
 use offshoot_types::cancel::Cancel;
 use offshoot_types::event::{Did, Event, Hooked};
-use offshoot_types::hook::{Hooks, Occasion, Point, Say, Trouble, Watch, What, Who, Word};
+use offshoot_types::hook::{Hooks, Occasion, Point, Say, Switch, Trouble, Watch, What, Who, Word};
 use offshoot_types::id::MessageId;
 use offshoot_types::message::{Author, UserMessage};
 use offshoot_types::store::StoreError;
@@ -70,6 +70,8 @@ pub(crate) struct Heard {
     pub(crate) asks: Vec<(String, String)>,
     /// What the agent is told, marked with where it comes from.
     pub(crate) contexts: Vec<String>,
+    /// Who is to answer, and which hook says so: the first that does.
+    pub(crate) switch: Option<(String, Switch)>,
     /// Whether somebody stopped the agent before they were done.
     pub(crate) cancelled: bool,
 }
@@ -108,7 +110,10 @@ impl Heard {
                 };
                 (Did::Failed { why }, None, word, None)
             }
-            Ok(say) => {
+            Ok(mut say) => {
+                if let Some(switch) = say.switch.take() {
+                    self.take_switch(watch, point, switch);
+                }
                 let told = say.context.filter(|text| !text.trim().is_empty());
                 if let Some(text) = &told {
                     self.contexts.push(marked(watch.name(), point, text));
@@ -154,16 +159,47 @@ impl Heard {
         }
     }
 
+    /// Notes who is to answer. A hook that may not say so is told of, and not heard.
+    fn take_switch(&mut self, watch: &dyn Watch, point: Point, switch: Switch) {
+        if point != Point::UserPromptSubmit {
+            return;
+        }
+        let hook = watch.name().to_owned();
+        if watch.may_switch() {
+            self.switch.get_or_insert((hook, switch));
+        } else {
+            let why = "only a hook of the user may switch agent or model".to_owned();
+            self.hooked.push(switched(hook, Err(why)));
+        }
+    }
+
     /// Takes what was heard at another point about the same thing.
     pub(crate) fn add(&mut self, other: Self) {
         self.hooked.extend(other.hooked);
         self.contexts.extend(other.contexts);
         self.asks.extend(other.asks);
         self.cancelled |= other.cancelled;
+        self.switch = self.switch.take().or(other.switch);
         if other.word.is_stricter_than(&self.word) {
             self.word = other.word;
             self.by = other.by;
         }
+    }
+}
+
+/// Returns what is written down of a hook that says who is to answer: what that is, or why it is not.
+pub(crate) fn switched(hook: String, came_of: Result<String, String>) -> Hooked {
+    let (did, note) = match came_of {
+        Ok(note) => (Did::Passed, Some(note)),
+        Err(why) => (Did::Failed { why }, None),
+    };
+    Hooked {
+        hook,
+        point: Point::UserPromptSubmit,
+        call: None,
+        did,
+        note,
+        context: None,
     }
 }
 
@@ -262,6 +298,7 @@ pub(crate) fn message(id: MessageId, texts: &[String]) -> UserMessage {
         text: texts.join("\n"),
         from: Author::Host,
         agent: None,
+        model: None,
         metadata: None,
     }
 }

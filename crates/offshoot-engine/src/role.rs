@@ -11,7 +11,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use offshoot_types::command::Prompt;
 use offshoot_types::event::Role;
-use offshoot_types::hook::About;
+use offshoot_types::hook::{About, Switch};
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::Context;
@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::board::{Kin, Relative, State};
 use crate::ground::Held;
+use crate::hooks::prompts::SwitchRules;
 
 /// The tool by which a planning agent proposes that its plan be carried out.
 pub(crate) const PLAN_EXIT: &str = "plan_exit";
@@ -65,23 +66,49 @@ impl Agent {
         })
     }
 
+    /// Has a message taken up as a hook of the user says; returns what is told of it (SA-49).
+    pub(crate) fn switch(
+        &self,
+        switch: &Switch,
+        message: &mut UserMessage,
+    ) -> Result<String, String> {
+        if !self.is_root() {
+            return Err("only the agent of a session is switched".to_owned());
+        }
+        let (above, counts_money) = {
+            let state = self.board.state();
+            let above = state.node(&self.id).map(|node| node.above.clone());
+            let counts_money = state.counts_money(&self.id, &self.board.limits);
+            (above.unwrap_or_default(), counts_money)
+        };
+        let rules = SwitchRules {
+            parts: &self.parts,
+            above: &above,
+            model: &self.session_model(),
+            counts_money,
+        };
+        rules.apply(switch, message)
+    }
+
     /// Returns what the agent becomes for a turn that takes up a message; `None` if it stays as it is.
     pub(crate) fn next_role(&self, message: Option<&UserMessage>) -> Option<Role> {
-        let (now, born, above) = {
+        let (now, born, above, kept) = {
             let state = self.board.state();
             let found = state.tree.agent(&self.id)?;
             let now = (found.definition().to_owned(), found.model().to_owned());
             let above = state.node(&self.id)?.above.clone();
-            (now, found.spawned.clone(), above)
+            let kept = found.chosen_model().map(str::to_owned);
+            (now, found.spawned.clone(), above, kept)
         };
         let named = message.and_then(|message| message.agent.as_deref());
         let manifest = self.parts.registry.get(named.unwrap_or(&now.0))?;
         let session = self.session_model();
         let named = self.parts.helpers.models.named(manifest, &session);
-        let model = match named.filter(|_| manifest.name != born.definition) {
-            Some(named) => named,
-            None => &born.model,
-        };
+        // What was chosen with a message holds until another agent or model is.
+        let chosen = message.and_then(|message| message.model.clone());
+        let chosen = chosen.or(kept.filter(|_| manifest.name == now.0));
+        let own = named.filter(|_| manifest.name != born.definition);
+        let model = chosen.as_deref().or(own).unwrap_or(&born.model);
         let about = About {
             definition: &manifest.name,
             ..self.about()
@@ -95,6 +122,7 @@ impl Agent {
         let terms = self.terms_of_role(manifest, &above);
         Some(Role {
             definition: manifest.name.clone(),
+            model_chosen: chosen.is_some_and(|chosen| chosen == model),
             model,
             layer: manifest.layer(&self.variables()),
             terms: offshoot_types::terms::Terms {

@@ -260,6 +260,7 @@ fn birth(
             text,
             from: Author::Parent,
             agent: None,
+            model: None,
             metadata: None,
         },
     };

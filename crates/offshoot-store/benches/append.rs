@@ -37,6 +37,7 @@ impl Writer {
             text: "a small entry, as most are".to_owned(),
             from: Author::Parent,
             agent: None,
+            model: None,
             metadata: None,
         };
         let entry = NewEntry {

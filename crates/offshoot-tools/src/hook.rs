@@ -70,6 +70,11 @@ impl Watch for CommandHook {
         self.limit
     }
 
+    fn may_switch(&self) -> bool {
+        // One that is bound to a folder comes from there.
+        self.folder.is_none()
+    }
+
     fn call(&self, occasion: Occasion, cancel: Cancel) -> BoxFuture<'static, Result<Say, Trouble>> {
         let (commands, command) = (self.commands.clone(), self.command.clone());
         let elsewhere = |folder: &String| *folder != occasion.who.workspace;

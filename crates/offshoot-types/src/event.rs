@@ -237,6 +237,10 @@ pub struct Role {
     pub definition: String,
     /// `PROVIDER/NAME` of its model.
     pub model: String,
+    /// Whether that model was chosen with a message (SA-49): it then holds until another agent or
+    /// model is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub model_chosen: bool,
     /// The layer it adds to its parent's permission chain (R21).
     pub layer: Layer,
     /// On what terms it works.

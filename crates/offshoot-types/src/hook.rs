@@ -20,7 +20,7 @@ use crate::message::UserMessage;
 
 pub use self::occasion::{Ending, Occasion, Use, What, Who};
 pub use self::point::Point;
-pub use self::watch::{Say, Trouble, USUAL_LIMIT, Watch, Word};
+pub use self::watch::{Say, Switch, Trouble, USUAL_LIMIT, Watch, Word};
 
 /// Whom a hook is asked about.
 #[derive(Clone, Copy, Debug)]

@@ -29,6 +29,9 @@ pub struct UserMessage {
     /// Which agent is to take it up, and go on from there; without it the one that is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// Which model is to answer from here on, by `PROVIDER/NAME`; without it the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// What the host attached; never read by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,

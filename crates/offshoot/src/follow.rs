@@ -462,6 +462,7 @@ mod tests {
                 text: "more".to_owned(),
                 from: Author::Human,
                 agent: None,
+                model: None,
                 metadata: None,
             })
         };

@@ -21,8 +21,10 @@ use tokio::sync::Notify;
 use super::{CommandError, Inner};
 use crate::agent;
 use crate::board::Board;
+use crate::ground;
+use crate::hooks;
 use crate::hooks::Caller;
-use crate::hooks::prompts::{self, Start};
+use crate::hooks::prompts::{self, Start, SwitchRules};
 use crate::scope;
 use crate::scratch::Scratch;
 
@@ -52,6 +54,9 @@ impl Inner {
             match &message.agent {
                 // Its turn begins once it is there: as whom is then written down first.
                 Some(name) if *name != opening.definition => events.push(Event::Prompted(message)),
+                Some(_) | None if message.model.is_some() => {
+                    events.push(Event::Prompted(message));
+                }
                 Some(_) | None => events.extend(agent::first_turn(message)),
             }
             let hooked = hooked.into_iter().map(Box::new);
@@ -86,7 +91,21 @@ impl Inner {
             grace: self.parts.limits.grace,
         };
         let (text, leaving) = (&mut message.text, &self.departure.now);
-        let said = prompts::receive(caller, who, Start::New, Vec::new(), text, leaving).await;
+        let mut said = prompts::receive(caller, who, Start::New, Vec::new(), text, leaving).await;
+        if let Some((hook, switch)) = said.switch.take() {
+            let parts = &self.parts;
+            let manifest = parts.registry.get(&opening.definition);
+            let caps = manifest.map(|manifest| scope::root_caps(parts, manifest, opening));
+            let charter = parts.charter.as_ref();
+            let rules = SwitchRules {
+                parts,
+                above: &ground::chain_of([], &opening.workspace, charter, None),
+                model: &opening.model,
+                counts_money: caps.is_some_and(|caps| caps.cost.is_some()),
+            };
+            let came_of = rules.apply(&switch, message);
+            said.hooked.push(hooks::switched(hook, came_of));
+        }
         match said.refused {
             None => Ok(said.hooked),
             Some(why) => Err(CommandError::Invalid(format!("the prompt: {why}"))),

@@ -85,6 +85,7 @@ impl Watch for Moody {
                 word: word(&chance, occasion.point()),
                 context: context(&chance, occasion.point()),
                 note: None,
+                switch: None,
             })
         })
     }

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use offshoot_engine::{Asks, CommandError, Limits};
 use offshoot_types::command::{Command, Order, Receipt, Rewind, Verdict};
-use offshoot_types::event::{Entry, Event};
-use offshoot_types::hook::{About, Hook};
+use offshoot_types::event::{Did, Entry, Event};
+use offshoot_types::hook::{About, Hook, Point, Say, Switch, What};
 use offshoot_types::id::CommandId;
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
 use offshoot_types::message::UserMessage;
 use offshoot_types::outcome::ErrorKind;
+use offshoot_types::permission::{Action, Layer, Rule, Standing};
 use serde_json::json;
 
 use crate::asks::{answer, asked, no};
 use crate::stage::{
-    Gate, Line, Script, Stage, call, data, kind, say, task, task_in_background, user_texts,
+    Gate, Guard, Line, Script, Stage, call, data, kind, say, task, task_in_background, user_texts,
 };
 
 pub(crate) async fn ask_as(stage: &Stage, agent: &str, text: &str) {
@@ -407,5 +408,87 @@ async fn r22_what_was_allowed_an_agent_is_not_for_whoever_takes_over_from_it() {
             "the user",
             "the user, for this agent"
         ]
+    );
+}
+
+/// A hook of the user's that has prompts answered by others: `to AGENT`, `with MODEL`.
+fn dispatcher() -> Arc<Guard> {
+    let guard = Guard::at(&[Point::UserPromptSubmit]).speaking(|occasion, _| {
+        let What::UserPromptSubmit { prompt } = &occasion.what else {
+            return Ok(Say::nothing());
+        };
+        let word = |key: &str| {
+            let mut words = prompt.split_whitespace().skip_while(|word| *word != key);
+            words.nth(1).map(str::to_owned)
+        };
+        Ok(Say {
+            switch: Some(Switch {
+                agent: word("to"),
+                model: word("with"),
+            })
+            .filter(|switch| *switch != Switch::default()),
+            ..Say::nothing()
+        })
+    });
+    Arc::new(guard)
+}
+
+/// Returns the models that were asked, by definition, in order.
+fn models(stage: &Stage, definition: &str) -> Vec<String> {
+    let sent = stage.script.sent(definition).into_iter();
+    sent.map(|request| request.model).collect()
+}
+
+#[tokio::test]
+async fn sa_49_a_hook_switches_agent_and_model_for_that_turn_and_onward() {
+    let script = Script::default()
+        .part("lead", [say("1"), say("2"), say("3")])
+        .part("helper", [say("4"), say("5")]);
+    let stage = Stage::watched(script, Asks::YES, &dispatcher()).await;
+    stage.ask("as you are").await;
+    stage.ask("with other/model").await;
+    stage.ask("and onward").await;
+    assert_eq!(
+        models(&stage, "lead"),
+        ["script", "other/model", "other/model"]
+    );
+    stage.ask("to helper").await;
+    let stage = stage.crash().await;
+    stage.ask("still there").await;
+    assert_eq!(models(&stage, "helper"), ["script", "script"]);
+    let log = stage.log().await;
+    let became = log.iter().filter_map(|entry| match &entry.event {
+        Event::Became(role) => Some((role.definition.as_str(), role.model.as_str())),
+        _ => None,
+    });
+    let became: Vec<_> = became.collect();
+    assert_eq!(became, [("lead", "other/model"), ("helper", "script")]);
+}
+
+#[tokio::test]
+async fn sa_49_a_switch_that_cannot_be_made_is_told_and_the_prompt_still_runs() {
+    let script = Script::default().part("lead", [say("1"), say("2"), say("3"), say("4")]);
+    let stage = Stage::watched(script, Asks::YES, &dispatcher()).await;
+    let rule = Rule::new("agent.switch", "helper", Action::Deny);
+    for prompt in ["to nobody", "to worker", "with large"] {
+        stage.ask(prompt).await;
+    }
+    stage.says(vec![Layer {
+        name: "the user's rules".to_owned(),
+        rules: vec![rule],
+        standing: Standing::Grants,
+        ..Layer::default()
+    }]);
+    let stage = stage.crash().await;
+    stage.ask("to helper").await;
+    assert_eq!(models(&stage, "lead"), ["script"; 4]);
+    let log = stage.log().await;
+    let failed = log.iter().filter(|entry| {
+        matches!(&entry.event, Event::Hooked(hooked) if matches!(hooked.did, Did::Failed { .. }))
+    });
+    assert_eq!(failed.count(), 4);
+    assert!(
+        !log.iter()
+            .any(|entry| matches!(entry.event, Event::Became(_)))
     );
 }

@@ -145,6 +145,7 @@ pub(super) async fn positions_have_no_gap_under_many_appenders(a: Handle, b: Han
                     text: "more".to_owned(),
                     from: Author::Human,
                     agent: None,
+                    model: None,
                     metadata: None,
                 };
                 let entry = NewEntry {

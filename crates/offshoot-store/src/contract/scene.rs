@@ -93,6 +93,7 @@ impl Scene {
         let role = Role {
             definition: definition.to_owned(),
             model: "m".to_owned(),
+            model_chosen: false,
             layer: Layer::default(),
             terms: Terms::default(),
         };
@@ -137,6 +138,7 @@ impl Scene {
             text: text.to_owned(),
             from: Author::Human,
             agent: None,
+            model: None,
             metadata: None,
         };
         self.event(agent, Event::Prompted(message))

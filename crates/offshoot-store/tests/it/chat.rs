@@ -89,6 +89,7 @@ fn keys_of_the_host_stay_on_a_prompt() {
         text: "go".to_owned(),
         from: Author::Human,
         agent: None,
+        model: None,
         metadata: Some(RawJson::of(
             &json!({ "agent": "plan", "queued_at": "never" }),
         )),

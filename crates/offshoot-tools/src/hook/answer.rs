@@ -7,7 +7,7 @@
 //! behind other words, in a list or in another encoding: nobody picks it out, so
 //! that it is either heard as it was meant or known not to have been.
 
-use offshoot_types::hook::{Point, Say, Trouble, Word};
+use offshoot_types::hook::{Point, Say, Switch, Trouble, Word};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -130,6 +130,8 @@ struct Object {
     system_message: Option<String>,
     additional_context: Option<String>,
     hook_specific_output: Option<Specific>,
+    agent: Option<String>,
+    model: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -140,6 +142,8 @@ struct Specific {
     additional_context: Option<String>,
     updated_input: Option<Value>,
     decision: Option<Behaviour>,
+    agent: Option<String>,
+    model: Option<String>,
 }
 
 /// How a request for a permission is answered.
@@ -170,7 +174,12 @@ impl Object {
             let reason = self.stop_reason.unwrap_or_default();
             strictest = Word::Stop { reason };
         }
+        let switch = Switch {
+            agent: specific.agent.or(self.agent),
+            model: specific.model.or(self.model),
+        };
         Ok(Say {
+            switch: (switch != Switch::default()).then_some(switch),
             word: strictest,
             context: specific.additional_context.or(self.additional_context),
             note: self.system_message,

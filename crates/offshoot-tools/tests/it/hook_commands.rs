@@ -150,6 +150,7 @@ async fn code_2_objects_and_an_object_says_more() {
         },
         context: Some("it is new".to_owned()),
         note: Some("seen".to_owned()),
+        switch: None,
     };
     assert_eq!(say, Ok(expected));
 }

@@ -33,6 +33,11 @@ pub trait Watch: Send + Sync {
         USUAL_LIMIT
     }
 
+    /// Tells whether it may choose who answers. A hook that a repository brings may not.
+    fn may_switch(&self) -> bool {
+        true
+    }
+
     /// Asks it. Watches the signal and ends soon after it fires; may be dropped at any await.
     fn call(&self, occasion: Occasion, cancel: Cancel) -> BoxFuture<'static, Result<Say, Trouble>>;
 }
@@ -46,6 +51,17 @@ pub struct Say {
     pub context: Option<String>,
     /// What people are to know.
     pub note: Option<String>,
+    /// Who is to answer; heard where a person says something (SA-49).
+    pub switch: Option<Switch>,
+}
+
+/// Which agent is to answer from here on, and with which model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Switch {
+    /// The name of an agent that people may start; without it the one that is there.
+    pub agent: Option<String>,
+    /// `PROVIDER/NAME` or a tier; without it the agent's own.
+    pub model: Option<String>,
 }
 
 impl Say {

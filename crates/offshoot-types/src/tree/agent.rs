@@ -323,6 +323,12 @@ impl Agent {
         self.role.as_ref().map_or(born, |role| &role.model)
     }
 
+    /// Returns that model if it was chosen with a message, and so holds on.
+    pub fn chosen_model(&self) -> Option<&str> {
+        let role = self.role.as_ref().filter(|role| role.model_chosen);
+        role.map(|role| role.model.as_str())
+    }
+
     /// Returns the layer that it adds to the permission chain now.
     pub fn layer(&self) -> &Layer {
         let born = &self.spawned.layer;

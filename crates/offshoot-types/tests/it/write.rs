@@ -107,6 +107,7 @@ pub(crate) fn prompted(id: &str) -> Event {
         text: format!("text of {id}"),
         from: Author::Human,
         agent: None,
+        model: None,
         metadata: None,
     })
 }

@@ -38,6 +38,7 @@ impl Log {
         let origin = Origin::Session {
             workspace: "/w".to_owned(),
             date: "2026-11-15".to_owned(),
+            project: None,
             copy: None,
         };
         log.born("root", "build", origin, 0);
@@ -85,6 +86,7 @@ impl Log {
                 text: format!("Look into {id} and say what there is"),
                 from: Author::Human,
                 agent: None,
+                model: None,
                 metadata: None,
             }),
         );
@@ -112,6 +114,7 @@ impl Log {
                 cost: None,
                 stop: StopReason::Calls,
                 timing: None,
+                request: None,
             }),
         );
     }

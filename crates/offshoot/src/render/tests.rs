@@ -162,6 +162,7 @@ fn what_is_said_is_on_one_line_and_harmless() {
             text: text.to_owned(),
             from,
             agent: None,
+            model: None,
             metadata: None,
         })
     };

@@ -523,3 +523,66 @@ command = "exit 9"
     let told = "hook bye at SessionEnd: failed: exit code 9";
     assert!(done.stderr.contains(told), "{}", done.stderr);
 }
+
+/// Prints how often agents answered, by the name that each says.
+const NAMES: &str = r#"
+agents:
+  - {name: lead, mode: primary, prompt: Lead.}
+  - {name: other, mode: primary, prompt: Other.}
+replies:
+  - {agent: lead, say: "this is lead"}
+  - {agent: other, say: "this is other"}
+"#;
+
+#[test]
+fn sa_49_a_hook_of_the_user_switches_the_agent_and_one_of_a_project_does_not() {
+    let hook =
+        "[[hooks]]\nname = 'pick'\nevent = 'UserPromptSubmit'\ncommand = 'cat answer.json'\n";
+    let stage_answering = |agent: &str| {
+        let stage = Stage::new(NAMES);
+        stage.write("answer.json", &format!("{{\"agent\": \"{agent}\"}}"));
+        stage
+    };
+    let user = ".config/offshoot/offshoot.toml";
+    let model = ["--model", "scripted/script.yaml", "--agent", "lead"];
+    let run = |stage: &Stage| {
+        let args = ["run", "--session", "s"]
+            .into_iter()
+            .chain(model)
+            .chain(["go"]);
+        stage.offshoot(args).succeeded()
+    };
+    let stage = stage_answering("other");
+    stage.write(user, hook);
+    assert_eq!(run(&stage).stdout.trim(), "this is other");
+    // It holds on, also without the hook and in another process.
+    stage.write(user, "");
+    let more = stage
+        .offshoot(["run", "--session", "s", "more"])
+        .succeeded();
+    assert_eq!(more.stdout.trim(), "this is other");
+
+    let stage = stage_answering("nobody");
+    stage.write(user, hook);
+    let done = run(&stage);
+    assert_eq!(done.stdout.trim(), "this is lead");
+    assert!(
+        done.stderr.contains("there is no agent nobody"),
+        "{done:#?}"
+    );
+
+    let stage = stage_answering("other");
+    let denied =
+        "[[permissions]]\npermission = 'agent.switch'\npattern = 'other'\naction = 'deny'\n";
+    stage.write(user, &format!("{denied}{hook}"));
+    let done = run(&stage);
+    assert_eq!(done.stdout.trim(), "this is lead");
+    assert!(done.stderr.contains("agent.switch"), "{done:#?}");
+
+    let stage = stage_answering("other");
+    stage.write("offshoot.toml", hook);
+    stage.trust();
+    let done = run(&stage);
+    assert_eq!(done.stdout.trim(), "this is lead");
+    assert!(done.stderr.contains("only a hook of the user"), "{done:#?}");
+}

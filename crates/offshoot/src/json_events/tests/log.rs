@@ -69,6 +69,7 @@ impl Log {
             text: text.to_owned(),
             from,
             agent: None,
+            model: None,
             metadata: None,
         };
         self.add(agent, Event::Prompted(message));
