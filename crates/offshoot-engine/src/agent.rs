@@ -36,6 +36,7 @@ use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::scratch::Scratch;
+use crate::settle;
 use crate::turn;
 use crate::turn::Arrived;
 use crate::update::Activity;
@@ -377,12 +378,8 @@ impl Actor {
             else {
                 continue;
             };
-            batch.own(Event::Completion {
-                message: MessageId::new(self.agent.parts.env.new_id()),
-                run: run.clone(),
-                definition: child.spawned.definition.clone(),
-                settlement: settlement.as_ref().clone(),
-            });
+            let message = MessageId::new(self.agent.parts.env.new_id());
+            batch.own(settle::completion(message, run, child, &settlement));
         }
     }
 

@@ -62,6 +62,9 @@ pub enum Event {
         run: RunId,
         /// The child's definition, so that the text explains itself.
         definition: String,
+        /// The call that made the child; absent in older logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// How that run ended.
         settlement: Settlement,
     },

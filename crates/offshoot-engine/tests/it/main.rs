@@ -1,9 +1,6 @@
 //! What the runtime does, seen from outside: a script in, a log out.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails here"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod abort;
 mod asks;
