@@ -22,7 +22,7 @@ use crate::question::Question;
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use crate::terms::Terms;
 
-pub use self::compaction::{Compaction, Live};
+pub use self::compaction::{Compaction, KeptResult, Live};
 pub use self::helper::{Helper, Purpose};
 pub use self::hooked::{Did, Hooked};
 pub use self::profile::Profile;
