@@ -37,6 +37,7 @@ use crate::node::Ordered;
 use crate::runtime::Parts;
 use crate::sabotage::{Bug, planted};
 use crate::scratch::Scratch;
+use crate::settle;
 use crate::turn;
 use crate::turn::Arrived;
 use crate::update::Activity;
@@ -76,12 +77,7 @@ impl Agent {
         let state = self.board.state();
         let completion = |run: &RunId| {
             let (child, settlement) = (state.tree.agent(&run.agent)?, state.settlement(run)?);
-            Some(Event::Completion {
-                message: new_id(),
-                run: run.clone(),
-                definition: child.spawned.definition.clone(),
-                settlement: settlement.as_ref().clone(),
-            })
+            Some(settle::completion(new_id(), run, child, &settlement))
         };
         mail.iter().filter_map(completion).collect()
     }

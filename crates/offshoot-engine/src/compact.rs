@@ -5,9 +5,11 @@
 //! came close to what the model takes, or when a provider said that there was too
 //! much; for every agent alike, since there is one loop. A summary that could not
 //! be had is no reason to stop: the agent goes on, and whoever watches is told.
-//! `tail` says what is kept word for word, `ladder` how the rest becomes a summary.
+//! `tail` says what is kept word for word, `ladder` how the rest becomes a summary, and `results` which
+//! results of children stay beside it.
 
 mod ladder;
+mod results;
 mod tail;
 
 use offshoot_types::event::{Compaction, Event, Live, TurnEnd};
@@ -246,6 +248,7 @@ impl Agent {
             auto: wanted == Wanted::OfItself,
             summary_tokens: tokens,
             live: self.live_children(),
+            results: results::kept(&tail.covered, self.usable(prefix)),
             counts: counts(&tail.kept),
             warning: tail.warning.map(str::to_owned),
         };
@@ -332,7 +335,8 @@ fn counts(kept: &[&Item]) -> Usage {
     sum
 }
 
-/// Returns what a model reads of a compaction: the summary, and which children had not ended.
+/// Returns what a model reads of a compaction: the summary, which children had not ended, and what
+/// others came to.
 pub(crate) fn told(compaction: &Compaction) -> String {
     let summary = settle::without_mark(compaction.summary.trim_end(), MARK);
     let mut text = format!("<{MARK}>\n{summary}\n</{MARK}>");
@@ -348,5 +352,6 @@ pub(crate) fn told(compaction: &Compaction) -> String {
             text.push_str(&format!("\n- {definition}, session_id {agent}"));
         }
     }
+    results::push(&mut text, &compaction.results);
     text
 }

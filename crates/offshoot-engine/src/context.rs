@@ -273,12 +273,7 @@ fn push_item(messages: &mut Vec<RequestMessage>, item: &Item) {
         Item::User(message) => messages.push(RequestMessage::User(message.text.clone())),
         Item::Completion(_) if planted(Bug::MarkedButNotTold) => {}
         Item::Completion(completion) => {
-            let text = settle::completion_text(
-                &completion.run.agent,
-                &completion.definition,
-                &completion.settlement,
-                MAX_ITEM_BYTES,
-            );
+            let text = settle::completion_text(completion, MAX_ITEM_BYTES);
             messages.push(RequestMessage::User(text));
         }
         Item::Assistant(step) => push_step(messages, step),

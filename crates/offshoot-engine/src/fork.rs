@@ -353,6 +353,7 @@ impl<'a> Copy<'a> {
                     message: id,
                     run: completion.run.clone(),
                     definition: completion.definition.clone(),
+                    call: completion.call.clone(),
                     settlement: completion.settlement.clone(),
                 });
             }

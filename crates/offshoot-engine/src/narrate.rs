@@ -33,12 +33,9 @@ pub(crate) fn push_item(text: &mut String, item: &Item, detail: Detail) {
         Item::Completion(_) if planted(Bug::SummaryWithoutMail) => {}
         Item::Completion(completion) => {
             let Completion {
-                run,
-                definition,
-                settlement,
-                ..
+                run, definition, ..
             } = completion;
-            let said = settle::completion_text(&run.agent, definition, settlement, MOST_TOLD);
+            let said = settle::completion_text(completion, MOST_TOLD);
             push(text, &format!("told by {definition} {}", run.agent), &said);
         }
         Item::Assistant(step) => push_step(text, step, detail),

@@ -115,12 +115,8 @@ fn tell(tree: &Tree, agent: &Agent, env: &dyn Env, events: &mut Vec<Event>) {
         if let (Some((_, settlement)), Some(child), false) =
             (settled, tree.agent(&run.agent), told_in_call)
         {
-            events.push(Event::Completion {
-                message: MessageId::new(env.new_id()),
-                run: run.clone(),
-                definition: child.spawned.definition.clone(),
-                settlement: settlement.as_ref().clone(),
-            });
+            let message = MessageId::new(env.new_id());
+            events.push(settle::completion(message, run, child, settlement));
         }
     }
 }

@@ -4,13 +4,14 @@
 //! (R13): the outcome of the call that waits for it, the completion that is told
 //! later. The form is chosen at delivery (R14); the run is the same.
 
-use offshoot_types::event::TurnEnd;
-use offshoot_types::id::{AgentId, RunId, Timestamp};
+use offshoot_types::event::{Event, TurnEnd};
+use offshoot_types::id::{AgentId, CallId, MessageId, RunId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::StopReason;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::report::Report;
 use offshoot_types::settlement::{CancelledBy, PartialReason, Settlement, Status};
+use offshoot_types::transcript::Completion;
 use offshoot_types::tree::{Agent, Tally, Tree};
 use serde_json::{Value, json};
 
@@ -106,30 +107,27 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
             let text = failure(child, definition, settlement, reason);
             marked(Outcome::error(ErrorKind::ChildFailed, text), settlement)
         }
-    }
-    .took(settlement.duration_ms);
-    let extra = &mut outcome.metadata.extra;
-    extra.insert("subagent_id", child);
-    extra.insert("definition_id", definition);
-    extra.insert("settlement", &settlement.status.word());
-    extra.insert("usage", &settlement.usage);
-    extra.insert("turns", &settlement.steps);
-    if let Some(cost) = settlement.cost {
-        extra.insert("cost_usd", &cost);
-    }
-    if let Some(report) = &settlement.report {
-        extra.insert("report", report);
-    }
-    if !settlement.files.is_empty() {
-        extra.insert("files_changed", &settlement.files);
-    }
-    if settlement.unanswered > 0 {
-        extra.insert("unanswered", &settlement.unanswered);
-    }
-    if let Some(path) = &settlement.transcript_path {
-        extra.insert("transcript_path", path);
-    }
+    };
+    let metadata = settlement.metadata(child, definition);
+    outcome.metadata.duration_ms = metadata.duration_ms;
+    outcome.metadata.extra = metadata.extra;
     outcome
+}
+
+/// Returns the entry that tells an agent of a run that no call waits for (R14).
+pub(crate) fn completion(
+    message: MessageId,
+    run: &RunId,
+    child: &Agent,
+    settlement: &Settlement,
+) -> Event {
+    Event::Completion {
+        message,
+        run: run.clone(),
+        definition: child.spawned.definition.clone(),
+        call: child.parent().map(|parent| parent.call.clone()),
+        settlement: settlement.clone(),
+    }
 }
 
 /// Returns what became of a run, for a call that asked after it.
@@ -274,24 +272,47 @@ fn handle_of_failure(settlement: &Settlement) -> String {
 ///
 /// A child's text is data (R24): it is marked with its origin, and can neither close the mark nor open
 /// another.
-pub(crate) fn completion_text(
+pub(crate) fn completion_text(completion: &Completion, max_bytes: usize) -> String {
+    let Completion {
+        run,
+        definition,
+        call,
+        settlement,
+        ..
+    } = completion;
+    let status = settlement.status.word();
+    let body = context::capped(told(settlement), max_bytes);
+    block(&run.agent, definition, call.as_ref(), status, &body)
+}
+
+/// Returns what is told of a run in words: why it ended so, what it said, where the rest is.
+pub(crate) fn told(settlement: &Settlement) -> String {
+    let mut text = String::new();
+    if let Some(reason) = settlement.status.reason() {
+        text.push_str(&format!("[{}: {reason}]\n", settlement.status.word()));
+    }
+    text.push_str(&shown(settlement));
+    text.push_str(&handle_of_failure(settlement));
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Marks what a child said with its origin.
+pub(crate) fn block(
     child: &AgentId,
     definition: &str,
-    settlement: &Settlement,
-    max_bytes: usize,
+    call: Option<&CallId>,
+    status: &str,
+    body: &str,
 ) -> String {
-    let status = settlement.status.word();
-    let mut body = String::new();
-    if let Some(reason) = settlement.status.reason() {
-        body.push_str(&format!("[{status}: {reason}]\n"));
-    }
-    body.push_str(&shown(settlement));
-    body.push_str(&handle_of_failure(settlement));
-    let body = context::capped(body.trim_end().to_owned(), max_bytes);
-    let body = without_marks(&body);
-    let definition = definition.replace(['"', '<', '>'], "'");
+    let body = without_marks(body);
+    let plain = |text: &str| text.replace(['"', '<', '>'], "'");
+    let definition = plain(definition);
+    let call = call.map_or_else(String::new, |call| {
+        format!(" call_id=\"{}\"", plain(call.as_str()))
+    });
     format!(
-        "<task_completion agent=\"{definition}\" session_id=\"{child}\" status=\"{status}\">\n{body}\n</task_completion>"
+        "<{MARK} agent=\"{definition}\" session_id=\"{child}\"{call} status=\"{status}\">\n{body}\n</{MARK}>"
     )
 }
 

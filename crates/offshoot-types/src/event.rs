@@ -23,7 +23,7 @@ use crate::question::Question;
 use crate::settlement::{CancelledBy, Cap, FailureKind, Settlement};
 use crate::terms::Terms;
 
-pub use self::compaction::{Compaction, Live};
+pub use self::compaction::{Compaction, KeptResult, Live};
 pub use self::helper::{Helper, Purpose};
 pub use self::hooked::{Did, Hooked};
 pub use self::profile::Profile;
@@ -63,6 +63,9 @@ pub enum Event {
         run: RunId,
         /// The child's definition, so that the text explains itself.
         definition: String,
+        /// The call that made the child; absent in older logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// How that run ended.
         settlement: Settlement,
     },

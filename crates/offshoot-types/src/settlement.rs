@@ -8,8 +8,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::caps::Money;
+use crate::id::AgentId;
 use crate::json::RawJson;
 use crate::message::Usage;
+use crate::outcome::Metadata;
 use crate::report::Report;
 
 /// The record of a run's end.
@@ -74,6 +76,39 @@ impl Settlement {
             files: Vec::new(),
             unanswered: 0,
         }
+    }
+}
+
+impl Settlement {
+    /// Returns what a parent is told of a run beside its words (PD-38): in the outcome of the call that
+    /// waited for it, or in the completion of a run that no call waited for.
+    pub fn metadata(&self, agent: &AgentId, definition: &str) -> Metadata {
+        let mut metadata = Metadata {
+            duration_ms: self.duration_ms,
+            ..Metadata::default()
+        };
+        let extra = &mut metadata.extra;
+        extra.insert("subagent_id", agent);
+        extra.insert("definition_id", &definition);
+        extra.insert("settlement", &self.status.word());
+        extra.insert("usage", &self.usage);
+        extra.insert("turns", &self.steps);
+        if let Some(cost) = self.cost {
+            extra.insert("cost_usd", &cost);
+        }
+        if let Some(report) = &self.report {
+            extra.insert("report", report);
+        }
+        if !self.files.is_empty() {
+            extra.insert("files_changed", &self.files);
+        }
+        if self.unanswered > 0 {
+            extra.insert("unanswered", &self.unanswered);
+        }
+        if let Some(path) = &self.transcript_path {
+            extra.insert("transcript_path", path);
+        }
+        metadata
     }
 }
 

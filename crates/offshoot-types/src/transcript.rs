@@ -62,6 +62,8 @@ pub struct Completion {
     pub run: RunId,
     /// The child's definition.
     pub definition: String,
+    /// The call that made the child; absent in older logs.
+    pub call: Option<CallId>,
     /// How it ended.
     pub settlement: Settlement,
 }
@@ -153,12 +155,14 @@ impl Transcript {
                 message,
                 run,
                 definition,
+                call,
                 settlement,
             } => {
                 self.items.push(Item::Completion(Completion {
                     message: message.clone(),
                     run: run.clone(),
                     definition: definition.clone(),
+                    call: call.clone(),
                     settlement: settlement.clone(),
                 }));
             }

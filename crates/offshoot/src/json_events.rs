@@ -168,12 +168,19 @@ impl Fold {
             Event::Completion {
                 run,
                 definition,
+                call,
                 settlement,
                 ..
             } => {
                 let told = self.agents.get(&run.agent);
                 let about = told.map_or("", |agent| agent.description());
-                vec![ending::notification(run, definition, about, settlement)]
+                let kind = ending::kind(run, definition, about, &settlement.status);
+                vec![Body::Notification(session::Notification {
+                    content: ending::content(run, definition, settlement),
+                    kind,
+                    tool_call_id: call.clone(),
+                    subagent: settlement.metadata(&run.agent, definition),
+                })]
             }
             Event::TurnStarted { prompt, .. } => agent.turn_started(prompt.as_ref()),
             Event::Steered { prompt } => agent.taken_up(prompt),

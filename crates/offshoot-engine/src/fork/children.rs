@@ -157,6 +157,8 @@ impl<'a> Children<'a> {
             Event::Compacted(compaction) => {
                 let live = &mut compaction.live;
                 live.iter_mut().for_each(|live| self.rename(&mut live.agent));
+                let results = &mut compaction.results;
+                results.iter_mut().for_each(|kept| self.rename(&mut kept.agent));
             }
             Event::Replied(message) => {
                 for part in &mut message.parts {

@@ -369,6 +369,7 @@ async fn summed_up(stage: &Stage, title: &str) -> Vec<Event> {
         tail_start: said.last().map(|item| item.id().clone()),
         auto: false,
         summary_tokens: 3,
+        results: Vec::new(),
         live: Vec::new(),
         counts: Usage::default(),
         warning: None,

@@ -25,6 +25,7 @@ mod hook_sessions;
 mod hook_stops;
 mod host;
 mod inherit;
+mod kept_results;
 mod limits;
 mod own_asks;
 mod permissions;

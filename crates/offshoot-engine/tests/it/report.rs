@@ -6,9 +6,12 @@ use offshoot_types::manifest::{Manifest, Mode};
 use offshoot_types::model::{ModelErrorKind, ToolChoice};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::{FailureKind, PartialReason, Status};
+use offshoot_types::tool::Effect;
 use serde_json::{Value, json};
 
-use crate::stage::{Script, Stage, call, data, fail, kind, say, task, user_texts};
+use crate::stage::{
+    Probe, Script, Stage, call, data, fail, kind, say, task, task_in_background, user_texts,
+};
 
 const REPORT: &str = "Done.\n\nScope: all\nResult: two bugs\nKey files: a.rs\nFiles changed: none\n\
                       Issues: one left";
@@ -217,4 +220,88 @@ async fn a_message_that_comes_with_an_answer_that_does_not_fit_harms_nothing() {
         let stage = stage.crash().await;
         stage.ask("still there?").await;
     }
+}
+
+/// Returns what the root's rows have of its first child: the metadata of a call that waited, or of a
+/// completion, and the call that made the child.
+async fn told_in_rows(stage: &Stage) -> (Value, Value) {
+    let chat = stage.chat().await;
+    let messages = chat["messages"].as_array().unwrap().iter();
+    let parts = messages.flat_map(|message| message["parts"].as_array().unwrap());
+    let is_told = |part: &&Value| {
+        let waited = part["type"] == "tool-task" && part["metadata"]["subagent_id"].is_string();
+        waited || part["type"] == "data-task-completion"
+    };
+    let part = parts.clone().find(is_told).unwrap();
+    if part["type"] == "tool-task" {
+        return (part["metadata"].clone(), part["toolCallId"].clone());
+    }
+    let data = &part["data"];
+    (data["metadata"].clone(), data["call_id"].clone())
+}
+
+#[tokio::test]
+async fn pd_38_a_completion_carries_what_the_outcome_of_a_waiting_call_does() {
+    let writes = || call(&[("put", json!({ "path": "a" }))]);
+    let invalid = || fail(ModelErrorKind::Invalid);
+    for lines in [[writes(), say(REPORT)], [writes(), invalid()]] {
+        let mut told = Vec::new();
+        for line in [task("worker", "go"), task_in_background("worker", "go")] {
+            let script = Script::default()
+                .priced(1.0, 2.0)
+                .part("lead", [line, say("done"), say("heard")])
+                .part("worker", lines.clone());
+            let stage = Stage::new(script).await;
+            let (_, _put) = Probe::new("put", Effect::Write).changing().on(&stage);
+            stage.ask("go").await;
+            let child = stage.born("worker").await;
+            let (mut metadata, call) = told_in_rows(&stage).await;
+            assert_eq!(metadata["subagent_id"], json!(child));
+            assert_eq!(metadata["files_changed"], json!(["a"]));
+            assert!(metadata["cost_usd"].is_number(), "{metadata}");
+            let tree = stage.tree().await;
+            let parent = tree.agent(&child).unwrap().parent().unwrap();
+            assert_eq!(call, json!(parent.call));
+            // Two children have two names and two folders.
+            for key in ["subagent_id", "transcript_path"] {
+                metadata.as_object_mut().unwrap().remove(key);
+            }
+            told.push(metadata);
+        }
+        assert_eq!(told[0], told[1]);
+        let keys = [
+            "definition_id",
+            "duration_ms",
+            "settlement",
+            "turns",
+            "usage",
+        ];
+        assert!(keys.iter().all(|key| !told[0][key].is_null()), "{told:?}");
+        let reported = told[0]["settlement"] == "completed";
+        assert_eq!(told[0]["report"].is_object(), reported);
+    }
+}
+
+#[tokio::test]
+async fn pd_38_what_the_model_reads_of_a_completion_names_the_call() {
+    let script = Script::default()
+        .part(
+            "lead",
+            [
+                task_in_background("worker", "go"),
+                say("done"),
+                say("heard"),
+            ],
+        )
+        .part("worker", [say(REPORT)]);
+    let stage = Stage::new(script).await;
+    stage.ask("go").await;
+    let child = stage.born("worker").await;
+    let tree = stage.tree().await;
+    let call = &tree.agent(&child).unwrap().parent().unwrap().call;
+    let sent = stage.script.sent("lead").pop().unwrap();
+    let head = format!(
+        "<task_completion agent=\"worker\" session_id=\"{child}\" call_id=\"{call}\" status=\"completed\">"
+    );
+    assert!(user_texts(&sent).iter().any(|text| text.starts_with(&head)));
 }

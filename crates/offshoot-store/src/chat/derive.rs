@@ -81,9 +81,11 @@ pub(crate) fn derive<E>(
             message,
             run,
             definition,
+            call,
             settlement,
         } => {
-            let block = part::completion(run, definition, settlement, transcript::nest(run, source)?);
+            let transcript = transcript::nest(run, source)?;
+            let block = part::completion(run, definition, call.as_ref(), settlement, transcript);
             let place = (session, message, at);
             let mut ops = said(place, Role::Assistant, "{}".to_owned(), [block]);
             ops.push(touch(session, at));

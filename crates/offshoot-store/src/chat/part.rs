@@ -13,6 +13,7 @@ use offshoot_types::json::RawJson;
 use offshoot_types::message::{
     Arguments, AssistantMessage, AssistantPart, Call, Reasoning, StopReason, Usage, UserMessage,
 };
+use offshoot_types::outcome::Metadata;
 use offshoot_types::permission::{Action, Rule};
 use offshoot_types::settlement::{Settlement, Status};
 use serde::{Deserialize, Serialize};
@@ -120,7 +121,7 @@ struct ToolPart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error_text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    metadata: Option<offshoot_types::outcome::Metadata>,
+    metadata: Option<Metadata>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     transcripts: Vec<RawJson>,
 }
@@ -168,6 +169,7 @@ pub(crate) fn finished(data_json: &str, finish: &Finish) -> Result<String, serde
 pub(super) fn completion(
     run: &RunId,
     definition: &str,
+    call: Option<&CallId>,
     settlement: &Settlement,
     transcript: Option<RawJson>,
 ) -> Block {
@@ -175,22 +177,17 @@ pub(super) fn completion(
     struct Completion<'a> {
         session_id: &'a str,
         run: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call_id: Option<&'a CallId>,
         agent: &'a str,
         status: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         output: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         error_text: Option<String>,
-        metadata: Envelope,
+        metadata: Metadata,
         #[serde(skip_serializing_if = "Option::is_none")]
         transcript: Option<RawJson>,
-    }
-    #[derive(Serialize)]
-    struct Envelope {
-        duration_ms: u64,
-        settlement: &'static str,
-        turns: u32,
-        usage: Usage,
     }
     let (status, output, error_text) = told(settlement);
     data(
@@ -198,16 +195,12 @@ pub(super) fn completion(
         &Completion {
             session_id: run.agent.as_str(),
             run: run.run.get(),
+            call_id: call,
             agent: definition,
             status,
             output,
             error_text,
-            metadata: Envelope {
-                duration_ms: settlement.duration_ms,
-                settlement: settlement.status.word(),
-                turns: settlement.steps,
-                usage: settlement.usage,
-            },
+            metadata: settlement.metadata(&run.agent, definition),
             transcript,
         },
     )

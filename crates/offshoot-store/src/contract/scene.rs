@@ -309,6 +309,7 @@ impl Scene {
             message: MessageId::new(message),
             run: run(child.0, child.1),
             definition: "explore".to_owned(),
+            call: None,
             settlement: settlement(),
         };
         self.event(agent, event)

@@ -29,12 +29,29 @@ pub struct Compaction {
     /// The children that had not ended, so that whoever goes on keeps their handles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub live: Vec<Live>,
+    /// The results of children that it stands for, in their order, within a budget.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<KeptResult>,
     /// What the messages that still count have used.
     #[serde(default)]
     pub counts: Usage,
     /// What did not go as it should have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
+}
+
+/// The result of a child's run that a compaction stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptResult {
+    /// The child.
+    pub agent: AgentId,
+    /// Its definition.
+    pub definition: String,
+    /// How the run ended, in a word.
+    pub status: String,
+    /// What the parent was told; absent if there was no room for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// A child that had not ended.

@@ -116,6 +116,7 @@ fn ses_12_a_rewind_over_a_summary_brings_back_what_it_stood_for() {
         tail_start: None,
         auto: false,
         summary_tokens: 3,
+        results: Vec::new(),
         live: Vec::new(),
         counts: Usage::default(),
         warning: None,

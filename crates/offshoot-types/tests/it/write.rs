@@ -192,6 +192,7 @@ pub(crate) fn completion(agent: &str, run_no: u32) -> Event {
         message: MessageId::new("c"),
         run: run(agent, run_no),
         definition: "worker".to_owned(),
+        call: None,
         settlement: settlement(Status::Completed),
     }
 }

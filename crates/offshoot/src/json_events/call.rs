@@ -6,7 +6,7 @@
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
-use offshoot_types::outcome::{Body as Answer, ErrorKind, Outcome};
+use offshoot_types::outcome::{Body as Answer, ErrorKind, Metadata, Outcome};
 use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::question::Question;
 use uuid::Uuid;
@@ -204,6 +204,7 @@ impl Agent {
             permission: open.decision,
             truncated: outcome.metadata.truncated,
             output_path: outcome.metadata.output_path.clone(),
+            subagent: subagent(&open.tool, outcome),
             parent_tool_call_id: self.parent_call(),
         }));
         if self.open.is_empty() && !self.turn.stopping {
@@ -211,6 +212,17 @@ impl Agent {
         }
         bodies
     }
+}
+
+/// Returns what the agent of a `task` that waited used and did. A receipt has nothing to tell yet.
+fn subagent(tool: &str, outcome: &Outcome) -> Option<Metadata> {
+    let metadata = &outcome.metadata;
+    let waited = tool == TASK && metadata.extra.get("subagent_id").is_some();
+    waited.then(|| Metadata {
+        duration_ms: metadata.duration_ms,
+        extra: metadata.extra.clone(),
+        ..Metadata::default()
+    })
 }
 
 /// Tells whether a call that ended so ended because its turn is being stopped.

@@ -8,7 +8,7 @@ use offshoot_types::tree::Unfinished;
 use super::Body;
 use super::agent::Totals;
 use super::wire::assistant;
-use super::wire::session::{Abort, Error, Idle, Notification, NotificationKind, Warning};
+use super::wire::session::{Abort, Error, Idle, NotificationKind, Warning};
 use super::wire::subagent::Ended;
 
 /// Returns the event that says why a turn ended; none if the model had no more calls.
@@ -109,13 +109,8 @@ pub(super) fn subagent(
     }
 }
 
-/// Returns the event that tells a parent of a run that it did not wait for.
-pub(super) fn notification(
-    run: &RunId,
-    definition: &str,
-    description: &str,
-    settlement: &Settlement,
-) -> Body {
+/// Returns the words that tell a parent of a run that it did not wait for.
+pub(super) fn content(run: &RunId, definition: &str, settlement: &Settlement) -> String {
     let outcome = settlement.status.word();
     let mut content = format!("Agent {definition} ({}) ended: {outcome}", run.agent);
     if let Some(reason) = settlement.status.reason() {
@@ -125,9 +120,20 @@ pub(super) fn notification(
         content.push('\n');
         content.push_str(output);
     }
+    content
+}
+
+/// Returns which notification a parent gets of a run that it did not wait for.
+pub(super) fn kind(
+    run: &RunId,
+    definition: &str,
+    description: &str,
+    status: &Status,
+) -> NotificationKind {
+    let outcome = status.word();
     let (agent_id, agent_type) = (run.agent.clone(), definition.to_owned());
     let description = description.to_owned();
-    let kind = if answered(&settlement.status) {
+    if answered(status) {
         NotificationKind::AgentIdle {
             agent_id,
             agent_type,
@@ -142,8 +148,7 @@ pub(super) fn notification(
             status: "failed",
             outcome,
         }
-    };
-    Body::Notification(Notification { content, kind })
+    }
 }
 
 /// Tells whether a run that ended so has an answer, all of it or a part.

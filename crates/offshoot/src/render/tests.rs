@@ -452,6 +452,7 @@ fn turns_and_runs_say_how_they_ended() {
             run: RunNo::new(1),
         },
         definition: "reader".to_owned(),
+        call: None,
         settlement: settlement(Status::Completed),
     };
     check(

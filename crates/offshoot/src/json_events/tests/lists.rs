@@ -208,7 +208,11 @@ pub(super) const OURS: Fields = &[
         "delivery",
         "theirs is not there for agents that cannot be asked again",
     ),
-    ("system.notification", "kind.outcome", "our word for it"),
+    (
+        "system.notification",
+        "kind.outcome toolCallId subagent",
+        "our word for it, the call, and what a call that waited is told",
+    ),
     ("abort", "by", "who stopped it"),
     (
         "assistant.message",
@@ -217,7 +221,7 @@ pub(super) const OURS: Fields = &[
     ),
     (
         "tool.execution_complete",
-        "durationMs error.kind permission truncated outputPath",
+        "durationMs error.kind permission truncated outputPath subagent",
         "ours",
     ),
     ("subagent.completed", "status reason", "our word for it"),

@@ -267,6 +267,7 @@ pub(super) fn tells(agent: &str, status: Status) -> Event {
             run: RunNo::new(1),
         },
         definition: "reader".to_owned(),
+        call: Some(CallId::new("call")),
         settlement: settlement(status),
     }
 }

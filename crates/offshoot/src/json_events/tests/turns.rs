@@ -8,7 +8,7 @@ use offshoot_types::settlement::{CancelledBy, Status};
 use serde_json::{Value, json};
 
 use super::log::{
-    Log, blocking, ends, fails, finishes, message, says, settles, starts, tells, turn,
+    Log, blocking, ends, fails, finishes, message, says, settlement, settles, starts, tells, turn,
 };
 
 #[test]
@@ -110,15 +110,19 @@ fn a_background_child_is_announced_when_it_is_told() {
             "assistant.message",
         ]
     );
+    let [notification]: [Value; 1] = log.data("system.notification").try_into().unwrap();
+    let subagent = settlement(Status::Completed).metadata(&AgentId::new("kid"), "reader");
     assert_eq!(
-        log.data("system.notification"),
-        [json!({
+        notification,
+        json!({
             "content": "Agent reader (kid) ended: completed\n3 files",
             "kind": {
                 "type": "agent_idle", "agentId": "kid", "agentType": "reader",
                 "outcome": "completed",
             },
-        })]
+            "toolCallId": "call",
+            "subagent": subagent,
+        })
     );
     assert_eq!(
         log.data("subagent.started")[0]["executionMode"],

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use offshoot_types::id::{AgentId, MessageId};
+use offshoot_types::id::{AgentId, CallId, MessageId};
 use offshoot_types::manifest::Effort;
+use offshoot_types::outcome::Metadata;
 use offshoot_types::settlement::CancelledBy;
 use serde::Serialize;
 use uuid::Uuid;
@@ -119,9 +120,15 @@ pub(crate) enum Delivery {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Notification {
     pub(crate) content: String,
     pub(crate) kind: NotificationKind,
+    /// Ours: the call that made the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_call_id: Option<CallId>,
+    /// Ours: what the agent used and did, as in `tool.execution_complete` of a `task` that waited.
+    pub(crate) subagent: Metadata,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,7 +2,7 @@
 
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
-use offshoot_types::outcome::ErrorKind;
+use offshoot_types::outcome::{ErrorKind, Metadata};
 use offshoot_types::permission::Decision;
 use serde::Serialize;
 use uuid::Uuid;
@@ -52,6 +52,9 @@ pub(crate) struct Complete {
     /// Ours: where all of it lies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output_path: Option<String>,
+    /// Ours: what the agent of a `task` that waited used and did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subagent: Option<Metadata>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_tool_call_id: Option<CallId>,
 }
