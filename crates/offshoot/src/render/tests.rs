@@ -482,6 +482,7 @@ fn the_receipt_of_a_spawn_says_all_that_the_agent_got() {
             stall: Some(Span::secs(300)),
             descendants: Some(3),
         },
+        own_caps: Caps::default(),
         permissions: [
             ("fs.read".to_owned(), Action::Allow),
             ("fs.write".to_owned(), Action::Ask),
