@@ -56,9 +56,7 @@ impl Code {
             Status::Cancelled(_) => Self::Interrupted,
         }
     }
-}
 
-impl Code {
     /// Returns the code of an end that left work undone, and says on stderr what that was. Only
     /// success changes: an error or an interruption says more.
     pub(crate) fn with(self, unfinished: &Unfinished, session: &TreeId) -> Self {

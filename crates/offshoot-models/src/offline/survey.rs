@@ -309,13 +309,12 @@ fn tell_answer(page: &mut Page, text: &str) {
     let facts = text
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- "));
-    let mut shown = 0;
-    for fact in facts.take(MOST_LINES) {
-        page.item(markdown::line(fact, 240));
-        shown += 1;
-    }
+    let facts: Vec<&str> = facts.take(MOST_LINES).collect();
     // Another model than this one answers as it likes.
-    if shown == 0 {
+    if facts.is_empty() {
         page.item(markdown::prose(text, 400));
+    }
+    for fact in facts {
+        page.item(markdown::line(fact, 240));
     }
 }

@@ -109,6 +109,21 @@ fn a_survey_says_which_areas_are_missing_and_without_any_it_is_not_done() {
 }
 
 #[test]
+fn a_list_that_is_cut_is_read_on_and_what_was_left_out_is_said() {
+    let mut world = ferry().leaving_out("[folders that could not be read: 3]\n");
+    for number in 0..2500 {
+        world = world.file(&format!("zoo/{number:04}.py"), "def a(): pass\n");
+    }
+    let run = world.ask(SURVEY);
+    let facts = [
+        "### `zoo` (2500 files)",
+        "| Python | 2500 |",
+        "could not be read: 3",
+    ];
+    says(&run, &facts);
+}
+
+#[test]
 fn an_answer_of_another_model_is_quoted_and_one_from_the_background_completes_the_report() {
     let run = ferry()
         .playing("`docs`", Played::Says("Just prose."))

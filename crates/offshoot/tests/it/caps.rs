@@ -208,7 +208,7 @@ replies:
 "#;
     let stage = Stage::new(script);
     stage.write("offshoot.toml", "limits.steps = 3");
-    let done = run(&stage, &[]).succeeded();
+    let done = run(&stage, &[]).exited(3);
     assert!(
         done.stdout.contains("[partial: budget: steps] so far"),
         "{done:#?}"

@@ -95,7 +95,7 @@ timeout = "200ms"
     let stage = stage(OWN, config);
     // Without --yes nobody can be asked what a guard should have said.
     let done = stage.offshoot(["run", "--model", "scripted/script.yaml", "go"]);
-    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.code, Some(3), "{done:?}");
     assert!(!stage.path().join("ran").exists());
     let config = r#"
 [[hooks]]

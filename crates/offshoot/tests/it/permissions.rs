@@ -74,7 +74,7 @@ fn a_rule_that_is_wrong_stops_a_run_with_its_place() {
     let agent =
         "---\nmode: primary\npermissions: [{permission: fs.wirte, action: allow}]\n---\nGo.";
     let stage = self::stage(&[(".offshoot/agents/odd.md", agent)]);
-    let done = stage.run("write").succeeded();
+    let done = stage.run("write").exited(3);
     assert!(
         done.stderr
             .contains("odd.md:3:28: unknown capability `fs.wirte`"),
@@ -94,7 +94,7 @@ fn a_rule_that_is_wrong_stops_a_run_with_its_place() {
 #[test]
 fn a_projects_allow_is_told_to_be_worth_nothing() {
     let stage = stage(&[(PROJECT, ALLOWS)]);
-    let done = stage.run("write").succeeded();
+    let done = stage.run("write").exited(3);
     let told = "line 3 allows nothing, and 1 more like it: a project's rules can only narrow";
     assert!(done.stderr.contains(told), "{}", done.stderr);
     assert!(!stage.path().join("docs/a.txt").exists());
@@ -330,7 +330,7 @@ fn a_repository_that_nobody_accepted_does_not_fill_the_screen_with_warnings() {
     };
     let many: String = (0..500).map(pair).collect();
     let stage = stage(&[(PROJECT, &many)]);
-    let done = stage.run("write").succeeded();
+    let done = stage.run("write").exited(3);
     let more = "warning: 490 more; see \"offshoot permissions list\"";
     assert!(done.stderr.contains(more), "{}", done.stderr);
     assert_eq!(
@@ -476,7 +476,7 @@ fn a_rule_about_an_agent_that_is_not_there_is_told() {
     let told = |name: &str| format!("is about agent `{name}`, and there is none; ");
     let stage = stage(&[(USER, &about_task("exlore", "ask"))]);
     let misspelt = format!("{}did you mean `explore`?", told("exlore"));
-    let done = stage.run("write").succeeded();
+    let done = stage.run("write").exited(3);
     assert!(done.stderr.contains(&misspelt), "{done:?}");
     let done = stage.offshoot(["permissions", "list"]).succeeded();
     assert!(done.stderr.contains(&misspelt), "{done:?}");

@@ -173,6 +173,6 @@ fn r24_no_terminal_of_a_command_of_an_agent_answers_what_is_asked() {
     let terminal = Terminal::run(command.env("TERM", "xterm"), (100, 24));
     terminal.until(&[
         "it said error: bash needs permission and nobody is here",
-        "it ended with 0",
+        "it ended with 3",
     ]);
 }

