@@ -62,7 +62,7 @@ replies:
     let run = [&["run"][..], &model, &["name it"]].concat();
     assert_eq!(stage.offshoot(run).succeeded().stdout, "About cats\n");
     let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
-    let id = listed.events()[0]["id"].as_str().unwrap().to_owned();
+    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
     let tree = stage.offshoot(["sessions", "tree", &id]).succeeded();
     assert!(tree.stdout.contains("title"), "{tree:#?}");
 }
