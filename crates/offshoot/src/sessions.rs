@@ -194,7 +194,10 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
             break;
         }
     }
-    Ok(())
+    if json {
+        return Ok(());
+    }
+    export::note_cut_rows(store.as_ref(), &session, &shown).await
 }
 
 async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {

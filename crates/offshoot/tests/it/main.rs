@@ -35,6 +35,7 @@ mod refused;
 mod requests;
 mod reverting;
 mod rewinding;
+mod rows;
 mod running;
 mod screens;
 mod servers;
