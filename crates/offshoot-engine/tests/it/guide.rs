@@ -6,6 +6,7 @@ use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::model::Request;
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::Status;
+use offshoot_types::store::Store as _;
 use offshoot_types::tool::Effect;
 use serde_json::{Value, json};
 
