@@ -52,11 +52,7 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             archived,
             json,
         } => {
-            let archived = if archived {
-                list::Archived::Shown
-            } else {
-                list::Archived::Hidden
-            };
+            let archived = list::Archived::if_asked(archived);
             list::list(settings, children, archived, json).await?;
         }
         SessionsCommand::Show {
@@ -65,12 +61,11 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             request,
             json,
         } => {
-            if let Some(wanted) = request {
-                request::request(settings, &id, &wanted, json).await?;
-                return Ok(Code::Completed);
-            }
             let length = if full { Length::Full } else { Length::Cut };
-            show(settings, &id, length, json).await?;
+            match request {
+                Some(wanted) => request::request(settings, &id, &wanted, json).await?,
+                None => show(settings, &id, length, json).await?,
+            }
         }
         SessionsCommand::Tree { id, json } => tree(settings, &id, json).await?,
         SessionsCommand::Attach {
@@ -197,7 +192,10 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
             break;
         }
     }
-    Ok(())
+    if json {
+        return Ok(());
+    }
+    export::note_cut_rows(store.as_ref(), &session, &shown).await
 }
 
 async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {

@@ -341,6 +341,19 @@ async fn ses_09_what_was_allowed_for_a_session_is_not_allowed_in_its_copy() {
     stage.quiet().await;
 
     fork(&stage, "copy", copy_of(root)).await.unwrap();
+    let rules = async |id: &str| -> serde_json::Value {
+        let rows = stage.store.chat(&AgentId::new(id)).await.unwrap().unwrap();
+        let session: serde_json::Value = rows.session.read().unwrap();
+        serde_json::from_str(session["permissions_json"].as_str().unwrap()).unwrap()
+    };
+    // PER-08.
+    let allowed = rules("root").await;
+    assert_eq!(allowed.as_array().unwrap().len(), 1, "{allowed}");
+    assert_eq!(
+        (&allowed[0]["action"], &allowed[0]["source"]),
+        (&json!("allow"), &json!("session"))
+    );
+    assert_eq!(rules("copy").await, json!([]));
     let copy = AgentId::new("copy");
     let tree = TreeId::of(copy.clone());
     let prompt = Order::Prompt(stage.words("second"));
@@ -491,7 +504,12 @@ async fn pd_49_a_copy_keeps_the_children_it_was_told_of_when_the_original_is_gon
         assert_eq!(metadata["copy_of"], old.as_str());
     }
     // What they said is nested in the rows of the copy.
-    let rows = stage.store.chat(&AgentId::new("copy")).await.unwrap().unwrap();
+    let rows = stage
+        .store
+        .chat(&AgentId::new("copy"))
+        .await
+        .unwrap()
+        .unwrap();
     let text = RawJson::of(&rows).as_str().to_owned();
     for said in ["from below", "deep", "beside"] {
         assert!(text.contains(said), "{said}");
@@ -512,13 +530,21 @@ async fn pd_49_a_copy_that_ends_before_a_child_was_told_does_not_have_it() {
     let script = Script::default()
         .part(
             "lead",
-            [task_in_background("worker", "go"), say("started"), say("heard"), say("mine")],
+            [
+                task_in_background("worker", "go"),
+                say("started"),
+                say("heard"),
+                say("mine"),
+            ],
         )
         .part("worker", [say("done")]);
     let stage = Stage::new(script).await;
     stage.ask("go").await;
     let items = said(&stage, "root").await;
-    let started = items.iter().rposition(|item| matches!(item, Item::Completion(_))).unwrap();
+    let started = items
+        .iter()
+        .rposition(|item| matches!(item, Item::Completion(_)))
+        .unwrap();
     let order = Fork {
         at: Some(items[started - 1].id().clone()),
         ..copy_of(stage.root())

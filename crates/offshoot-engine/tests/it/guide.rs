@@ -6,6 +6,7 @@ use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::model::Request;
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::Status;
+use offshoot_types::store::Store as _;
 use offshoot_types::tool::Effect;
 use serde_json::{Value, json};
 
@@ -165,7 +166,8 @@ async fn sa_39_the_mark_gives_a_child_rows_of_its_own_and_changes_nothing_else()
     let stage = Stage::new(script).await;
     stage.ask("go").await;
     let (watched, worker) = (stage.born("watched").await, stage.born("worker").await);
-    assert!(stage.chat_of(&worker).await.is_none(), "opaque");
+    let opaque = stage.store.chat(&worker).await.unwrap().unwrap();
+    assert!(!opaque.has_rows, "folded from its log");
     let rows = stage.chat_of(&watched).await.unwrap();
     assert_eq!(rows["session"]["parent_id"], "root");
     assert_eq!(rows["messages"].as_array().unwrap().len(), 2);

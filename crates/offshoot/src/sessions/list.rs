@@ -34,6 +34,13 @@ pub(super) enum Archived {
     Hidden,
 }
 
+impl Archived {
+    /// Returns what a flag says.
+    pub(super) fn if_asked(asked: bool) -> Self {
+        if asked { Self::Shown } else { Self::Hidden }
+    }
+}
+
 /// Lists the sessions, the one that changed last first.
 pub(super) async fn list(
     settings: &Settings,

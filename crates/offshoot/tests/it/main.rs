@@ -38,6 +38,7 @@ mod refused;
 mod requests;
 mod reverting;
 mod rewinding;
+mod rows;
 mod running;
 mod screens;
 mod servers;

@@ -52,10 +52,17 @@ fn exchange(stream: TcpStream, delta: &Value) -> Value {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    let finish = if delta.get("tool_calls").is_some() { "tool_calls" } else { "stop" };
+    let finish = if delta.get("tool_calls").is_some() {
+        "tool_calls"
+    } else {
+        "stop"
+    };
     let chunk = |delta: &Value, finish: Option<&str>| {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
-        format!("data: {}\n\n", json!({ "id": "x", "model": "large-1", "choices": [choice] }))
+        format!(
+            "data: {}\n\n",
+            json!({ "id": "x", "model": "large-1", "choices": [choice] })
+        )
     };
     let usage = json!({ "id": "x", "model": "large-1", "choices": [],
         "usage": { "prompt_tokens": 1000, "completion_tokens": 10 } });
@@ -124,7 +131,11 @@ fn of_printed(document: &Value) -> Vec<(String, String)> {
                 let said = parts.map(|part| {
                     let call = &part["call"];
                     let arguments = &call["arguments"]["json"];
-                    let arguments = if arguments.is_null() { String::new() } else { arguments.to_string() };
+                    let arguments = if arguments.is_null() {
+                        String::new()
+                    } else {
+                        arguments.to_string()
+                    };
                     text(&part["text"]) + &text(&call["tool"]) + &arguments
                 });
                 told.push((role, said.collect()));
@@ -161,28 +172,57 @@ fn the_request_that_is_printed_is_the_one_that_the_server_was_sent() {
     stage.write("a.txt", "what stands there\n");
     let server = Server::start(vec![
         calls("c1", "read", &json!({ "path": "a.txt" })),
-        calls("c2", "task", &json!({ "subagent_type": "explore", "prompt": "look" })),
+        calls(
+            "c2",
+            "task",
+            &json!({ "subagent_type": "explore", "prompt": "look" }),
+        ),
         says("3 files"),
         says("done"),
         says("again"),
     ]);
-    let run = ["run", "--yes", "--model", "openai-chat/large", "--session", "a-long-talk", "go"];
+    let run = [
+        "run",
+        "--yes",
+        "--model",
+        "openai-chat/large",
+        "--session",
+        "a-long-talk",
+        "go",
+    ];
     ask(&stage, &server, &run).succeeded();
-    let tree = stage.offshoot(["sessions", "tree", "a-long-talk", "--json"]).succeeded().events();
-    let child = tree[1]["agentId"].as_str().unwrap_or_else(|| panic!("{tree:#?}"));
+    let tree = stage
+        .offshoot(["sessions", "tree", "a-long-talk", "--json"])
+        .succeeded()
+        .events();
+    let child = tree[1]["agentId"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{tree:#?}"));
     let sent = server.sent();
     check(&sent[0], &request(&stage, "a-long-talk", &["1"]));
-    check(&sent[1], &request(&stage, "a-long-talk", &["a-long-talk", "2"]));
+    check(
+        &sent[1],
+        &request(&stage, "a-long-talk", &["a-long-talk", "2"]),
+    );
     check(&sent[2], &request(&stage, "a-long-talk", &[child, "1"]));
     check(&sent[2], &request(&stage, child, &["1"]));
     check(&sent[3], &request(&stage, "a-long-talk", &["3"]));
 
     let next = request(&stage, "a-long-talk", &[]);
     assert_eq!(next["step"], 4);
-    let kinds: Vec<&Value> =
-        next["remarks"].as_array().unwrap().iter().map(|remark| &remark["kind"]).collect();
+    let kinds: Vec<&Value> = next["remarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|remark| &remark["kind"])
+        .collect();
     assert_eq!(kinds, ["next", "no_prompt"]);
-    ask(&stage, &server, &["run", "--yes", "--session", "a-long-talk", "more"]).succeeded();
+    ask(
+        &stage,
+        &server,
+        &["run", "--yes", "--session", "a-long-talk", "more"],
+    )
+    .succeeded();
     let sent = server.sent();
     check(&sent[4], &request(&stage, "a-long-talk", &["4"]));
     let mut expected = of_printed(&next);
@@ -190,21 +230,46 @@ fn the_request_that_is_printed_is_the_one_that_the_server_was_sent() {
     expected.truncate(of_body(&sent[4]).len() - 1);
     assert_eq!(of_body(&sent[4])[..expected.len()], expected[..]);
 
-    let shown = stage.offshoot(["sessions", "show", "a-long-talk", "--request", "2"]).succeeded();
-    for part in ["=== system", "=== tools", "--- task", "=== messages (3)", "[call read c1]", "what stands there"] {
+    let shown = stage
+        .offshoot(["sessions", "show", "a-long-talk", "--request", "2"])
+        .succeeded();
+    for part in [
+        "=== system",
+        "=== tools",
+        "--- task",
+        "=== messages (3)",
+        "[call read c1]",
+        "what stands there",
+    ] {
         assert!(shown.stdout.contains(part), "{part}: {shown:#?}");
     }
-    stage.offshoot(["sessions", "show", "a-long-talk", "--request", "9"]).exited(2);
-    stage.offshoot(["sessions", "show", "a-long-talk", "--request", "0"]).exited(2);
+    stage
+        .offshoot(["sessions", "show", "a-long-talk", "--request", "9"])
+        .exited(2);
+    stage
+        .offshoot(["sessions", "show", "a-long-talk", "--request", "0"])
+        .exited(2);
 }
 
 #[test]
 fn a_definition_that_has_changed_since_is_said() {
     let script = "agents: [{name: lead, prompt: One., mode: primary}]\nreplies: [{say: hello}]";
     let stage = Stage::new(script);
-    let run = ["run", "--agent", "lead", "--model", "scripted/script.yaml", "--session", "a-long-talk", "go"];
+    let run = [
+        "run",
+        "--agent",
+        "lead",
+        "--model",
+        "scripted/script.yaml",
+        "--session",
+        "a-long-talk",
+        "go",
+    ];
     stage.offshoot(run).succeeded();
-    assert_eq!(request(&stage, "a-long-talk", &["1"])["remarks"][0]["kind"], "as_sent");
+    assert_eq!(
+        request(&stage, "a-long-talk", &["1"])["remarks"][0]["kind"],
+        "as_sent"
+    );
     stage.write("script.yaml", &script.replace("One.", "Two."));
     let changed = request(&stage, "a-long-talk", &["1"]);
     assert_eq!(changed["remarks"][0]["kind"], "system_differs");

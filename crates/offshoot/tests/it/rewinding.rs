@@ -167,8 +167,9 @@ fn ses_08_a_copy_goes_on_where_it_was_made_and_leaves_the_other_alone() {
     };
     assert_eq!(texts(&copied).len(), texts(&before).len());
     let events = stage.show(copy);
-    assert_eq!(of_type(&events, "user.message").len(), 3);
-    assert!(of_type(&events, "subagent.started").is_empty());
+    // The child that it was told of came with it (PD-49).
+    assert_eq!(of_type(&events, "user.message").len(), 4);
+    assert_eq!(of_type(&events, "subagent.started").len(), 1);
 
     let answer = stage
         .offshoot(["run", "--session", copy, "fourth"])
