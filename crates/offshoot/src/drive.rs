@@ -18,7 +18,7 @@ use offshoot_types::tree::Tree;
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::follow::{Ended, Follower, Goal, News, TERMINATED, asleep};
-use crate::lookup::Session;
+use crate::lookup::{Exchange, Session};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
 use crate::{logging, output, render};
@@ -31,6 +31,8 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 /// What is to be asked, and of whom.
 pub(crate) struct Inquiry {
+    /// How the conversation ended that goes on now, where that is to be shown.
+    pub(crate) last: Option<Exchange>,
     /// The session, as it was before.
     pub(crate) session: Session,
     pub(crate) agent: AgentId,
@@ -226,6 +228,7 @@ async fn ask(
     signals: &mut Signals,
 ) -> Result<Ended, Stop> {
     let Inquiry {
+        last,
         session: Session { id, log, tree },
         agent,
         prompt,
@@ -268,6 +271,9 @@ async fn ask(
     if let (Some(_), Receipt::NoEffect { why }) = (&message, &receipt) {
         // Nobody took it, so there is nothing to follow.
         return Err(Stop::usage(why.clone()));
+    }
+    if let Some(last) = &last {
+        view.recall(last)?;
     }
     let is_ours = runtime.is_run_here(&id);
     let sleeps = match &receipt {

@@ -232,9 +232,11 @@ fn keys_for_three_asks_answer_one_and_are_never_a_message() {
     terminal.enter("go");
     terminal.until(&["asks (1 of 3)", "allow?"]);
     terminal.press("y\ry\ry\r");
+    terminal.until(&["keys typed now are dropped"]);
     terminal.until(&["asks (1 of 2)", "allow?"]);
     // One by one, each may be answered, and so may be the last.
     terminal.press("y\ry\r");
+    terminal.until(&["keys typed now are dropped"]);
     terminal.wait_for("one ask", |text| {
         text.contains(" asks\n") && text.contains("allow?")
     });
