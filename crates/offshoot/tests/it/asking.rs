@@ -295,6 +295,7 @@ fn r29_who_follows_another_process_sees_what_its_agents_wait_for() {
     terminal.wait_for("two that ask", |text| {
         text.matches("asks: bash touch ran").count() == 2 && !text.contains("starts")
     });
+    run.kill();
 }
 
 #[test]
