@@ -57,6 +57,9 @@ const MOST_OF_OUTPUT: (usize, usize) = (2, 6);
 /// Most lines of what an agent below did, where that failed.
 const MOST_BELOW: usize = 2;
 
+/// Most rows of a line of what failed.
+const MOST_ROWS_OF_LINE: usize = 3;
+
 /// Most files that are named.
 const MOST_FILES: usize = 3;
 
@@ -271,7 +274,13 @@ impl Report {
         for detail in &self.details {
             let mut line = Line::of(Tone::Plain, &format!("{indent}  "));
             line.extend(detail.clone());
-            lines.push(line.cut(width, style));
+            // Why something failed may stand at the end of a long line.
+            if self.is_bad() {
+                let rows = line.wrap(width, &format!("{indent}  |   "));
+                lines.extend(rows.into_iter().take(MOST_ROWS_OF_LINE));
+            } else {
+                lines.push(line.cut(width, style));
+            }
         }
         lines
     }
@@ -443,8 +452,18 @@ fn told(call: &Call, about: &About, outcome: &Outcome) -> Told {
             let summary = data.lines().last().unwrap_or_default();
             plainly(summary.trim_start_matches('[').trim_end_matches(']'))
         }
+        "question" => plainly(&answered(&data).unwrap_or(data)),
         _ => plainly(&data),
     }
+}
+
+/// Returns the answers to questions in one line.
+fn answered(data: &str) -> Option<String> {
+    let data: Value = serde_json::from_str(data).ok()?;
+    let answers = data.get("answers")?.as_array()?.iter();
+    let answers = answers.filter_map(Value::as_array).flatten();
+    let answers: Vec<&str> = answers.filter_map(Value::as_str).collect();
+    Some(format!("answered: {}", answers.join(", ")))
 }
 
 fn plainly(text: &str) -> Told {

@@ -68,11 +68,9 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     greet("type a message; /help says what else; Ctrl-D leaves");
     let shown = render::short(session.id.root());
     let agent = session.id.root().clone();
-    let mut view = console(settings, agent.clone(), &agents, (swap, barred))?;
-    if let Some(last) = session.last_exchange() {
-        view.recall(&last)?;
-    }
+    let view = console(settings, agent.clone(), &agents, (swap, barred))?;
     let inquiry = Inquiry {
+        last: session.last_exchange(),
         session,
         agent,
         prompt: None,

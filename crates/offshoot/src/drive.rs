@@ -21,7 +21,7 @@ use offshoot_types::tree::{Tree, Unfinished};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::follow::{Ended, Follower, Goal, News, TERMINATED, asleep};
-use crate::lookup::Session;
+use crate::lookup::{Exchange, Session};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
 use crate::{logging, output, render};
@@ -40,6 +40,8 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 /// What is to be asked, and of whom.
 pub(crate) struct Inquiry {
+    /// How the conversation ended that goes on now, where that is to be shown.
+    pub(crate) last: Option<Exchange>,
     /// The session, as it was before.
     pub(crate) session: Session,
     pub(crate) agent: AgentId,
@@ -284,6 +286,7 @@ async fn ask(
     signals: &mut Signals,
 ) -> Result<Ended, Stop> {
     let Inquiry {
+        last,
         session: Session { id, log, tree },
         agent,
         prompt,
@@ -326,6 +329,9 @@ async fn ask(
     if let (Some(_), Receipt::NoEffect { why }) = (&message, &receipt) {
         // Nobody took it, so there is nothing to follow.
         return Err(Stop::usage(why.clone()));
+    }
+    if let Some(last) = &last {
+        view.recall(last)?;
     }
     let is_ours = runtime.is_run_here(&id);
     let sleeps = match &receipt {

@@ -127,11 +127,9 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         output::note(&speaker);
     }
     let agent = session.id.root().clone();
-    let mut view = face.open(settings, &session.id, &agent)?;
-    if let Some(last) = session.last_exchange() {
-        view.recall(&last)?;
-    }
+    let view = face.open(settings, &session.id, &agent)?;
     let inquiry = Inquiry {
+        last: session.last_exchange(),
         session,
         agent,
         prompt,

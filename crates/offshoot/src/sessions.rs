@@ -259,6 +259,7 @@ async fn message(
     let runtime = assemble::runtime(store, models, agents.registry(), host);
     let view = face.open(settings, &session.id, &agent)?;
     let inquiry = Inquiry {
+        last: None,
         session,
         agent,
         prompt: Some(text),

@@ -232,9 +232,11 @@ fn keys_for_three_asks_answer_one_and_are_never_a_message() {
     terminal.enter("go");
     terminal.until(&["asks (1 of 3)", "allow?"]);
     terminal.press("y\ry\ry\r");
+    terminal.until(&["keys typed now are dropped"]);
     terminal.until(&["asks (1 of 2)", "allow?"]);
     // One by one, each may be answered, and so may be the last.
     terminal.press("y\ry\r");
+    terminal.until(&["keys typed now are dropped"]);
     terminal.wait_for("one ask", |text| {
         text.contains(" asks\n") && text.contains("allow?")
     });
@@ -293,7 +295,7 @@ fn r29_who_follows_another_process_sees_what_its_agents_wait_for() {
     terminal.wait_for("two that ask", |text| {
         text.matches("asks: bash touch ran").count() == 2 && !text.contains("starts")
     });
-    // It would wait for ever, and hold what it inherited from whoever started the tests.
+    // The run would wait for ever, and keep the descriptors that it inherited.
     run.kill();
 }
 

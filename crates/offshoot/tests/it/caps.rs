@@ -22,7 +22,8 @@ fn run(stage: &Stage, flags: &[&str]) -> Done {
 fn check(script: &str, flags: &[&str], stdout: &str, stderr: &str) {
     let done = run(&Stage::new(script), flags).exited(3);
     assert_eq!(done.stdout, stdout);
-    let last = done.stderr.lines().last().unwrap();
+    let remarks = done.remarks();
+    let last = remarks.lines().last().unwrap();
     assert_eq!(last, format!("offshoot: {stderr}"));
 }
 
@@ -216,7 +217,8 @@ replies:
     stage.write("offshoot.toml", "limits.session.steps = 1");
     let done = run(&stage, &[]).exited(3);
     assert!(
-        done.stderr.ends_with("offshoot: partial: budget: steps\n"),
+        done.remarks()
+            .ends_with("offshoot: partial: budget: steps\n"),
         "{done:#?}"
     );
 }

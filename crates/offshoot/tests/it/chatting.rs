@@ -140,7 +140,7 @@ fn the_flag_has_another_agent_go_on_with_a_session_as_well() {
     let ask = |more: &[&str], prompt: &str| {
         let args = [&["run", "--session", "first"], more, &[prompt]].concat();
         let done = stage.offshoot(args).succeeded();
-        (done.stdout, done.stderr)
+        (done.stdout.clone(), done.remarks())
     };
     let who = "agent helper answers; the session began with lead\n".to_owned();
     assert_eq!(

@@ -130,7 +130,7 @@ fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
     assert_eq!(of_type(&stored, "session.compaction_start").len(), 1);
     let tree = stage.offshoot(["sessions", "tree", "first"]).succeeded();
     let lines: Vec<&str> = tree.stdout.lines().collect();
-    assert_eq!(lines.len(), 2, "{tree:#?}");
+    assert_eq!(lines.len(), 3, "{tree:#?}");
     assert!(lines[1].starts_with("helpers: "), "{tree:#?}");
 }
 
@@ -371,7 +371,7 @@ replies:
     assert!(!tree().contains("helpers"), "{}", tree());
     stage.offshoot(["sessions", "summary", "talk"]).succeeded();
     assert!(
-        tree().ends_with("\nhelpers: 40 tokens, $0.04\n"),
+        tree().ends_with("\nhelpers: 40 tokens, $0.04\nall: 47 tokens, $0.047\n"),
         "{}",
         tree()
     );

@@ -21,7 +21,7 @@ fn with(stage: &Stage, variables: &[(&str, &str)], args: &[&str]) -> Done {
 fn model_line(stage: &Stage, variables: &[(&str, &str)]) -> String {
     let done = with(stage, variables, &["run", "hello"]).succeeded();
     assert_eq!(done.stdout, "you said hello\n");
-    assert_eq!(done.stderr.lines().count(), 2, "{done:#?}");
+    assert_eq!(done.remarks().lines().count(), 2, "{done:#?}");
     done.stderr.lines().nth(1).unwrap().to_owned()
 }
 
@@ -182,7 +182,7 @@ fn a_session_keeps_its_model_whatever_the_environment_says_now() {
     ];
     let done = with(&stage, &variables, &["run", "--session", "kept", "two"]).succeeded();
     assert_eq!(done.stdout, "you said two\n");
-    assert_eq!(done.stderr, "");
+    assert_eq!(done.remarks(), "");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn continue_goes_on_with_the_last_session_of_this_folder() {
     };
     let done = stage.offshoot(goes_on).succeeded();
     assert_eq!(
-        (done.stdout.as_str(), done.stderr.as_str()),
+        (done.stdout.as_str(), done.remarks().as_str()),
         ("you said more\n", "")
     );
     assert_eq!(
@@ -85,7 +85,7 @@ fn a_log_says_what_was_done_and_not_what_was_said() {
     let args = [&log[..], &MODEL[..], &["my secret words"]].concat();
     let done = stage.offshoot(args).succeeded();
     assert_eq!(done.stdout, "you said my secret words\n");
-    assert_eq!(done.stderr.lines().count(), 1, "{done:#?}");
+    assert_eq!(done.remarks().lines().count(), 1, "{done:#?}");
     let text = std::fs::read_to_string(stage.path().join("a.log")).unwrap();
     for said in [
         "start",
@@ -117,7 +117,7 @@ fn a_log_without_a_file_goes_to_stderr() {
     assert!(done.stderr.contains(" INFO offshoot"), "{done:#?}");
     let mut command = stage.command([&MODEL[..], &["hello"]].concat());
     let done = wait(command.env("OFFSHOOT_LOG", "off").spawn().unwrap()).succeeded();
-    assert_eq!(done.stderr.lines().count(), 1, "{done:#?}");
+    assert_eq!(done.remarks().lines().count(), 1, "{done:#?}");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_reader_who_leaves_a_list_is_no_error() {
     let stage = Stage::new(PLAIN);
     let run = [&MODEL[..], &["--session", "kept", "x"]].concat();
     let done = stage.unread(&run).succeeded();
-    assert_eq!(done.stderr, "session kept\n");
+    assert_eq!(done.remarks(), "session kept\n");
     assert_eq!(stage.status("kept"), "completed");
     for args in [
         &["sessions", "list"][..],

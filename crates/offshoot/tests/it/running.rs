@@ -32,7 +32,7 @@ fn the_answer_is_on_stdout_and_nothing_else_is() {
     let stage = Stage::new("replies: [{say: 'you said {prompt}'}]");
     let done = stage.run("hello").succeeded();
     assert_eq!(done.stdout, "you said hello\n");
-    assert_eq!(done.stderr.lines().count(), 1);
+    assert_eq!(done.remarks().lines().count(), 1);
     assert!(done.stderr.starts_with("session "), "{}", done.stderr);
 }
 
@@ -63,7 +63,12 @@ fn a_family_is_waited_for_and_told_of() {
         "{lines:#?}"
     );
     assert_eq!(count("in the background"), 1);
-    for words in ["'plain'", "'nested'", "'deep'", "in the background: 'slow'"] {
+    for words in [
+        "started: 'plain'",
+        "started: 'nested'",
+        "started: 'deep'",
+        "in the background: 'slow'",
+    ] {
         assert_eq!(
             count(words),
             1,
@@ -73,7 +78,7 @@ fn a_family_is_waited_for_and_told_of() {
     assert_eq!(
         lines
             .iter()
-            .filter(|line| line.starts_with("    general"))
+            .filter(|line| line.starts_with("    general") || line.starts_with("    ✓ general"))
             .count(),
         2
     );
@@ -94,7 +99,7 @@ fn a_session_goes_on_without_being_told_its_model_again() {
     let mut command = stage.command(["run", "--session", id, "more"]);
     let done = wait(command.current_dir(elsewhere.path()).spawn().unwrap()).succeeded();
     assert_eq!(done.stdout, "you said more\n");
-    assert_eq!(done.stderr, "");
+    assert_eq!(done.remarks(), "");
 }
 
 #[test]
@@ -110,7 +115,7 @@ fn a_session_may_be_named_by_who_opens_it() {
     ];
     let first = stage.offshoot(args).succeeded();
     assert_eq!(first.stdout, "one\n");
-    assert_eq!(first.stderr, "session my session\n");
+    assert_eq!(first.remarks(), "session my session\n");
     let args = [
         "run",
         "--model",
@@ -146,7 +151,7 @@ fn going_on_with_a_quiet_session_says_that_nothing_is_waiting() {
     let done = stage.offshoot(["run", "--session", "quiet"]).succeeded();
     assert_eq!(done.stdout, "");
     let expected = "nothing is waiting in session quiet; send a prompt to go on\n";
-    assert_eq!(done.stderr, expected);
+    assert_eq!(done.remarks(), expected);
 }
 
 #[test]

@@ -89,8 +89,10 @@ fn settled(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     let mut words: Vec<String> = Vec::new();
     for word in line[indent..].split(' ') {
-        let hex = word.len() >= 8 && word.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
-        let number = word.trim_end_matches(['k', 'M', 's', 'm', ',']);
+        let bare = word.trim_end_matches(':');
+        let hex = bare.len() >= 8 && bare.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        let number = word.trim_start_matches('(');
+        let number = number.trim_end_matches(['k', 'M', 's', 'm', ',']);
         let counts = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
         words.push(match (hex, counts) {
             (true, _) => "ID".to_owned(),
@@ -98,6 +100,8 @@ fn settled(line: &str) -> String {
             (false, false) => word.to_owned(),
         });
     }
+    // What stands alone on the right begins where its width lets it.
+    let indent = indent.min(20);
     // The gap before what stands on the right depends on how wide that is.
     let mut line = words.join(" ");
     while line.contains("   ") {

@@ -166,7 +166,7 @@ fn a_run_goes_on_with_a_session_by_part_of_its_id_and_opens_none_under_it() {
             let args = [given, &["--session", part, "more"]].concat();
             let done = stage.offshoot(args).succeeded();
             assert_eq!(done.stdout, "you said more\n");
-            assert_eq!(done.stderr, "");
+            assert_eq!(done.remarks(), "");
         }
     }
     let child = child(&stage);

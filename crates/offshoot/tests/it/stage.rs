@@ -212,6 +212,15 @@ impl Done {
         assert!(done.stderr.contains(about), "{done:#?}");
     }
 
+    /// Stderr without the end of a conversation that goes on, and without what agents used.
+    pub(crate) fn remarks(&self) -> String {
+        let is_usual = |line: &&str| {
+            line.ends_with(", with all agents") || line.starts_with("> ") || line.starts_with("| ")
+        };
+        let lines = self.stderr.lines().filter(|line| !is_usual(line));
+        lines.map(|line| format!("{line}\n")).collect()
+    }
+
     /// Stdout, line by line, as JSON.
     #[track_caller]
     pub(crate) fn events(&self) -> Vec<Value> {
