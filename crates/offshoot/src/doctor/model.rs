@@ -63,11 +63,13 @@ fn loadable(what: &'static str, model: &Sourced<String>) -> Finding {
 fn unmapped(tier: Tier, model: &str) -> String {
     match tier {
         Tier::Small if assemble::is_offline(model) => "offline, as the model is".to_owned(),
-        Tier::Small => "not set: sessions get no title, agents of this tier the model of their \
-                        parent"
+        Tier::Small => "not set: sessions get no title, agents of this tier get `child_model`, \
+                        else their parent's model"
             .to_owned(),
         Tier::Standard => format!("not set: the session's model, {model}"),
-        Tier::Large => "not set: agents of this tier get the model of their parent".to_owned(),
+        Tier::Large => {
+            "not set: agents of this tier get `child_model`, else their parent's model".to_owned()
+        }
     }
 }
 
