@@ -69,11 +69,7 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Returns a completion for each piece of mail.
-    pub(crate) fn completions(
-        &self,
-        mail: &[RunId],
-        new_id: impl Fn() -> MessageId,
-    ) -> Vec<Event> {
+    pub(crate) fn completions(&self, mail: &[RunId], new_id: impl Fn() -> MessageId) -> Vec<Event> {
         let state = self.board.state();
         let completion = |run: &RunId| {
             let (child, settlement) = (state.tree.agent(&run.agent)?, state.settlement(run)?);

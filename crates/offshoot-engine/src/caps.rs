@@ -153,7 +153,12 @@ impl Agent {
     }
 
     /// Looks for room; `None` while another step may return some.
-    pub(crate) fn try_admit(&self, prefix: &Prefix, bytes: u64, over: Option<Cap>) -> Option<Admitted> {
+    pub(crate) fn try_admit(
+        &self,
+        prefix: &Prefix,
+        bytes: u64,
+        over: Option<Cap>,
+    ) -> Option<Admitted> {
         let mut state = self.board.state();
         let caps = state.caps_of(&self.id, &self.board.limits);
         let agent = state.tree.agent(&self.id)?;

@@ -90,7 +90,9 @@ impl Remark {
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::AsSent => f.write_str("as sent: the digests of system prompt, tools and settings match"),
+            Self::AsSent => {
+                f.write_str("as sent: the digests of system prompt, tools and settings match")
+            }
             Self::NoDigest => f.write_str(
                 "cannot tell whether system prompt, tools and settings are as they were sent: this \
                  step was recorded without digests",
@@ -117,7 +119,11 @@ impl fmt::Display for Remark {
                 f.write_str("the conversation is full and would be summarised before it is sent")
             }
             Self::Exhausted(cap) => {
-                write!(f, "would not be sent: nothing is left of the cap on {}", cap.word())
+                write!(
+                    f,
+                    "would not be sent: nothing is left of the cap on {}",
+                    cap.word()
+                )
             }
         }
     }
@@ -159,7 +165,9 @@ pub(crate) async fn rebuild(
         let number = u32::try_from(replies.len() + 1).unwrap_or(u32::MAX);
         return next_request(parts, log, agent, number).await;
     };
-    let index = usize::try_from(step).ok().and_then(|step| step.checked_sub(1));
+    let index = usize::try_from(step)
+        .ok()
+        .and_then(|step| step.checked_sub(1));
     let Some((at, reply)) = index.and_then(|index| replies.get(index)) else {
         return Ok(Err(NoRequest::UnknownStep {
             agent: agent.clone(),
@@ -175,8 +183,12 @@ pub(crate) async fn rebuild(
     let mut remarks = Vec::new();
     let tree = Tree::fold(&log[..=*at]).map_err(|broken| unusable(&tree, &broken.to_string()))?;
     if log[*at].pos <= tree.copied_until()
-        && let Some(offshoot_types::event::Origin::Session { copy: Some(copied), .. }) =
-            tree.root().and_then(|root| tree.agent(root)).map(|root| &root.spawned.origin)
+        && let Some(offshoot_types::event::Origin::Session {
+            copy: Some(copied), ..
+        }) = tree
+            .root()
+            .and_then(|root| tree.agent(root))
+            .map(|root| &root.spawned.origin)
     {
         remarks.push(Remark::Copied(copied.session.clone()));
     }
@@ -221,7 +233,11 @@ async fn next_request(
         Err(error) => return Ok(Err(error.into())),
     };
     let mut remarks = vec![Remark::Next];
-    let open: Vec<CallId> = now.transcript.open_calls().map(|call| call.id.clone()).collect();
+    let open: Vec<CallId> = now
+        .transcript
+        .open_calls()
+        .map(|call| call.id.clone())
+        .collect();
     if !open.is_empty() {
         remarks.push(Remark::OpenCalls(open));
     }

@@ -114,9 +114,10 @@ impl<'a> Children<'a> {
         let Some(child) = self.by_call.get(call) else {
             return Vec::new();
         };
-        let own = self.log.iter().filter(|entry| {
-            entry.pos <= child.until && child.subtree.contains(&entry.agent)
-        });
+        let own = self
+            .log
+            .iter()
+            .filter(|entry| entry.pos <= child.until && child.subtree.contains(&entry.agent));
         let copied = own.filter_map(|entry| {
             let agent = self.ids.get(&entry.agent)?.clone();
             Some((agent, self.copied(entry, messages)?))
@@ -125,11 +126,7 @@ impl<'a> Children<'a> {
     }
 
     /// Returns an event as it is said of the copies; `None` for what is not copied.
-    fn copied(
-        &self,
-        entry: &Entry,
-        messages: &BTreeMap<MessageId, MessageId>,
-    ) -> Option<Event> {
+    fn copied(&self, entry: &Entry, messages: &BTreeMap<MessageId, MessageId>) -> Option<Event> {
         let mut event = entry.event.clone();
         match &mut event {
             Event::Spawned(spawned) => self.move_birth(&entry.agent, spawned, messages),
@@ -142,7 +139,9 @@ impl<'a> Children<'a> {
             Event::CallFinished {
                 outcome, delivers, ..
             } => {
-                delivers.iter_mut().for_each(|run| self.rename(&mut run.agent));
+                delivers
+                    .iter_mut()
+                    .for_each(|run| self.rename(&mut run.agent));
                 if let Body::Output(data) = &mut outcome.body {
                     self.rename_in(data);
                 }
@@ -152,13 +151,18 @@ impl<'a> Children<'a> {
                 drops, consumes, ..
             } => {
                 drops.iter_mut().for_each(|id| self.rename(id));
-                consumes.iter_mut().for_each(|run| self.rename(&mut run.agent));
+                consumes
+                    .iter_mut()
+                    .for_each(|run| self.rename(&mut run.agent));
             }
             Event::Compacted(compaction) => {
                 let live = &mut compaction.live;
-                live.iter_mut().for_each(|live| self.rename(&mut live.agent));
+                live.iter_mut()
+                    .for_each(|live| self.rename(&mut live.agent));
                 let results = &mut compaction.results;
-                results.iter_mut().for_each(|kept| self.rename(&mut kept.agent));
+                results
+                    .iter_mut()
+                    .for_each(|kept| self.rename(&mut kept.agent));
             }
             Event::Replied(message) => {
                 for part in &mut message.parts {

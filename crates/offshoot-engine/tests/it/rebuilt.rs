@@ -1,6 +1,8 @@
 //! Requests that are rebuilt from the log are the ones that were sent.
 
-use offshoot_engine::{Answer, Compacting, Helpers, Limits, NoRequest, Query, RebuiltRequest, Remark};
+use offshoot_engine::{
+    Answer, Compacting, Helpers, Limits, NoRequest, Query, RebuiltRequest, Remark,
+};
 use offshoot_types::caps::Caps;
 use offshoot_types::command::{Command, Fork, Order, Receipt, Rewind};
 use offshoot_types::event::{Entry, Event};
@@ -19,7 +21,11 @@ async fn rebuilt(
     agent: &AgentId,
     step: Option<u32>,
 ) -> Result<RebuiltRequest, NoRequest> {
-    match stage.runtime.query(Query::Request(agent.clone(), step)).await {
+    match stage
+        .runtime
+        .query(Query::Request(agent.clone(), step))
+        .await
+    {
         Ok(Answer::Request(rebuilt)) => *rebuilt,
         other => panic!("it was answered {other:?}"),
     }
@@ -27,7 +33,9 @@ async fn rebuilt(
 
 /// Returns the agents of a log, in the order of their births.
 fn agents(log: &[Entry]) -> Vec<AgentId> {
-    let births = log.iter().filter(|entry| matches!(entry.event, Event::Spawned(_)));
+    let births = log
+        .iter()
+        .filter(|entry| matches!(entry.event, Event::Spawned(_)));
     births.map(|entry| entry.agent.clone()).collect()
 }
 
@@ -36,7 +44,10 @@ fn agents(log: &[Entry]) -> Vec<AgentId> {
 async fn check_all(stage: &Stage) -> usize {
     let sent = stage.script.sent_to_all();
     for agent in agents(&stage.log().await) {
-        let own: Vec<&Request> = sent.iter().filter(|sent| sent.from.agent == agent).collect();
+        let own: Vec<&Request> = sent
+            .iter()
+            .filter(|sent| sent.from.agent == agent)
+            .collect();
         for (step, sent) in (1..).zip(&own) {
             let rebuilt = rebuilt(stage, &agent, Some(step)).await.unwrap();
             assert_eq!(format!("{:?}", rebuilt.request), format!("{sent:?}"));
@@ -70,9 +81,17 @@ async fn every_request_of_root_and_children_is_rebuilt_as_it_was_sent() {
         let script = Script::default()
             .part(
                 "lead",
-                [call(&[("read", json!({ "path": "b" }))]), both, say("done"), say("again")],
+                [
+                    call(&[("read", json!({ "path": "b" }))]),
+                    both,
+                    say("done"),
+                    say("again"),
+                ],
             )
-            .part("twin", [call(&[("read", json!({ "path": "c" }))]), say("half")]);
+            .part(
+                "twin",
+                [call(&[("read", json!({ "path": "c" }))]), say("half")],
+            );
         let stage = Stage::with_agents(script, vec![seeing("twin", context)]).await;
         stage.ask("split it").await;
         stage.ask("more").await;
@@ -111,7 +130,10 @@ async fn requests_are_rebuilt_after_a_background_child_a_summary_and_a_rewind() 
         stage.ask(prompt).await;
     }
     let log = stage.log().await;
-    assert!(log.iter().any(|entry| matches!(entry.event, Event::Compacted(_))));
+    assert!(
+        log.iter()
+            .any(|entry| matches!(entry.event, Event::Compacted(_)))
+    );
     let before = check_all(&stage).await;
     let third = log.iter().find_map(|entry| match &entry.event {
         Event::Prompted(message) if message.text == "third" => Some(message.id.clone()),
@@ -120,7 +142,11 @@ async fn requests_are_rebuilt_after_a_background_child_a_summary_and_a_rewind() 
     let rewind = Order::Rewind(Rewind { to: third });
     stage.order(stage.root(), rewind).await;
     stage.ask("otherwise").await;
-    assert_eq!(check_all(&stage).await, before + 1, "what was taken back was sent");
+    assert_eq!(
+        check_all(&stage).await,
+        before + 1,
+        "what was taken back was sent"
+    );
 }
 
 #[tokio::test]
@@ -162,7 +188,11 @@ async fn the_next_request_is_the_one_that_is_sent_next() {
     // The root waits for its child, and another prompt for the root.
     stage.prompt(root.clone(), "second").await;
     let next = rebuilt(&stage, &root, None).await.unwrap();
-    assert!(matches!(next.remarks[..], [Remark::Next, Remark::OpenCalls(_)]), "{:?}", next.remarks);
+    assert!(
+        matches!(next.remarks[..], [Remark::Next, Remark::OpenCalls(_)]),
+        "{:?}",
+        next.remarks
+    );
     assert_eq!(user_texts(&next.request), ["first"]);
     gate.open();
     stage.quiet().await;
@@ -171,7 +201,9 @@ async fn the_next_request_is_the_one_that_is_sent_next() {
     assert_eq!(next.step, 4);
     let sent = stage.script.sent("lead").pop().unwrap();
     assert!(next.request.messages.starts_with(&sent.messages));
-    let nobody = rebuilt(&stage, &AgentId::new("nobody"), None).await.unwrap_err();
+    let nobody = rebuilt(&stage, &AgentId::new("nobody"), None)
+        .await
+        .unwrap_err();
     assert_eq!(nobody, NoRequest::UnknownAgent(AgentId::new("nobody")));
 }
 
@@ -189,14 +221,21 @@ async fn what_has_changed_since_is_said_and_not_hidden() {
     let then = rebuilt(&stage, &root, Some(1)).await.unwrap();
     assert_eq!(then.remarks, [Remark::AsSent]);
     // A log that is older than digests.
-    let mut events: Vec<Event> = stage.log().await.into_iter().map(|entry| entry.event).collect();
+    let mut events: Vec<Event> = stage
+        .log()
+        .await
+        .into_iter()
+        .map(|entry| entry.event)
+        .collect();
     for event in &mut events {
         if let Event::Replied(message) = event {
             message.request = None;
         }
     }
     stage.write_another("old", events).await;
-    let old = rebuilt(&stage, &AgentId::new("old"), Some(1)).await.unwrap();
+    let old = rebuilt(&stage, &AgentId::new("old"), Some(1))
+        .await
+        .unwrap();
     assert_eq!(old.remarks, [Remark::NoDigest]);
     assert_eq!(user_texts(&old.request), ["first"]);
 }
@@ -220,13 +259,18 @@ async fn a_step_that_was_copied_says_who_sent_it() {
         agent: copy.clone(),
         order: Order::Fork(fork),
     };
-    assert_eq!(stage.runtime.command(command).await.unwrap(), Receipt::Opened);
+    assert_eq!(
+        stage.runtime.command(command).await.unwrap(),
+        Receipt::Opened
+    );
     let then = rebuilt(&stage, &copy, Some(2)).await.unwrap();
     assert_eq!(then.remarks, [Remark::Copied(stage.root()), Remark::AsSent]);
     let sent = stage.script.sent("lead").pop().unwrap();
     assert_eq!(then.request.messages, sent.messages);
     let prompt = Order::Prompt(stage.words("second"));
-    stage.order_in(&TreeId::of(copy.clone()), copy.clone(), prompt).await;
+    stage
+        .order_in(&TreeId::of(copy.clone()), copy.clone(), prompt)
+        .await;
     stage.quiet_in(&TreeId::of(copy.clone())).await;
     let then = rebuilt(&stage, &copy, Some(3)).await.unwrap();
     assert_eq!(then.remarks, [Remark::AsSent]);

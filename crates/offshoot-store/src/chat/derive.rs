@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
+use offshoot_types::caps::Money;
 use offshoot_types::event::{Entry, Event, Origin, Parent, Spawned};
 use offshoot_types::id::{AgentId, CallId, MessageId, Seq, Timestamp};
-use offshoot_types::caps::Money;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{AssistantMessage, Usage, UserMessage};
 use offshoot_types::outcome::{Body, Outcome};
@@ -244,7 +244,10 @@ fn replied(session: &AgentId, message: &AssistantMessage, at: Timestamp) -> Vec<
         session: session.clone(),
         usage: message.usage,
         cost: message.cost.unwrap_or_default(),
-        model_json: message.request.as_ref().map(|request| part::model(&request.model)),
+        model_json: message
+            .request
+            .as_ref()
+            .map(|request| part::model(&request.model)),
         at,
     });
     ops

@@ -361,8 +361,9 @@ pub(super) fn spoken(message: &AssistantMessage) -> String {
         Some((provider_id, model_id)) => Model {
             provider_id: Some(provider_id),
             model_id,
-            reported_id: Some(message.model.as_str())
-                .filter(|name| *name != model_id && Some(*name) != request.map(|it| it.model.as_str())),
+            reported_id: Some(message.model.as_str()).filter(|name| {
+                *name != model_id && Some(*name) != request.map(|it| it.model.as_str())
+            }),
         },
         // A log that is older than what is known of requests: only the provider's name is there.
         None => Model {

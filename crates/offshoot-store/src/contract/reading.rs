@@ -311,7 +311,11 @@ pub(super) async fn sa_37_an_export_has_a_transcript_at_any_size(a: Handle, b: H
     let own = of("below-child").await;
     assert!(!own.has_rows);
     let said = read(&own.messages[1].parts[0]);
-    assert!(said["data_json"].as_str().is_some_and(|data| data.contains(&long)));
+    assert!(
+        said["data_json"]
+            .as_str()
+            .is_some_and(|data| data.contains(&long))
+    );
 }
 
 /// PER-02, PER-05, PER-08, SES-04, SES-20.
@@ -325,7 +329,9 @@ pub(super) async fn rows_tell_what_it_cost_which_model_and_what_was_allowed(a: H
     // What an opaque child is allowed for the session is allowed for the session.
     scene.asks("child", "w").grants("child", "w", None);
     scene.asks("child", "x").grants("child", "x", None);
-    scene.asks("child", "y").grants("child", "y", Some("explore"));
+    scene
+        .asks("child", "y")
+        .grants("child", "y", Some("explore"));
     for call in ["w", "x", "y"] {
         scene.fail("child", call);
     }
@@ -345,7 +351,11 @@ pub(super) async fn rows_tell_what_it_cost_which_model_and_what_was_allowed(a: H
         serde_json::from_str(text).expect("it is JSON")
     };
     let model = serde_json::json!({ "provider_id": "openai-chat", "model_id": "vendor/small" });
-    assert_eq!(text(&session, "model_json"), model, "that of the latest message");
+    assert_eq!(
+        text(&session, "model_json"),
+        model,
+        "that of the latest message"
+    );
     let rule = serde_json::json!([{ "permission": "fs.write", "pattern": "/home/me/project/a",
         "action": "allow", "source": "session", "added_at": 1_002 }]);
     assert_eq!(text(&session, "permissions_json"), rule);

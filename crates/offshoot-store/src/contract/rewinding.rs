@@ -127,7 +127,10 @@ pub(super) async fn r8_a_child_that_is_taken_back_is_archived_with_all_below_it(
     scene.spawn("child", "e", "below", Child::Inspectable);
     scene.answer("below", "3 files").settle("below");
     scene.finish("child", "e", &[("below", 1)]);
-    scene.say("child", "m3", "done").end("child").settle("child");
+    scene
+        .say("child", "m3", "done")
+        .end("child")
+        .settle("child");
     scene.spawn("s", "d", "beside", Child::Inspectable);
     scene.answer("beside", "3 files").settle("beside");
     scene.finish("s", "c", &[("child", 1)]);
@@ -143,7 +146,10 @@ pub(super) async fn r8_a_child_that_is_taken_back_is_archived_with_all_below_it(
         found.archived_at.map(Timestamp::get)
     };
     assert_eq!([archived("below"), archived("beside")], [Some(1_002), None]);
-    let export = b.chat(&AgentId::new("below")).await.expect("it can be read");
+    let export = b
+        .chat(&AgentId::new("below"))
+        .await
+        .expect("it can be read");
     let export = export.expect("it has rows");
     let session: Value = export.session.read().expect("a row is an object");
     assert_eq!(session["archived_at"], 1_002);
@@ -153,7 +159,11 @@ pub(super) async fn r8_a_child_that_is_taken_back_is_archived_with_all_below_it(
     assert_eq!(session["metadata_json"], r#"{"opaque_parent_id":"child"}"#);
     let parent = listed.iter().find(|child| child.agent.as_str() == "below");
     let parent = parent.and_then(|child| child.parent.clone());
-    assert_eq!(parent, Some(AgentId::new("child")), "a list names who spawned it");
+    assert_eq!(
+        parent,
+        Some(AgentId::new("child")),
+        "a list names who spawned it"
+    );
 }
 
 /// A copy that brings copies of its children delivers them like any session does.

@@ -13,8 +13,8 @@ use offshoot_types::id::{
 };
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
-    Arguments, AssistantMessage, AssistantPart, Author, Call, SentRequest, StopReason,
-    Usage, UserMessage,
+    Arguments, AssistantMessage, AssistantPart, Author, Call, SentRequest, StopReason, Usage,
+    UserMessage,
 };
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision, Layer, Need, Rule};

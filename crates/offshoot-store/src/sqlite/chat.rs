@@ -481,7 +481,11 @@ fn permit(
     let permissions_json = chat::permitted(text(row, 0)?, rules, at);
     let sql = "UPDATE chat_sessions SET permissions_json = ?2, updated_at = ?3 WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    statement.execute(params![session.as_str(), permissions_json, signed(at.get())])?;
+    statement.execute(params![
+        session.as_str(),
+        permissions_json,
+        signed(at.get())
+    ])?;
     Ok(())
 }
 
@@ -500,7 +504,9 @@ pub(super) fn export(
         let log = read::agent_log(connection, session)?;
         let root = log.first().map(|entry| entry.tree.root().clone());
         let root = root.map(|root| of(connection, OF_SESSION, root.as_str()));
-        let root = root.transpose()?.and_then(|rows| rows.sessions.into_values().next());
+        let root = root
+            .transpose()?
+            .and_then(|rows| rows.sessions.into_values().next());
         let mut logs = AllLogs {
             connection,
             workspace: root.and_then(|root| root.workspace_root),

@@ -129,7 +129,9 @@ pub(super) fn below(connection: &Connection, agent: &AgentId) -> Result<Vec<Agen
     // Prepared for this once: a rewind is rare.
     let mut statement = connection.prepare(sql)?;
     let ids = statement.query_map([agent.as_str()], |row| row.get::<_, String>(0))?;
-    Ok(ids.map(|id| id.map(AgentId::new)).collect::<Result<_, _>>()?)
+    Ok(ids
+        .map(|id| id.map(AgentId::new))
+        .collect::<Result<_, _>>()?)
 }
 
 /// Returns the entry of an agent at a position of its tree.

@@ -304,11 +304,17 @@ fn many_long_grandchildren_are_not_all_folded_for_a_row() {
         scene.answer(&below, &long).settle(&below);
         scene.finish("child", &call, &[(&below, 1)]);
     }
-    scene.say("child", "said", "done").end("child").settle("child");
+    scene
+        .say("child", "said", "done")
+        .end("child")
+        .settle("child");
     scene.finish("s", "c", &[("child", 1)]);
     let rows = check(scene, &[]);
     let nested = part(&rows, "s", "m", 1)["transcripts"][0].clone();
-    assert_eq!((&nested["session_id"], &nested["truncated"]), (&json!("child"), &json!(true)));
+    assert_eq!(
+        (&nested["session_id"], &nested["truncated"]),
+        (&json!("child"), &json!(true))
+    );
 }
 
 #[test]
@@ -347,7 +353,10 @@ fn sa_13_an_inspectable_child_below_opaque_ones_points_at_rows_that_exist() {
         panic!("it has no parent: {row:?}")
     };
     assert!(rows.sessions.contains_key(parent));
-    assert!(rows.messages.contains_key(&(parent.clone(), message.clone())));
+    assert!(
+        rows.messages
+            .contains_key(&(parent.clone(), message.clone()))
+    );
     assert_eq!(row.metadata_json, r#"{"opaque_parent_id":"deeper"}"#);
 }
 

@@ -217,8 +217,7 @@ replies:
     stage.write("offshoot.toml", "limits.session.steps = 1");
     let done = run(&stage, &[]).exited(3);
     assert!(
-        done.remarks()
-            .ends_with("offshoot: partial: budget: steps\n"),
+        done.stderr.contains("offshoot: partial: budget: steps\n"),
         "{done:#?}"
     );
 }

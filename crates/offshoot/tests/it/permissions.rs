@@ -483,12 +483,12 @@ fn a_rule_about_an_agent_that_is_not_there_is_told() {
     // What is there by another name is there; what the user means may be there in another folder.
     for name in ["general-purpose", "explore", "exp*", "auditor"] {
         stage.write(USER, &about_task(name, "ask"));
-        let done = stage.run("write").succeeded();
+        let done = stage.run("write").exited(3);
         assert!(!done.stderr.contains(&told(name)), "{done:?}");
     }
     // A project's rules are for its own folder.
     stage.write(PROJECT, &about_task("auditor", "ask"));
-    let done = stage.run("write").succeeded();
+    let done = stage.run("write").exited(3);
     let unknown = format!("{}see \"offshoot agents list\"", told("auditor"));
     assert!(done.stderr.contains(&unknown), "{done:?}");
 }
