@@ -5,8 +5,8 @@
 //! came close to what the model takes, or when a provider said that there was too
 //! much; for every agent alike, since there is one loop. A summary that could not
 //! be had is no reason to stop: the agent goes on, and whoever watches is told.
-//! `tail` says what is kept word for word, `ladder` how the rest becomes a summary, and `results` which
-//! results of children stay beside it.
+//! `tail` says what is kept word for word, `ladder` how the rest becomes a
+//! summary, and `results` which results of children stay beside it.
 
 mod ladder;
 mod results;
@@ -352,6 +352,10 @@ pub(crate) fn told(compaction: &Compaction) -> String {
             text.push_str(&format!("\n- {definition}, session_id {agent}"));
         }
     }
-    results::push(&mut text, &compaction.results);
+    results::push(
+        &mut text,
+        &compaction.results,
+        compaction.request.as_deref(),
+    );
     text
 }

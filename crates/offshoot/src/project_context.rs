@@ -19,6 +19,10 @@ use git::Counting;
 /// The names of an instruction file; the first that a folder has is used.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
+/// Most bytes that are read of a file: more than the cap, also without a mark at its beginning and a
+/// character at its end.
+const MOST_READ: usize = MAX_INSTRUCTION_BYTES + 8;
+
 /// What was read so far; git may still be counting.
 pub(crate) struct Reading {
     context: ProjectContext,
@@ -100,7 +104,7 @@ fn repository(workspace: &Path) -> Option<&Path> {
 fn in_folder(root: &Path, folder: &Path, notices: &mut Vec<String>) -> Option<InstructionFile> {
     for name in NAMES {
         let path = root.join(folder).join(name).display().to_string();
-        let bytes = match read_beneath(root, &folder.join(name), MAX_INSTRUCTION_BYTES) {
+        let bytes = match read_beneath(root, &folder.join(name), MOST_READ) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => continue,
             Err(why) => {
@@ -122,18 +126,20 @@ fn in_folder(root: &Path, folder: &Path, notices: &mut Vec<String>) -> Option<In
     None
 }
 
-/// Returns the text of a file of which at most one byte more than the cap was read.
+/// Returns the text of a file of which at most `MOST_READ` and one byte were read. Of a file that is too
+/// long, more than the cap is returned: that is how it is known to be cut.
 fn text(bytes: &[u8]) -> Option<&str> {
+    let is_cut = bytes.len() > MOST_READ;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         // Reading stopped in the middle of a character.
-        Err(error) if error.error_len().is_none() && bytes.len() > MAX_INSTRUCTION_BYTES - 3 => {
+        Err(error) if error.error_len().is_none() && is_cut => {
             std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
         }
         Err(_) => return None,
     };
-    Some(text.trim())
+    Some(if is_cut { text } else { text.trim() })
 }
 
 #[cfg(test)]
@@ -145,8 +151,8 @@ mod tests {
         assert_eq!(text(b"\xef\xbb\xbf Use tabs.\n"), Some("Use tabs."));
         assert_eq!(text(b"caf\xe9"), None);
         assert_eq!(text("caf\u{e9}".as_bytes().split_last().unwrap().1), None);
-        let mut long = vec![b'a'; MAX_INSTRUCTION_BYTES];
+        let mut long = vec![b'\n'; MOST_READ];
         long.push("\u{e9}".as_bytes()[0]);
-        assert_eq!(text(&long).map(str::len), Some(MAX_INSTRUCTION_BYTES));
+        assert_eq!(text(&long).map(str::len), Some(MOST_READ));
     }
 }

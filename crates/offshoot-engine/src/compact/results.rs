@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::caps::BYTES_PER_TOKEN;
 use crate::context;
+use crate::sabotage::{Bug, planted};
 use crate::settle;
 use crate::task::TASK;
 
@@ -39,6 +40,7 @@ pub(super) fn kept(covered: &[&Item], usable: Option<u64>) -> Vec<KeptResult> {
     let mut all = Vec::new();
     for item in covered {
         match item {
+            Item::Completion(_) if planted(Bug::SummaryWithoutMail) => {}
             Item::Completion(completion) => all.push(of_completion(completion)),
             Item::Assistant(step) => {
                 for (call, outcome) in step.outcomes() {
@@ -56,9 +58,11 @@ pub(super) fn kept(covered: &[&Item], usable: Option<u64>) -> Vec<KeptResult> {
     within(all, budget(usable))
 }
 
-/// Adds what a model reads of kept results.
-pub(super) fn push(text: &mut String, results: &[KeptResult]) {
-    let (told, named): (Vec<_>, Vec<_>) = results.iter().partition(|one| one.text.is_some());
+/// Adds what a model reads of kept results. A result that woke the agent is in `request`, the message
+/// that is being worked on, and is told there.
+pub(super) fn push(text: &mut String, results: &[KeptResult], request: Option<&str>) {
+    let results = results.iter().filter(|one| !is_told_in(one, request));
+    let (told, named): (Vec<_>, Vec<_>) = results.partition(|one| one.text.is_some());
     if !told.is_empty() {
         text.push_str("\n\nResults of your agents from before this summary:");
     }
@@ -87,6 +91,16 @@ pub(super) fn push(text: &mut String, results: &[KeptResult]) {
         } = result;
         text.push_str(&format!("\n- {definition}, session_id {agent}, {status}"));
     }
+}
+
+fn is_told_in(result: &KeptResult, request: Option<&str>) -> bool {
+    let (Some(request), Some(text)) = (request, &result.text) else {
+        return false;
+    };
+    let handle = format!("session_id=\"{}\"", result.agent);
+    // The two may be cut at different places.
+    let head: String = text.chars().take(200).collect();
+    request.contains(&handle) && request.contains(head.trim_end())
 }
 
 /// Returns how many bytes results may take: a part of a small context, and never much of a large one.

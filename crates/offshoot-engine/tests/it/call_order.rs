@@ -346,8 +346,9 @@ async fn r15_calls_of_one_kind_cost_no_commit_more_and_each_further_group_one() 
         (&reads, 4),
         // The message with both births, each child's end, and their outcomes together or one by one.
         (&tasks, 7),
-        // The message with the birth, the receipt and what follows; the child's end; its completion.
-        (&background, 6),
+        // The message with the birth, the receipt and what follows; the child's end; the read's outcome;
+        // the end of the turn; the completion with the next turn.
+        (&background, 7),
         // The message, the write's outcome, the read's.
         (&mixed, 5),
     ];

@@ -228,11 +228,14 @@ async fn told_in_rows(stage: &Stage) -> (Value, Value) {
     let chat = stage.chat().await;
     let messages = chat["messages"].as_array().unwrap().iter();
     let parts = messages.flat_map(|message| message["parts"].as_array().unwrap());
-    let is_told = |part: &&Value| {
+    let mut parts = parts.map(|part| -> Value {
+        serde_json::from_str(part["data_json"].as_str().unwrap()).unwrap()
+    });
+    let is_told = |part: &Value| {
         let waited = part["type"] == "tool-task" && part["metadata"]["subagent_id"].is_string();
         waited || part["type"] == "data-task-completion"
     };
-    let part = parts.clone().find(is_told).unwrap();
+    let part = parts.find(is_told).unwrap();
     if part["type"] == "tool-task" {
         return (part["metadata"].clone(), part["toolCallId"].clone());
     }
