@@ -293,7 +293,7 @@ pub(crate) fn was_asked(agent: &Agent, ask: &Ask, needs: &[Need]) -> Result<(), 
 /// How waiting for an answer ended.
 pub(crate) enum Answered {
     /// Somebody answered.
-    By(Ordered, Verdict),
+    By(Box<Ordered>, Verdict),
     /// An answer to something else covers it.
     Granted(Decision),
     /// Nobody answered in time.
@@ -383,7 +383,7 @@ fn look(agent: &Agent, call: &CallId, tool: &str, needs: &[Need]) -> Option<Answ
         && let Order::Answer(answer) = &order.command.order
     {
         let verdict = answer.verdict.clone();
-        return Some(Answered::By(order, verdict));
+        return Some(Answered::By(Box::new(order), verdict));
     }
     let granted = |need| agent.granted(tool, need, agent.reach(tool, need));
     // A question has no needs, and no grant covers it.

@@ -153,7 +153,7 @@ pub(crate) async fn wait(
     Ok(match ask::answer(agent, asking, cancel).await {
         Answered::By(order, verdict) => {
             let outcome = outcome(verdict);
-            Finished::answered(call, outcome, (order, Receipt::Answered))
+            Finished::answered(call, outcome, (*order, Receipt::Answered))
         }
         Answered::TooLate => {
             let (unanswered, _) = ask::unanswered(&call, QUESTION);

@@ -68,7 +68,7 @@ pub(crate) struct TurnScope<'a> {
 /// What has happened to a call.
 enum Progress {
     Answered(CallId, Answered),
-    Finished(Finished),
+    Finished(Box<Finished>),
 }
 
 /// When the calls of a group were judged: other calls may have run since.
@@ -167,7 +167,9 @@ impl Plan {
         loop {
             for (call, work) in self.started.drain(..) {
                 let work = work.run(call, &desk);
-                running.push(Box::pin(work.map(|done| done.map(Progress::Finished))));
+                running.push(Box::pin(
+                    work.map(|done| done.map(Box::new).map(Progress::Finished)),
+                ));
             }
             let mut outcomes = Outcomes::default();
             let is_dangling = planted(Bug::DanglingCalls) && cancel.is_cancelled();
@@ -208,7 +210,7 @@ impl Plan {
         let (id, answered) = match progress {
             Progress::Finished(finished) => {
                 self.remove(&finished.call);
-                return outcomes.finish(finished);
+                return outcomes.finish(*finished);
             }
             Progress::Answered(id, answered) => (id, answered),
         };

@@ -138,12 +138,8 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
             };
             return chores::summary(settings, &id, fresh, json).await;
         }
-        SessionsCommand::Close { id, json } => {
-            return chores::close(settings, &id, json).await;
-        }
-        SessionsCommand::Compact { id, json } => {
-            return chores::compact(settings, &id, json).await;
-        }
+        SessionsCommand::Close { id, json } => return chores::close(settings, &id, json).await,
+        SessionsCommand::Compact { id, json } => return chores::compact(settings, &id, json).await,
         SessionsCommand::Promote { id, json } => order::promote(settings, &id, json).await?,
     }
     Ok(Code::Completed)

@@ -133,7 +133,7 @@ pub(super) fn decide(
                 Some(_) => "rules deny it by now",
                 None => "it needs something else by now, and is to be made again",
             });
-            outcomes.apply(order, why);
+            outcomes.apply(*order, why);
             outcomes.batch().extend(by.map(|by| ask::covered(id, by)));
             Some(told)
         }
@@ -153,7 +153,7 @@ pub(super) fn decide(
         (Answered::By(order, verdict), _) => {
             let (event, refused) = ask::decided(agent, asks, &verdict);
             outcomes.batch().own(event);
-            outcomes.apply(order, Receipt::Answered);
+            outcomes.apply(*order, Receipt::Answered);
             refused
         }
     };

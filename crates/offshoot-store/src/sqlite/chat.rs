@@ -57,10 +57,10 @@ type OpenParts = HashMap<(AgentId, CallId), OpenPart>;
 
 /// Tells whether an operation leaves the time of its entry in the row of the session.
 fn touches(op: &RowOp) -> bool {
-    match op {
-        RowOp::Session(_) | RowOp::Spend { .. } | RowOp::Count { .. } | RowOp::Touch { .. } => true,
-        _ => false,
-    }
+    matches!(
+        op,
+        RowOp::Session(_) | RowOp::Spend { .. } | RowOp::Count { .. } | RowOp::Touch { .. }
+    )
 }
 
 /// The log of a tree, as far as the transaction has it.

@@ -108,7 +108,8 @@ fn told(stage: &Stage) -> (String, String) {
 
 #[test]
 fn pd_18_a_file_that_cannot_be_used_costs_a_notice_and_nothing_else() {
-    let spoil: [(&str, &dyn Fn(&Stage)); 5] = [
+    type Spoil<'a> = &'a dyn Fn(&Stage);
+    let spoil: [(&str, Spoil<'_>); 5] = [
         ("it is not UTF-8 text", &|stage| {
             std::fs::write(stage.path().join("AGENTS.md"), b"caf\xe9").unwrap();
         }),

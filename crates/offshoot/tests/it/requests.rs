@@ -21,12 +21,13 @@ impl Server {
         let address = format!("http://{}/v1", listener.local_addr().unwrap());
         let bodies = Arc::new(Mutex::new(Vec::new()));
         let kept = bodies.clone();
-        thread::spawn(move || {
+        let serve = move || {
             for (stream, answer) in listener.incoming().zip(answers) {
                 let body = exchange(stream.unwrap(), &answer);
                 kept.lock().unwrap().push(body);
             }
-        });
+        };
+        thread::Builder::new().spawn(serve).unwrap();
         Self { address, bodies }
     }
 
