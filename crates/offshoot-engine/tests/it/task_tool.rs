@@ -128,8 +128,8 @@ async fn pd_5_task_is_not_read_only_runs_side_by_side_and_nobody_is_asked_for_it
     let gate = Gate::shut();
     let both = call(&[
         ("task", task_arguments("worker", "one")),
-        ("write", json!({ "path": "a" })),
         ("task", task_arguments("helper", "two")),
+        ("write", json!({ "path": "a" })),
     ]);
     let script = Script::default()
         .part("lead", [both, say("done")])
@@ -145,8 +145,8 @@ async fn pd_5_task_is_not_read_only_runs_side_by_side_and_nobody_is_asked_for_it
     assert_eq!(task_spec(&stage, "lead").effect, Effect::Write);
     let read = outcome_texts(&stage.script.sent("lead")[1]);
     assert_eq!(read[0], r#"{"output":"one"}"#);
-    assert!(read[1].contains("nobody is here to give it"), "{read:?}");
-    assert_eq!(read[2], r#"{"output":"two"}"#);
+    assert_eq!(read[1], r#"{"output":"two"}"#);
+    assert!(read[2].contains("nobody is here to give it"), "{read:?}");
     let log = stage.log().await;
     let decided = log
         .iter()

@@ -65,6 +65,10 @@ replies:
     terminal.until(&["Let me look.\n\n● glob", "\n\nThere it is.\n"]);
     terminal.enter("second");
     terminal.until(&["Looking again.\n"]);
+    // Leaving while an agent works has another code.
+    terminal.wait_for("the end of both turns", |text| {
+        text.matches("tokens, with all agents").count() == 2
+    });
     terminal.press("\x04");
     assert_eq!(terminal.ended(), Some(0));
     let screen = terminal.text();
