@@ -1,10 +1,12 @@
 //! The prompt: from the command line or from stdin, checked before anything is opened.
 //!
-//! What is piped in beside a prompt is context for it, in a marked block. A file, a pipe and a
-//! socket are read to their end; a terminal and other devices (`/dev/null`) are not read. A pipe
-//! that nobody writes to, as scripts and servers leave it open, is given up after a while, with a
-//! note. Reads no more than one byte over the limit, so that an endless stdin ends. Blocks: whoever
-//! listens to signals does so afterwards, or nothing would end it.
+//! Text that is piped in beside a prompt is context for it, in a marked block. A file, a pipe and a
+//! socket are read to their end; a terminal and other devices (`/dev/null`) are not read. A silent
+//! pipe that no other command of a pipeline writes to, as scripts and servers leave it open, is given
+//! up after a moment, with a note. Reads no more than one byte over the limit, so that an endless
+//! stdin ends. Blocks: signals are listened to afterwards, or nothing would end it.
+
+mod writers;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -20,21 +22,15 @@ use rustix::io::Errno;
 use crate::exit::Stop;
 use crate::output;
 
-/// How long stdin may be silent before it is said that it is read.
+/// How long stdin may be silent before the writers of the pipe are looked for, and a text may take
+/// before a note says that it is read.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// How long a pipe may be silent, from its beginning, before nobody is taken to write to it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Said when no command writes to stdin.
+const IDLE: &str = "stdin is open and no command writes to it; going on without it (use < /dev/null \
+                    to say that there is no text, or - as the prompt to wait)";
 
-/// Said while stdin is silent.
-const WAITING: &str = "waiting for text on stdin, which is open; goes on without it in a few seconds \
-                       (use < /dev/null where there is none)";
-
-/// Said when nobody writes to stdin.
-const IDLE: &str = "nothing came on stdin; going on without it (to wait for a slow command, give the \
-                    prompt on stdin as well and - in its place)";
-
-/// Said while a text comes and does not end.
+/// Said while a text does not end.
 const READING: &str = "reading stdin to its end; Ctrl-C stops";
 
 /// Returns the words of a prompt, with what is piped in beside it; `-` stands for stdin.
@@ -81,40 +77,35 @@ fn piped() -> Result<Vec<u8>, Stop> {
         return Ok(Vec::new());
     };
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Fifo | FileType::Socket if is_idle()? => {
-            output::note(IDLE);
-            Ok(Vec::new())
-        }
-        FileType::Fifo | FileType::Socket => std::thread::scope(|scope| {
-            let (done, ends) = std::sync::mpsc::channel::<()>();
-            scope.spawn(move || {
-                if ends.recv_timeout(MOMENT) == Err(RecvTimeoutError::Timeout) {
-                    output::note(READING);
+        FileType::Fifo | FileType::Socket => {
+            if !has_something(MOMENT)? {
+                if !writers::is_written_beside_us(stat.st_ino) {
+                    output::note(IDLE);
+                    return Ok(Vec::new());
                 }
-            });
-            let read = self::stdin("read stdin");
-            drop(done);
-            read
-        }),
+                output::note(READING);
+                return self::stdin("read stdin");
+            }
+            read_with_note()
+        }
         FileType::RegularFile => self::stdin("read stdin"),
         _ => Ok(Vec::new()),
     }
 }
 
-/// Tells whether a pipe says nothing, not even that it has ended, for as long as anybody waits.
-fn is_idle() -> Result<bool, Stop> {
-    for (patience, note) in [
-        (MOMENT, Some(WAITING)),
-        (PATIENCE.saturating_sub(MOMENT), None),
-    ] {
-        if has_something(patience)? {
-            return Ok(false);
-        }
-        if let Some(note) = note {
-            output::note(note);
-        }
-    }
-    Ok(true)
+/// Reads stdin to its end, and says so if that takes a while.
+fn read_with_note() -> Result<Vec<u8>, Stop> {
+    std::thread::scope(|scope| {
+        let (done, ends) = std::sync::mpsc::channel::<()>();
+        scope.spawn(move || {
+            if ends.recv_timeout(MOMENT) == Err(RecvTimeoutError::Timeout) {
+                output::note(READING);
+            }
+        });
+        let read = self::stdin("read stdin");
+        drop(done);
+        read
+    })
 }
 
 /// Waits until there is something to read, or the end.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::stage::{Stage, wait};
 
@@ -51,14 +51,48 @@ fn text_on_stdin_that_cannot_be_sent_is_an_error() {
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_to_is_given_up_with_a_note() {
+fn a_pipe_that_only_processes_above_hold_open_is_given_up_with_a_note() {
     let stage = Stage::new(ECHO);
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let stdin = Stdio::from(std::os::fd::OwnedFd::from(theirs));
-    let done = wait(stage.command(RUN).stdin(stdin).spawn().unwrap()).succeeded();
-    assert_eq!(done.stdout, "heard Review this\n");
-    assert_eq!(done.stderr.matches("stdin").count(), 3, "{done:#?}");
+    let socket = Stdio::from(std::os::fd::OwnedFd::from(theirs));
+    for stdin in [socket, Stdio::piped()] {
+        let mut child = stage.command(RUN).stdin(stdin).spawn().unwrap();
+        let held = child.stdin.take();
+        let done = wait(child).succeeded();
+        assert_eq!(done.stdout, "heard Review this\n");
+        assert!(done.stderr.contains("stdin is open"), "{done:#?}");
+        drop(held);
+    }
     drop(ours);
+}
+
+#[test]
+fn a_command_of_the_pipeline_is_waited_for_however_late_it_writes() {
+    let stage = Stage::new(ECHO);
+    // The command in front writes once the shell's own stdin says so.
+    let script = r#"(read line; echo "$line") | "$0" "$@""#;
+    let program = env!("CARGO_BIN_EXE_offshoot");
+    let mut shell = Command::new("sh")
+        .args(["-c", script, program])
+        .args(RUN)
+        .current_dir(stage.path())
+        .env("HOME", stage.path())
+        .env("OFFSHOOT_DATA_DIR", stage.data())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = std::io::BufReader::new(shell.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
+    assert!(line.contains("reading stdin"), "{line}");
+    let mut stdin = shell.stdin.take().unwrap();
+    stdin.write_all(b"late\n").unwrap();
+    drop(stdin);
+    let output = shell.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("<stdin>\nlate\n</stdin>"), "{said}");
 }
 
 #[test]
