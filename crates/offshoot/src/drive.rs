@@ -12,16 +12,17 @@ use std::time::Duration;
 use offshoot_engine::{Answer as Reply, Ending, Query, Runtime, Update};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
+use offshoot_types::event::Entry;
 use offshoot_types::event::{Event, Purpose};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::settlement::Status;
 use offshoot_types::store::{StoreError, StoreErrorKind};
-use offshoot_types::tree::{Tree, Unfinished};
+use offshoot_types::tree::{self, Tree, Unfinished};
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::follow::{Ended, Follower, Goal, News, TERMINATED, asleep};
-use crate::lookup::{Exchange, Session};
+use crate::lookup::{self, Exchange, Session};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
 use crate::{logging, output, render};
@@ -296,6 +297,7 @@ async fn ask(
         ends: _,
     } = inquiry;
     view.before(&log);
+    let unfinished = unfinished_so_far((&id, &agent), &tree, &log, prompt.is_some())?;
     drop(log);
     let message = prompt.is_some().then(|| MessageId::new(System.new_id()));
     let command = command(&id, &agent, (prompt, swap), message.clone());
@@ -384,8 +386,22 @@ async fn ask(
         prompt: message,
         chat: talk != Talk::Once,
     };
-    let follower = Follower::new(runtime, (id, agent), tree, (goal, news), view);
+    let follower = Follower::new(runtime, (id, agent), (tree, unfinished), (goal, news), view);
     follower.follow(signals).await
+}
+
+/// Returns what a run left undone before we came: one that goes on here, or, without a prompt, the last.
+fn unfinished_so_far(
+    (id, agent): (&TreeId, &AgentId),
+    tree: &Tree,
+    log: &[Entry],
+    has_prompt: bool,
+) -> Result<Unfinished, StoreError> {
+    let open = tree.agent(agent).and_then(tree::Agent::open_run);
+    match (open, has_prompt) {
+        (None, true) => Ok(Unfinished::default()),
+        (Some(_), _) | (None, false) => lookup::unfinished(id, agent, log),
+    }
 }
 
 fn command(

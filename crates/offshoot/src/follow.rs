@@ -132,7 +132,7 @@ pub(crate) struct Follower<'a> {
     /// Whether something was answered since that nobody has summed up.
     talked: bool,
     asked: Asked,
-    /// What agents left undone since we came.
+    /// What agents left undone: in the run that goes on here, and in those that begin here.
     unfinished: Unfinished,
     /// When something last happened.
     stirred: Instant,
@@ -143,7 +143,7 @@ impl<'a> Follower<'a> {
     pub(crate) fn new(
         runtime: &'a Runtime,
         (id, agent): (TreeId, AgentId),
-        tree: Tree,
+        (tree, unfinished): (Tree, Unfinished),
         (goal, news): (Goal, News),
         view: &'a mut View,
     ) -> Self {
@@ -162,7 +162,7 @@ impl<'a> Follower<'a> {
             interrupted: false,
             talked: false,
             asked: Asked::Waits,
-            unfinished: Unfinished::default(),
+            unfinished,
             stirred: Instant::now(),
         }
     }
@@ -286,7 +286,7 @@ impl<'a> Follower<'a> {
         }
         self.take_talk(entry);
         self.view.entry(&self.tree, entry)?;
-        self.unfinished.take(&self.tree, entry);
+        self.unfinished.take(&self.agent, &self.tree, entry);
         self.tree.apply(entry).map_err(|violation| {
             let text = format!("follow session {}: {violation}", self.id);
             StoreError::new(StoreErrorKind::Unusable, text)

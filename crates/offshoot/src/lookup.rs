@@ -11,7 +11,7 @@ use offshoot_types::message::UserMessage;
 use offshoot_types::settlement::Status;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use offshoot_types::transcript::{Item, Transcript};
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Tree, Unfinished};
 
 use crate::exit::Stop;
 use crate::render;
@@ -65,6 +65,18 @@ pub(crate) async fn session(store: &dyn Store, id: &TreeId) -> Result<Option<Ses
         log,
         tree,
     }))
+}
+
+/// Returns what the last run of an agent left undone, with everything below it.
+pub(crate) fn unfinished(
+    session: &TreeId,
+    agent: &AgentId,
+    log: &[Entry],
+) -> Result<Unfinished, StoreError> {
+    Unfinished::of_last_run(agent, log).map_err(|violation| {
+        let text = format!("follow session {session}: {violation}");
+        StoreError::new(StoreErrorKind::Unusable, text)
+    })
 }
 
 /// Reads the log of a tree after a position.

@@ -52,9 +52,7 @@ impl Unfinished {
         let mut unfinished = Self::default();
         let is_open = |tree: &Tree| tree.agent(agent).and_then(Agent::open_run).is_some();
         for entry in log {
-            if tree.path(&entry.agent).contains(&agent) {
-                unfinished.take(&tree, entry);
-            }
+            unfinished.take(agent, &tree, entry);
             let was_open = is_open(&tree);
             tree.apply(entry)?;
             if !was_open && is_open(&tree) {
@@ -64,10 +62,10 @@ impl Unfinished {
         Ok(unfinished)
     }
 
-    /// Takes the next entry; `tree` is as it was before it.
-    pub fn take(&mut self, tree: &Tree, entry: &Entry) {
+    /// Takes the next entry, if it is of an agent or of one below it; `tree` is as it was before it.
+    pub fn take(&mut self, agent: &AgentId, tree: &Tree, entry: &Entry) {
         let helps = |agent: &Agent| agent.spawned.helper().is_some();
-        if tree.agent(&entry.agent).is_none_or(helps) {
+        if tree.agent(&entry.agent).is_none_or(helps) || !tree.path(&entry.agent).contains(&agent) {
             return;
         }
         let limit = match &entry.event {

@@ -54,7 +54,11 @@ fn check((root, kid, own): (Caps, Caps, Caps), cap: Cap, after: u64, counts: boo
     let turn = TurnNo::new(1);
     let mut unfinished = Unfinished::default();
     let tree = log(root, kid, own).tree;
-    unfinished.take(&tree, &entry(Event::TurnEnded { turn, end }, after));
+    unfinished.take(
+        &AgentId::new("root"),
+        &tree,
+        &entry(Event::TurnEnded { turn, end }, after),
+    );
     let limit = unfinished.stopped.get(&AgentId::new("kid"));
     assert_eq!(limit, counts.then_some(&RunLimit::Cap(cap)));
     assert_eq!(unfinished.is_empty(), !counts);
@@ -117,7 +121,11 @@ fn r19_requests_that_no_one_could_answer_are_counted() {
             grant: None,
             reason: None,
         };
-        unfinished.take(&tree, &entry(decided, 0));
+        let entry = entry(decided, 0);
+        unfinished.take(&AgentId::new("root"), &tree, &entry);
+        let mut of_another = Unfinished::default();
+        of_another.take(&AgentId::new("sibling"), &tree, &entry);
+        assert!(of_another.is_empty(), "it is not below that agent");
     }
     assert_eq!(unfinished.unanswered, 1);
 }

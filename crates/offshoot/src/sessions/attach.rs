@@ -77,11 +77,11 @@ pub(super) async fn attach(
     // Looks only: there is nothing to type.
     let face = if json { Face::Events } else { Face::Plain };
     let mut view = face.open(settings, &id, &agent)?;
-    let tree = match from {
-        From::Start => Tree::default(),
+    let (tree, unfinished) = match from {
+        From::Start => (Tree::default(), Unfinished::default()),
         From::Now => {
             view.before(&log);
-            tree
+            (tree, lookup::unfinished(&id, &agent, &log)?)
         }
     };
     drop(log);
@@ -94,7 +94,7 @@ pub(super) async fn attach(
         view,
         upto,
         seen: None,
-        unfinished: Unfinished::default(),
+        unfinished,
     };
     let ended = watch.follow(&runtime, &mut signals).await?;
     let code = watch.end(ended)?;
@@ -147,7 +147,7 @@ impl Watch {
 
     fn take(&mut self, entry: &Entry) -> Result<(), Stop> {
         self.view.entry(&self.tree, entry)?;
-        self.unfinished.take(&self.tree, entry);
+        self.unfinished.take(&self.agent, &self.tree, entry);
         let was_at_rest = self.is_at_rest();
         self.tree.apply(entry).map_err(|violation| {
             let text = format!("follow session {}: {violation}", self.id);

@@ -141,10 +141,7 @@ async fn stand(store: &dyn Store, found: &mut Found) -> Result<Stand, StoreError
 /// Returns what the last run of an agent left undone, with everything below it.
 async fn unfinished(store: &dyn Store, found: &Found) -> Result<Unfinished, StoreError> {
     let log = lookup::log(store, &found.session.id, Pos::ZERO).await?;
-    Unfinished::of_last_run(&found.agent, &log).map_err(|violation| {
-        let text = format!("follow session {}: {violation}", found.session.id);
-        StoreError::new(StoreErrorKind::Unusable, text)
-    })
+    lookup::unfinished(&found.session.id, &found.agent, &log)
 }
 
 impl Stand {
