@@ -20,6 +20,13 @@ const CALM: Duration = Duration::from_millis(300);
 /// How long no key may come after an answer before keys are taken again.
 const REST: Duration = Duration::from_millis(500);
 
+/// How long keys are dropped after an answer at most, if nothing is asked any more: a person who types
+/// on without a pause is writing a message.
+const MOST_REST: Duration = Duration::from_millis(1500);
+
+/// How long after an answer a message that looks like another answer is held back.
+const LATE: Duration = Duration::from_secs(5);
+
 /// The line that answers what is asked.
 #[derive(Default)]
 pub(crate) struct Reply {
@@ -30,8 +37,18 @@ pub(crate) struct Reply {
     shown: Option<(Ticket, Instant)>,
     /// Whether what is typed now is the rest of an answer whose ask is gone.
     stray: bool,
-    /// Where keys are dropped after an answer: when the last one came.
-    resting: Option<Instant>,
+    /// Where keys are dropped after an answer.
+    resting: Option<Rest>,
+    /// When an answer was given last, or held back.
+    answered: Option<Instant>,
+}
+
+/// A pause in which keys are dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rest {
+    since: Instant,
+    /// When the last key came.
+    last: Instant,
 }
 
 /// Where a key goes.
@@ -66,7 +83,11 @@ impl Reply {
     /// Notes that an answer was given: keys are dropped for a moment.
     pub(crate) fn rest(&mut self, now: Instant) {
         (self.to, self.line) = (None, Editor::default());
-        self.resting = Some(now);
+        self.answered = Some(now);
+        self.resting = Some(Rest {
+            since: now,
+            last: now,
+        });
     }
 
     /// Says where a key goes that comes now.
@@ -75,8 +96,8 @@ impl Reply {
         if self.stray {
             return Route::Stray;
         }
-        if self.resting.is_some() {
-            self.resting = Some(now);
+        if let Some(rest) = &mut self.resting {
+            rest.last = now;
             return Route::Dropped;
         }
         if self.to.is_some() {
@@ -109,6 +130,19 @@ impl Reply {
         self.resting.is_some()
     }
 
+    /// Tells whether a message is an answer that comes after the last ask has gone: a person who answers
+    /// many asks in a row types one too many.
+    pub(crate) fn is_late_answer(&mut self, text: &str, now: Instant) -> bool {
+        let is_late = self
+            .answered
+            .is_some_and(|at| now.duration_since(at) < LATE);
+        let is_held = is_late && ["y", "a", "s", "n"].contains(&text.to_lowercase().as_str());
+        if is_held {
+            self.answered = Some(now);
+        }
+        is_held
+    }
+
     /// Tells whether what is typed now is the rest of an answer whose ask is gone.
     pub(crate) fn is_stray(&self) -> bool {
         self.stray
@@ -119,7 +153,10 @@ impl Reply {
         if matches!(key, Key::Enter | Key::Control('c' | 'u')) {
             self.stray = false;
         }
-        self.resting = Some(now);
+        self.resting = Some(Rest {
+            since: now,
+            last: now,
+        });
     }
 
     /// Notes what the window shows.
@@ -137,7 +174,11 @@ impl Reply {
     pub(crate) fn wait(&mut self, front: Option<Ticket>, draft: Draft, now: Instant) -> bool {
         self.follow(front, now);
         let before = (self.resting, self.to);
-        self.resting = self.resting.filter(|last| now.duration_since(*last) < REST);
+        let is_on = |rest: &Rest| {
+            let is_short = now.duration_since(rest.since) < MOST_REST;
+            now.duration_since(rest.last) < REST && (front.is_some() || is_short)
+        };
+        self.resting = self.resting.filter(is_on);
         if let Some((shown, since)) = self.shown
             && !self.stray
             && self.resting.is_none()
@@ -240,10 +281,40 @@ mod tests {
         }
         // Keys that were typed ahead are read late, and only a moment without any ends it.
         now += REST * 4;
-        assert_eq!(reply.route(None, Draft::Empty, now), Route::Dropped);
-        assert!(!reply.wait(None, Draft::Empty, now + REST - MILLISECOND));
-        assert!(reply.wait(None, Draft::Empty, now + REST));
-        assert_eq!(reply.route(None, Draft::Empty, now + REST), Route::Message);
+        assert_eq!(reply.route(SECOND, Draft::Empty, now), Route::Dropped);
+        assert!(!reply.wait(SECOND, Draft::Empty, now + REST - MILLISECOND));
+        assert!(reply.wait(SECOND, Draft::Empty, now + REST));
+    }
+
+    #[test]
+    fn an_answer_too_many_is_not_a_message() {
+        let start = Instant::now();
+        let mut reply = begun(start);
+        assert!(!reply.is_late_answer("y", start), "nothing was answered");
+        reply.rest(start);
+        assert!(!reply.is_late_answer("yes, and the tests", start));
+        let mut now = start;
+        for _ in 0..3 {
+            now += LATE - MILLISECOND;
+            assert!(reply.is_late_answer("Y", now), "one after another");
+        }
+        assert!(!reply.is_late_answer("y", now + LATE));
+    }
+
+    #[test]
+    fn who_types_on_after_the_last_answer_loses_the_beginning_only() {
+        let start = Instant::now();
+        let mut now = start + CALM;
+        let mut reply = begun(start);
+        reply.rest(now);
+        reply.painted(None, now);
+        while now < start + CALM + MOST_REST {
+            assert_eq!(reply.route(None, Draft::Empty, now), Route::Dropped);
+            now += REST / 2;
+            // No key is left to be read.
+            reply.wait(None, Draft::Empty, now);
+        }
+        assert_eq!(reply.route(None, Draft::Empty, now), Route::Message);
     }
 
     #[test]

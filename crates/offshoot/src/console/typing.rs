@@ -109,7 +109,14 @@ impl Console {
             return Some(Input::Quit);
         }
         let text = self.input.key(key)?;
-        self.said(text.trim())
+        let text = text.trim();
+        if self.reply.is_late_answer(text, now) {
+            self.hint(&format!(
+                "nothing is asked any more, so \"{text}\" was not sent; wait a moment to send it"
+            ));
+            return None;
+        }
+        self.said(text)
     }
 
     /// Takes a line that answers what is asked.
