@@ -286,7 +286,8 @@ impl<'a> Follower<'a> {
         }
         self.take_talk(entry);
         self.view.entry(&self.tree, entry)?;
-        self.unfinished.take(&self.agent, &self.tree, entry);
+        // Whatever this command set in motion counts, also above the agent that it speaks to.
+        self.unfinished.take(self.id.root(), &self.tree, entry);
         self.tree.apply(entry).map_err(|violation| {
             let text = format!("follow session {}: {violation}", self.id);
             StoreError::new(StoreErrorKind::Unusable, text)
