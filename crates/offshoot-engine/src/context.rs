@@ -48,7 +48,7 @@ pub(crate) struct Prefix {
     pub(crate) answer: Option<Shape>,
     /// What stands behind each of them, in the same order.
     pub(crate) offers: Vec<Offer>,
-    /// Computed when somebody wants them first.
+    /// Computed on first use.
     pub(crate) digests: OnceLock<Digests>,
 }
 

@@ -1,8 +1,8 @@
 //! Where the tools of one message run.
 //!
-//! The tools of a group share one slot of their agent (R27). Asked to stop when the turn is, dropped when they do not: that
-//! sequence exists only here. A tool that panics has failed, and nothing else
-//! has. What a tool is handed of its agent is a place, a journal, an ear and
+//! The tools of a group share one slot of their agent (R27). They are asked to stop
+//! when the turn is, and dropped when they do not: that sequence exists only here. A
+//! tool that panics has failed, and nothing else has. What a tool is handed of its agent is a place, a journal, an ear and
 //! what it may see.
 
 use std::panic::AssertUnwindSafe;

@@ -1,6 +1,6 @@
 //! Digests of what a request is made of, to tell later whether that has changed.
 //!
-//! FNV-1a with 128 bits: it detects changes, and nobody has to trust it.
+//! FNV-1a with 128 bits: it detects changes and is no proof against forgery.
 
 use offshoot_types::manifest::Manifest;
 use offshoot_types::tool::ToolSpec;

@@ -159,7 +159,7 @@ impl Heard {
         }
     }
 
-    /// Notes who is to answer. A hook that may not say so is told of, and not heard.
+    /// Notes the agent or model that a hook chooses. A hook of a project may not: that is recorded.
     fn take_switch(&mut self, watch: &dyn Watch, point: Point, switch: Switch) {
         if point != Point::UserPromptSubmit {
             return;

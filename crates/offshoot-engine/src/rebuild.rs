@@ -48,7 +48,7 @@ pub struct RebuiltRequest {
 pub enum Remark {
     /// It is the request that was sent: system prompt, tools and settings have the same digests.
     AsSent,
-    /// Nobody knows whether system prompt, tools and settings are as they were: the log is older than
+    /// Unknown whether system prompt, tools and settings are as they were: the log is older than
     /// its digests.
     NoDigest,
     /// The system prompt is not the one that was sent.
@@ -264,7 +264,7 @@ async fn next_request(
     }))
 }
 
-/// An agent as it was at some place of the log, in the hands of nobody.
+/// An agent as it was at some place of the log, without an actor.
 struct Moment {
     agent: Agent,
     transcript: Transcript,

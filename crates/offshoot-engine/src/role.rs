@@ -66,7 +66,7 @@ impl Agent {
         })
     }
 
-    /// Has a message taken up as a hook of the user says; returns what is told of it (SA-49).
+    /// Has a message taken up as a hook of the user says; returns the note for the log (SA-49).
     pub(crate) fn switch(
         &self,
         switch: &Switch,

@@ -4,7 +4,7 @@
 //! runs alone. A group starts when every call of the group before it has its
 //! outcome; a call that waits for an answer holds up the groups behind it. Every
 //! call gets exactly one outcome: a call whose group has not started when the turn
-//! is stopped is told that it did not run.
+//! is stopped gets an outcome that says it did not run.
 //!
 //! Only `Plan::run` writes: outcomes as they come, and the start of the next group
 //! in the same append. The first group starts in the append of the message (R15),

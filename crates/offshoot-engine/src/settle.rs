@@ -285,7 +285,7 @@ pub(crate) fn completion_text(completion: &Completion, max_bytes: usize) -> Stri
     block(&run.agent, definition, call.as_ref(), status, &body)
 }
 
-/// Returns what is told of a run in words: why it ended so, what it said, where the rest is.
+/// Renders the end of a run for its parent: why it ended so, what it said, where the rest is.
 pub(crate) fn told(settlement: &Settlement) -> String {
     let mut text = String::new();
     if let Some(reason) = settlement.status.reason() {

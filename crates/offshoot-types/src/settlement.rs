@@ -80,7 +80,7 @@ impl Settlement {
 }
 
 impl Settlement {
-    /// Returns what a parent is told of a run beside its words (PD-38): in the outcome of the call that
+    /// Returns what a parent gets of a run beside its words (PD-38): in the outcome of the call that
     /// waited for it, or in the completion of a run that no call waited for.
     pub fn metadata(&self, agent: &AgentId, definition: &str) -> Metadata {
         let mut metadata = Metadata {

@@ -126,7 +126,7 @@ impl Calls {
     /// Takes an entry; `tree` is as it was before it. Returns what it says of a call or an agent's end.
     pub(crate) fn take(&mut self, tree: &Tree, entry: &Entry) -> Option<Report> {
         let spawned = tree.agent(&entry.agent).map(|agent| &agent.spawned);
-        // Nobody waits for what is done for an agent.
+        // Calls of helpers are not shown.
         if spawned.is_some_and(|spawned| spawned.helper().is_some()) {
             return None;
         }
@@ -504,7 +504,7 @@ fn ran(output: &str, metadata: &Metadata) -> Told {
         (None, Some(signal)) => (format!("killed by signal {signal}"), MOST_OF_OUTPUT.1),
         (None, None) => (String::new(), MOST_OF_OUTPUT.1),
     };
-    // The model is told so in a line of its own, and people behind the call.
+    // The model reads this as a line of its own; people read it behind the call.
     let is_ending = |line: &&str| {
         line.starts_with("[exit code ")
             || line.starts_with("[killed by signal ")

@@ -1,4 +1,4 @@
-//! Reads what a new session is told about its project: instruction files and git.
+//! Reads the project context of a new session: instruction files and the state of git.
 //!
 //! Both are read once, before the session starts, and stored with it; the engine
 //! reads no files. The files belong to a repository that a stranger may have

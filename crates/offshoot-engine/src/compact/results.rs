@@ -1,6 +1,6 @@
 //! The results of an agent's children, carried over a compaction (PD-9).
 //!
-//! A summary may lose what a child reported, and it is told nowhere else. So a
+//! A summary may lose a child's report, which stands nowhere else. So a
 //! compaction keeps the results of what it covers word for word: the newest ones,
 //! within a budget, and of the others a reference. What an earlier compaction kept
 //! counts as if it had been said again, so the results of many compactions stay
@@ -59,7 +59,7 @@ pub(super) fn kept(covered: &[&Item], usable: Option<u64>) -> Vec<KeptResult> {
 }
 
 /// Adds what a model reads of kept results. A result that woke the agent is in `request`, the message
-/// that is being worked on, and is told there.
+/// that is being worked on, and is not repeated.
 pub(super) fn push(text: &mut String, results: &[KeptResult], request: Option<&str>) {
     let results = results.iter().filter(|one| !is_told_in(one, request));
     let (told, named): (Vec<_>, Vec<_>) = results.partition(|one| one.text.is_some());

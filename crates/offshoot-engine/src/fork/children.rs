@@ -130,7 +130,7 @@ impl<'a> Children<'a> {
         let mut event = entry.event.clone();
         match &mut event {
             Event::Spawned(spawned) => self.move_birth(&entry.agent, spawned, messages),
-            // What a person answered is not copied, and nobody is asked any more (SES-09).
+            // Answers are not copied, and a copy has no open requests (SES-09).
             Event::Asked { .. } => return None,
             Event::Decided { grant, .. } => *grant = None,
             // Hooks hear of what happens, and nothing happens to a copy.

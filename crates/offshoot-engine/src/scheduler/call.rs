@@ -157,7 +157,7 @@ impl PlannedCall {
         matches!(self.state, CallState::Asking)
     }
 
-    /// Returns what it asks, for whoever weighs the answer.
+    /// Returns what it asks, to weigh an answer.
     pub(super) fn asking<'a>(&'a self, ask: &'a Ask) -> Asking<'a> {
         let runs = match &self.callable {
             Callable::Tool(tool) => Some((tool, &self.arguments)),

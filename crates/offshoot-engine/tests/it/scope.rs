@@ -249,7 +249,7 @@ async fn sa_06_a_child_that_calls_plan_exit_is_told_to_return_its_plan() {
     let script = Script::default()
         .part("lead", [task("planner", "plan it"), say("done")])
         .part("planner", [plan, say("1. paint it")]);
-    // Nobody is asked whether it may: there is a person, and no question to answer.
+    // No permission is requested although a person is there.
     let asks = offshoot_engine::Asks::SOMEBODY;
     let limits = offshoot_engine::Limits::default();
     let stage = Stage::cast(script, limits, asks, vec![planner]).await;

@@ -1,7 +1,7 @@
 //! What an entry does to the rows of its agent.
 //!
 //! Pure but for what it must look up: the folder of the tree, who is above and
-//! below an agent, and the log of an opaque child at the moment its run is told.
+//! below an agent, and the log of an opaque child at the moment its run is delivered.
 //! It is called for agents whose rows are kept somewhere (in the tables, or
 //! nested in a parent's part), and for answers that hold for the whole session.
 

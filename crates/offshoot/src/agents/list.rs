@@ -14,7 +14,7 @@ use crate::{render, table, terminal};
 const HEAD: [&str; 4] = ["NAME", "MODE", "FROM", "DESCRIPTION"];
 
 /// Lists the agents: for people, for agents, those that Offshoot starts itself; then those that
-/// nobody has accepted, and those that cannot be used. Mentions folders that are not read.
+/// the user has not accepted, and those that cannot be used. Mentions folders that are not read.
 pub(super) fn list(
     catalogue: &Catalogue,
     foreign: &[ForeignFolder],

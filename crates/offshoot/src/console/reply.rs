@@ -2,7 +2,7 @@
 //!
 //! Bound to one ask and to no other: when that is gone, so is what was typed. An
 //! ask can be answered only after the window has shown it for a while in which
-//! nobody typed, and where the person is not in the middle of a message, or moved to
+//! no key came, and where the person is not in the middle of a message, or moved to
 //! it with Tab. Keys that were meant for an ask never become a message: after an answer,
 //! and after the end of an ask that took keys, keys are dropped until none came for a moment.
 //! Who was in the middle of an answer when its ask went types on, and that is dropped up to Enter.

@@ -43,7 +43,7 @@ impl Console {
         }
     }
 
-    /// Takes that time has passed and nobody typed.
+    /// Handles a tick of the clock without a key.
     fn ticked(&mut self, now: Instant) {
         self.tick = now + TICK;
         let draft = self.draft();

@@ -1,7 +1,7 @@
 //! Who works for a tree that is followed, in lines on stderr.
 //!
 //! An agent that starts or asks has a line; at the end of a painted run one line
-//! has them all. What they do and how they end is told in `calls`.
+//! has them all. Lines about their calls and ends are made in `calls`.
 
 use std::collections::BTreeMap;
 

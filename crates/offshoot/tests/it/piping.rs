@@ -101,7 +101,7 @@ fn a_pipe_that_does_not_end_is_waited_for_and_that_is_said() {
     let mut child = stage.command(RUN).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"first\n").unwrap();
-    // It has said that it reads before it is told the rest.
+    // The note that it reads comes before the rest is written.
     let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();

@@ -1,4 +1,4 @@
-//! One area of a repository: what is asked about it, and what is told of it.
+//! One area of a repository: the questions about it, and the report.
 
 use super::areas::MANIFESTS;
 use super::brief::Brief;
@@ -17,7 +17,7 @@ const MOST_FOLDERS: usize = 8;
 /// How many lines of a main file are read.
 const HEAD: usize = 40;
 
-const TODO: &str = r"\b(TODO|FIX[M]E|HACK|XXX)\b";
+const WORK_MARKS: &str = r"\b(TODO|FIX[M]E|HACK|XXX)\b";
 
 /// Files that say most of their folder, the best first.
 const MAIN: &[&str] = &[
@@ -205,7 +205,7 @@ impl Searches {
             tests: each(language.and_then(|language| language.test)),
             todos: folders
                 .iter()
-                .map(|folder| wanted::grep_all_in(folder, TODO))
+                .map(|folder| wanted::grep_all_in(folder, WORK_MARKS))
                 .collect(),
             language,
         }
