@@ -2,8 +2,8 @@
 //!
 //! The tools of a group share one slot of their agent (R27). They are asked to stop
 //! when the turn is, and dropped when they do not: that sequence exists only here. A
-//! tool that panics has failed, and nothing else has. What a tool is handed of its agent is a place, a journal, an ear and
-//! what it may see.
+//! tool that panics has failed, and nothing else has. A tool gets a place, a journal,
+//! a listener and a filter of what it may see.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
