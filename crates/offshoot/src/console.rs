@@ -157,7 +157,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Takes the terminal. Keys are heard only where stdin is a terminal as well.
+    /// Takes the terminal, and its keys where they can be read.
     pub(crate) fn open(answers: Answers, talk: Talk, style: Style) -> io::Result<Self> {
         Ok(Self {
             screen: Screen::new(io::stdout(), style, keys::size()),

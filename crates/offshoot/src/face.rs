@@ -14,7 +14,7 @@ use crate::console::{Console, Talk};
 use crate::exit::Stop;
 use crate::json_events::Fold;
 use crate::view::View;
-use crate::{inside_agent, output};
+use crate::{inside_agent, output, terminal};
 
 /// How a tree is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Face {
     Events,
     /// Answers on stdout, progress on stderr.
     Plain,
-    /// A console to look at: stdin is no terminal.
+    /// A console to look at: there is no terminal to read keys from.
     Deaf,
     /// A console with somebody at its keys.
     Attended,
@@ -38,7 +38,7 @@ impl Face {
             (false, false) => Self::Plain,
             // Nobody sits in front of a terminal that a command of an agent has made.
             (false, true) if inside_agent::is_inside_agent() => Self::Plain,
-            (false, true) if io::stdin().is_terminal() => Self::Attended,
+            (false, true) if terminal::has_keys() => Self::Attended,
             (false, true) => Self::Deaf,
         }
     }

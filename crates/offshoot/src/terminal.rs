@@ -3,6 +3,7 @@
 //! Widths are counted in columns: a letter of the East has two, an accent that
 //! is put over a letter has none.
 
+use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
@@ -67,6 +68,18 @@ pub(crate) fn forget_typed() -> std::io::Result<()> {
         rustix::termios::tcflush(&stdin, QueueSelector::IFlush)?;
     }
     Ok(())
+}
+
+/// Tells whether keys can be read: from stdin, or from `/dev/tty` where text is piped in.
+///
+/// `/dev/tty` is read only if stdout is that terminal, so that the keys come from where the question is
+/// shown, and only in the foreground: the terminal would stop a process of the background that reads.
+pub(crate) fn has_keys() -> bool {
+    let in_foreground = || {
+        let group = rustix::termios::tcgetpgrp(std::io::stdout());
+        group.is_ok_and(|group| group == rustix::process::getpgrp())
+    };
+    std::io::stdin().is_terminal() || (in_foreground() && File::open("/dev/tty").is_ok())
 }
 
 /// Tells whether a person sits in front of both streams.

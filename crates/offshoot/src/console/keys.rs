@@ -4,7 +4,7 @@
 //! terminal is raw: it echoes nothing, and Ctrl-C is a key. Dropping gives it
 //! back as it was.
 
-use std::io::{self, IsTerminal};
+use std::io;
 
 use crossterm::event::{
     DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyCode, KeyEvent,
@@ -32,9 +32,10 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Listens to the keyboard; `None` where stdin is no terminal.
+    /// Listens to the keyboard; `None` where there is none. The terminal library reads `/dev/tty` where
+    /// stdin is no terminal.
     pub(crate) fn open() -> io::Result<Option<Self>> {
-        if !io::stdin().is_terminal() {
+        if !crate::terminal::has_keys() {
             return Ok(None);
         }
         terminal::enable_raw_mode()?;

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use crate::stage::{Stage, wait};
+use crate::terminal::Terminal;
 
 /// An agent that repeats what it heard.
 const ECHO: &str = "replies: [{say: \"heard {prompt}\"}]";
@@ -111,4 +112,51 @@ fn a_pipe_that_does_not_end_is_waited_for_and_that_is_said() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("<stdin>\nfirst\nlast\n</stdin>"), "{said}");
+}
+
+/// An agent that wants to run a command, and says what became of it.
+const ASKS: &str = r#"
+replies:
+  - {after_tools: false, call: [{tool: bash, arguments: {command: "echo ran"}}]}
+  - {say: "it said {output} of {prompt}"}
+"#;
+
+/// Pipes a text into the binary, whose stdout and stderr are the terminal.
+const PIPED: &str = "echo '+ a line' | \"$0\" \"$@\"; echo code $?";
+
+#[test]
+fn a_permission_is_asked_at_the_terminal_beside_piped_text() {
+    let stage = Stage::new(ASKS);
+    let mut terminal = Terminal::script(&stage, (80, 24), PIPED, &RUN);
+    terminal.until(&["build asks", "echo ran", "allow?"]);
+    terminal.enter("y");
+    terminal.until(&["it said ran", "+ a line", "code 0"]);
+    let mut terminal = Terminal::script(&stage, (80, 24), PIPED, &RUN);
+    terminal.until(&["build asks", "allow?"]);
+    terminal.enter("n not now");
+    terminal.until(&["not now", "code 0"]);
+    // Ctrl-C is a key here too, and what was typed before is cleared by it.
+    let mut terminal = Terminal::script(&stage, (80, 24), PIPED, &RUN);
+    terminal.until(&["build asks", "allow?"]);
+    terminal.press("y\x03");
+    terminal.until(&["the line is cleared", "allow?"]);
+    terminal.press("\x03");
+    terminal.until(&["cancelled", "code 130"]);
+}
+
+#[test]
+fn without_a_terminal_to_read_keys_from_piped_text_leaves_no_one_to_ask() {
+    let stage = Stage::new(ASKS);
+    let denied = stage.offshoot_reading(&RUN, b"+ a line\n").exited(3);
+    assert!(denied.stderr.contains("denied"), "{denied:#?}");
+    // In the background the terminal would stop a process that reads keys.
+    let behind = format!("set -m; ({PIPED}) & wait");
+    let mut terminal = Terminal::script(&stage, (80, 24), &behind, &RUN);
+    terminal.until(&["denied", "code 3"]);
+    assert_eq!(terminal.ended(), Some(0));
+    // A terminal that shows the question and is not the one of the keys.
+    let apart = format!("setsid sh -c '{}' \"$0\" \"$@\"", PIPED.replace('\'', "\""));
+    let mut terminal = Terminal::script(&stage, (80, 24), &apart, &RUN);
+    terminal.until(&["denied", "code 3"]);
+    assert_eq!(terminal.ended(), Some(0));
 }

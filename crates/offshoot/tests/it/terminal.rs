@@ -42,19 +42,24 @@ impl Terminal {
 
     /// Starts the binary on a terminal into which keys were typed before there was anybody to ask.
     pub(crate) fn typed_ahead(stage: &Stage, size: (u16, u16), args: &[&str], keys: &str) -> Self {
+        // It begins when the first line is there, and the second waits in the terminal.
+        let mut terminal = Self::script(stage, size, "read go; exec \"$0\" \"$@\"", args);
+        terminal.press(&format!("go\r{keys}"));
+        terminal
+    }
+
+    /// Starts a shell script that has the terminal as its controlling terminal; `$0` is the binary.
+    pub(crate) fn script(stage: &Stage, size: (u16, u16), script: &str, args: &[&str]) -> Self {
         let known = stage.command(args);
-        let mut shell = Command::new("sh");
+        let mut shell = Command::new("setsid");
         let settings = known.get_envs();
         shell
             .envs(settings.filter_map(|(name, value)| Some((name, value?))))
             .current_dir(stage.path())
-            // It begins when the first line is there, and the second waits in the terminal.
-            .args(["-c", "read go; exec \"$0\" \"$@\""])
+            .args(["--ctty", "sh", "-c", script])
             .arg(known.get_program())
             .args(args);
-        let mut terminal = Self::run(shell.env("TERM", "xterm"), size);
-        terminal.press(&format!("go\r{keys}"));
-        terminal
+        Self::run(shell.env("TERM", "xterm"), size)
     }
 
     /// Starts a command on a terminal of so many columns and rows.
