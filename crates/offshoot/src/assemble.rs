@@ -30,6 +30,7 @@ use crate::env::System;
 use crate::exit::Stop;
 use crate::hooks;
 use crate::rules::Rules;
+use script::Scripts;
 
 /// The provider whose models are files.
 const SCRIPTED: &str = "scripted/";
@@ -273,12 +274,13 @@ impl Models {
         )))
     }
 
-    /// Returns all models there are: those that were loaded, `offline`, and the providers'.
+    /// Returns all models there are: those that were loaded, `offline`, the providers', and scripts.
     fn into_set(self, host: &Host) -> ModelSet {
         let http = Arc::new(Http::new());
         let server = OpenAiChat::new(host.openai_chat.clone(), http);
         let set = self.models.into_iter().collect::<ModelSet>();
         let set = set.with_offline();
+        let set = set.with_provider(SCRIPTED.trim_end_matches('/'), Arc::new(Scripts::default()));
         set.with_provider(OpenAiChat::PROVIDER, Arc::new(server))
     }
 }

@@ -181,9 +181,6 @@ pub(crate) async fn open(
     };
     assemble::check(&model, &host)?;
     let mut models = Models::load(&model)?.with_choices(settings, &host)?;
-    if let Some(session) = &known {
-        add_kept_models(session, &mut models);
-    }
     let workspace = match known.as_ref().and_then(Session::workspace) {
         Some(kept) => kept.to_owned(),
         None => config::workspace(wanted.cwd)?,
@@ -253,17 +250,6 @@ pub(crate) async fn open(
         swap,
         barred,
     })
-}
-
-/// Loads the models that the agents of a session were born with: they keep them, whatever the settings
-/// say by now. A script that is gone is reported by the agent that asks it.
-fn add_kept_models(session: &Session, models: &mut Models) {
-    for agent in session.tree.walk() {
-        let model = session.tree.agent(agent).map(|agent| agent.model());
-        if let Some(Err(stop)) = model.map(|model| models.add(model)) {
-            tracing::debug!(%agent, %stop, "load the model of an agent");
-        }
-    }
 }
 
 /// Returns the model of a session; fails if another was asked for.

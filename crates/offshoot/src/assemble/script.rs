@@ -4,17 +4,48 @@
 //! and not more is read than a script can have: a pipe or a device is refused
 //! after it was opened, by what was opened.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use offshoot_models::Scripted;
+use offshoot_types::model::{Model, ModelError, ModelErrorKind, Models};
 use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::exit::Stop;
 
 /// Most bytes of a script.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Scripts by their whole path, each loaded when it is first asked for: a hook, or the log of a session,
+/// may name one that was not known at the start.
+#[derive(Default)]
+pub(super) struct Scripts {
+    loaded: Mutex<BTreeMap<String, Arc<dyn Model>>>,
+}
+
+impl Models for Scripts {
+    fn find(&self, path: &str) -> Result<Arc<dyn Model>, ModelError> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(script) = loaded.get(path) {
+            return Ok(script.clone());
+        }
+        let wrong = |why: String| ModelError::new(ModelErrorKind::Config, why);
+        // The log would keep the name, and another folder has another file of it.
+        if !Path::new(path).is_absolute() {
+            return Err(wrong(format!(
+                "load script {path}: it has to be named by its whole path, as in \
+                 scripted//home/me/script.yaml"
+            )));
+        }
+        let script = load(path).map_err(|stop| wrong(stop.to_string()))?;
+        let script: Arc<dyn Model> = Arc::new(script);
+        loaded.insert(path.to_owned(), script.clone());
+        Ok(script)
+    }
+}
 
 /// Loads the script at `path`.
 pub(super) fn load(path: &str) -> Result<Scripted, Stop> {

@@ -586,3 +586,44 @@ fn sa_49_a_hook_of_the_user_switches_the_agent_and_one_of_a_project_does_not() {
     assert_eq!(done.stdout.trim(), "this is lead");
     assert!(done.stderr.contains("only a hook of the user"), "{done:#?}");
 }
+
+#[test]
+fn sa_49_a_hook_of_the_user_switches_to_a_script_or_the_error_names_its_file() {
+    let user = ".config/offshoot/offshoot.toml";
+    let run = |model: &str| {
+        let stage = Stage::new("replies: [{say: this is the first}]");
+        stage.write("other.yaml", "replies: [{say: this is the other}]");
+        stage.write("broken.yaml", "replies: 1");
+        let model = model.replace("FOLDER", stage.path().to_str().unwrap());
+        stage.write("answer.json", &format!("{{\"model\": \"{model}\"}}"));
+        let event = "event = 'UserPromptSubmit'\ncommand = 'cat answer.json'\n";
+        stage.write(user, &format!("[[hooks]]\nname = 'pick'\n{event}"));
+        let args = ["run", "--model", "scripted/script.yaml", "--session", "s"];
+        let done = stage.offshoot([&args[..], &["go"]].concat());
+        (stage, done.succeeded())
+    };
+    let (stage, done) = run("scripted/FOLDER/other.yaml");
+    assert_eq!(done.stdout.trim(), "this is the other");
+    // It holds on in another process, also for a message, and without the hook.
+    stage.write(user, "");
+    for more in [["run", "--session", "s"], ["sessions", "message", "s"]] {
+        let done = stage.offshoot([&more[..], &["more"]].concat()).succeeded();
+        assert_eq!(done.stdout.trim(), "this is the other");
+    }
+    for (model, why) in [
+        ("scripted/FOLDER/gone.yaml", "/gone.yaml: No such file"),
+        ("scripted/FOLDER/broken.yaml", "/broken.yaml:1"),
+        (
+            "scripted/other.yaml",
+            "script other.yaml: it has to be named by its whole path",
+        ),
+    ] {
+        let (_, done) = run(model);
+        assert_eq!(done.stdout.trim(), "this is the first");
+        let line = done.stderr.lines().find(|line| line.contains("hook pick"));
+        assert!(
+            line.is_some_and(|line| line.contains(why)),
+            "{why}: {done:#?}"
+        );
+    }
+}
