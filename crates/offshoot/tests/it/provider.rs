@@ -1,7 +1,7 @@
 //! A server that speaks the Chat Completions dialect and keeps what it is sent.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -15,42 +15,46 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
+    /// A provider with which `build` starts these children, and every other agent just answers.
     pub(crate) fn start(children: &'static [&'static str]) -> Self {
+        Self::serving(move |body| Some(delta(body, children)))
+    }
+
+    /// A provider that gives these answers in order.
+    pub(crate) fn answering(answers: Vec<Value>) -> Self {
+        let mut answers = answers.into_iter();
+        Self::serving(move |_| answers.next())
+    }
+
+    /// Serves until there is no answer.
+    fn serving(mut answer: impl FnMut(&Value) -> Option<Value> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let kept = requests.clone();
-        std::thread::Builder::new()
-            .spawn(move || {
-                for stream in listener.incoming() {
-                    let mut stream = stream.unwrap();
-                    let mut reader = BufReader::new(stream.try_clone().unwrap());
-                    let mut length = 0;
-                    loop {
-                        let mut line = String::new();
-                        reader.read_line(&mut line).unwrap();
-                        let line = line.trim_end().to_ascii_lowercase();
-                        if let Some(value) = line.strip_prefix("content-length:") {
-                            length = value.trim().parse().unwrap();
-                        }
-                        if line.is_empty() {
-                            break;
-                        }
-                    }
-                    let mut body = vec![0; length];
-                    reader.read_exact(&mut body).unwrap();
-                    let body: Value = serde_json::from_slice(&body).unwrap();
-                    let reply = reply(&body, children);
-                    kept.lock().unwrap().push(body);
-                    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
-                                connection: close\r\n\r\n";
-                    stream
-                        .write_all(format!("{head}{reply}").as_bytes())
-                        .unwrap();
-                }
-            })
-            .unwrap();
+        let serve = move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let body = body(&stream);
+                let Some(delta) = answer(&body) else {
+                    return;
+                };
+                kept.lock().unwrap().push(body);
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                            connection: close\r\n\r\n";
+                let reply = reply(&delta);
+                stream
+                    .write_all(format!("{head}{reply}").as_bytes())
+                    .unwrap();
+            }
+        };
+        std::thread::Builder::new().spawn(serve).unwrap();
         Self { address, requests }
+    }
+
+    /// Returns all that was sent.
+    pub(crate) fn sent(&self) -> Vec<Value> {
+        self.requests.lock().unwrap().clone()
     }
 
     pub(crate) fn run(&self, stage: &Stage, args: &[&str]) -> Done {
@@ -88,7 +92,28 @@ fn system(body: &Value) -> &str {
     body["messages"][0]["content"].as_str().unwrap()
 }
 
-fn reply(body: &Value, children: &[&str]) -> String {
+/// Reads the body of a request.
+fn body(stream: &TcpStream) -> Value {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// Returns the calls by which `build` starts children, or a word.
+fn delta(body: &Value, children: &[&str]) -> Value {
     let messages = body["messages"].as_array().unwrap();
     let fresh = messages.len() == 2 && system(body).starts_with("You are build");
     let calls = children.iter().enumerate().map(|(index, name)| {
@@ -97,13 +122,21 @@ fn reply(body: &Value, children: &[&str]) -> String {
                 "function": { "name": "task", "arguments": arguments } })
     });
     let calls: Vec<Value> = calls.collect();
-    let (delta, reason) = if fresh && !calls.is_empty() {
-        (json!({ "tool_calls": calls }), "tool_calls")
+    if fresh && !calls.is_empty() {
+        json!({ "tool_calls": calls })
     } else {
-        (json!({ "content": "done" }), "stop")
+        json!({ "content": "done" })
+    }
+}
+
+/// Returns a stream of one message.
+fn reply(delta: &Value) -> String {
+    let finish = match delta.get("tool_calls") {
+        Some(_) => "tool_calls",
+        None => "stop",
     };
-    let usage = json!({ "prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2 });
-    let chunk = json!({ "id": "1", "object": "chat.completion.chunk", "model": "m", "usage": usage,
-        "choices": [{ "index": 0, "delta": delta, "finish_reason": reason }] });
+    let usage = json!({ "prompt_tokens": 1000, "completion_tokens": 10 });
+    let chunk = json!({ "id": "x", "model": "large-1", "usage": usage,
+        "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] });
     format!("data: {chunk}\n\ndata: [DONE]\n\n")
 }

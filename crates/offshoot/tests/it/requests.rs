@@ -1,83 +1,9 @@
 //! `sessions show ID --request`: what a server was sent is what is printed.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::thread;
-
 use serde_json::{Value, json};
 
-use crate::stage::{Done, Stage, wait};
-
-/// A server that gives its answers in order and keeps what it is sent.
-struct Server {
-    address: String,
-    bodies: Arc<Mutex<Vec<Value>>>,
-}
-
-impl Server {
-    fn start(answers: Vec<Value>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}/v1", listener.local_addr().unwrap());
-        let bodies = Arc::new(Mutex::new(Vec::new()));
-        let kept = bodies.clone();
-        let serve = move || {
-            for (stream, answer) in listener.incoming().zip(answers) {
-                let body = exchange(stream.unwrap(), &answer);
-                kept.lock().unwrap().push(body);
-            }
-        };
-        thread::Builder::new().spawn(serve).unwrap();
-        Self { address, bodies }
-    }
-
-    fn sent(&self) -> Vec<Value> {
-        self.bodies.lock().unwrap().clone()
-    }
-}
-
-/// Reads a request and answers it; returns its body.
-fn exchange(stream: TcpStream, delta: &Value) -> Value {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        let lower = line.to_ascii_lowercase();
-        if let Some(number) = lower.strip_prefix("content-length:") {
-            length = number.trim().parse().unwrap();
-        }
-        if line.trim().is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    let finish = if delta.get("tool_calls").is_some() {
-        "tool_calls"
-    } else {
-        "stop"
-    };
-    let chunk = |delta: &Value, finish: Option<&str>| {
-        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
-        format!(
-            "data: {}\n\n",
-            json!({ "id": "x", "model": "large-1", "choices": [choice] })
-        )
-    };
-    let usage = json!({ "id": "x", "model": "large-1", "choices": [],
-        "usage": { "prompt_tokens": 1000, "completion_tokens": 10 } });
-    let text = [
-        chunk(delta, None),
-        chunk(&json!({}), Some(finish)),
-        format!("data: {usage}\n\ndata: [DONE]\n\n"),
-    ];
-    let text = text.concat();
-    let mut stream = stream;
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
-    write!(stream, "{head}content-length: {}\r\n\r\n{text}", text.len()).unwrap();
-    serde_json::from_slice(&body).unwrap()
-}
+use crate::provider::Provider;
+use crate::stage::Stage;
 
 fn calls(id: &str, tool: &str, arguments: &Value) -> Value {
     let function = json!({ "name": tool, "arguments": arguments.to_string() });
@@ -86,14 +12,6 @@ fn calls(id: &str, tool: &str, arguments: &Value) -> Value {
 
 fn says(text: &str) -> Value {
     json!({ "content": text })
-}
-
-fn ask(stage: &Stage, server: &Server, args: &[&str]) -> Done {
-    let mut command = stage.command(args);
-    command
-        .env("OPENAI_BASE_URL", &server.address)
-        .env("OPENAI_API_KEY", "sk");
-    wait(command.spawn().unwrap())
 }
 
 /// Prints a request as JSON, without a server and without a key.
@@ -171,7 +89,7 @@ fn check(body: &Value, document: &Value) {
 fn the_request_that_is_printed_is_the_one_that_the_server_was_sent() {
     let stage = Stage::new("replies: [{say: x}]");
     stage.write("a.txt", "what stands there\n");
-    let server = Server::start(vec![
+    let server = Provider::answering(vec![
         calls("c1", "read", &json!({ "path": "a.txt" })),
         calls(
             "c2",
@@ -191,7 +109,7 @@ fn the_request_that_is_printed_is_the_one_that_the_server_was_sent() {
         "a-long-talk",
         "go",
     ];
-    ask(&stage, &server, &run).succeeded();
+    server.offshoot(&stage, &run).succeeded();
     let tree = stage
         .offshoot(["sessions", "tree", "a-long-talk", "--json"])
         .succeeded()
@@ -218,12 +136,12 @@ fn the_request_that_is_printed_is_the_one_that_the_server_was_sent() {
         .map(|remark| &remark["kind"])
         .collect();
     assert_eq!(kinds, ["next", "no_prompt"]);
-    ask(
-        &stage,
-        &server,
-        &["run", "--yes", "--session", "a-long-talk", "more"],
-    )
-    .succeeded();
+    server
+        .offshoot(
+            &stage,
+            &["run", "--yes", "--session", "a-long-talk", "more"],
+        )
+        .succeeded();
     let sent = server.sent();
     check(&sent[4], &request(&stage, "a-long-talk", &["4"]));
     let mut expected = of_printed(&next);
