@@ -248,7 +248,7 @@ impl<'a> Follower<'a> {
                 Some(status) => {
                     let how = match status {
                         Status::Lost { why } => format!("is lost: {why}"),
-                        status => format!("ended {}", render::status(status)),
+                        status => format!("ended: {}", render::status(status)),
                     };
                     output::note(&format!("the last run of session {} {how}", self.id));
                     Code::of(status)

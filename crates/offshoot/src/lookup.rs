@@ -352,9 +352,10 @@ impl Session {
                 _ => {}
             }
         }
-        let settlement = self.tree.agent(root)?.settlement();
-        let ending = settlement.map(|settlement| &settlement.status);
-        let ending = ending.filter(|status| **status != Status::Completed);
+        let agent = self.tree.agent(root)?;
+        let ended = agent.settlement();
+        let ended = ended.filter(|settlement| settlement.status != Status::Completed);
+        let ending = ended.map(|settlement| render::ending(settlement, &agent.terms().caps));
         let mut lines = prompt.text.lines();
         let mut words: Vec<String> = lines
             .by_ref()
@@ -367,7 +368,7 @@ impl Session {
         Some(Exchange {
             prompt: words.join("\n"),
             answer: answer.unwrap_or_default(),
-            ending: ending.map(render::status),
+            ending,
         })
     }
 

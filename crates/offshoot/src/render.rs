@@ -14,7 +14,7 @@ use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::{Action, Decision, Need};
-use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status};
+use offshoot_types::settlement::{CancelledBy, Cap, PartialReason, Settlement, Status};
 use offshoot_types::tree::Unfinished;
 
 pub(crate) use self::harmless::{counted_spaces, harmless, harmless_lines, plain_spaces};
@@ -117,18 +117,29 @@ pub(crate) fn decided(call: &CallId, decision: &Decision) -> String {
     }
 }
 
-/// Renders how a run ended, with the reason: `failed: 500 server error`, `cancelled by the user`.
+/// Renders how a run ended, with the reason: `failed: 500 server error`, `cancelled by the user`,
+/// `stopped at the step limit`.
 pub(crate) fn status(status: &Status) -> String {
+    status_under(status, &Caps::default())
+}
+
+/// Renders how a run ended; of the cap that stopped it, how much that was.
+pub(crate) fn status_under(status: &Status, caps: &Caps) -> String {
+    if let Some(cap) = limit_of(status) {
+        return format!("stopped at {}", limit(cap, caps));
+    }
     let word = status.word();
     let Some(reason) = status.reason() else {
         return word.to_owned();
     };
     harmless(&match status {
         // Their reasons say it in the same words.
-        Status::Cancelled(CancelledBy::User | CancelledBy::Parent | CancelledBy::Shutdown)
-        | Status::BudgetExhausted(_) => reason,
+        Status::Cancelled(CancelledBy::User | CancelledBy::Parent | CancelledBy::Shutdown) => {
+            reason
+        }
         Status::Completed
         | Status::Partial(_)
+        | Status::BudgetExhausted(_)
         | Status::Failed { .. }
         | Status::Cancelled(CancelledBy::Ancestor)
         | Status::Denied { .. }
@@ -136,25 +147,45 @@ pub(crate) fn status(status: &Status) -> String {
     })
 }
 
-/// Renders how a run ended; of a cap that ended it, how much that was.
+/// Returns the cap that stopped a run, if one did.
+fn limit_of(status: &Status) -> Option<Cap> {
+    match status {
+        Status::Partial(PartialReason::Budget(cap)) | Status::BudgetExhausted(cap) => Some(*cap),
+        _ => None,
+    }
+}
+
+/// Renders a cap: `the step limit (40 steps)`.
+fn limit(cap: Cap, caps: &Caps) -> String {
+    let (name, most) = match cap {
+        Cap::Steps => ("step", caps.steps.map(|most| many(most.into(), "step"))),
+        Cap::Tokens => ("token", caps.tokens.map(|most| many(most, "token"))),
+        Cap::Cost => ("cost", caps.cost.map(|most| most.to_string())),
+        Cap::Time => ("time", caps.time.map(|most| most.to_string())),
+        Cap::Stall => (
+            "stall",
+            caps.stall.map(|most| format!("{most} without progress")),
+        ),
+    };
+    let most = most.map_or_else(String::new, |most| format!(" ({most})"));
+    format!("the {name} limit{most}")
+}
+
+fn many(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
+/// Renders how a run ended; of the cap that stopped it, a sentence.
 pub(crate) fn ending(settlement: &Settlement, caps: &Caps) -> String {
-    let how = status(&settlement.status);
-    let Status::BudgetExhausted(cap) = &settlement.status else {
-        return how;
+    let Some(cap) = limit_of(&settlement.status) else {
+        return status(&settlement.status);
     };
-    let most = match cap {
-        Cap::Steps => caps.steps.map(|most| format!("{most} requests")),
-        Cap::Tokens => caps.tokens.map(|most| format!("{most} tokens")),
-        Cap::Cost => caps.cost.map(|most| most.to_string()),
-        Cap::Time => caps.time.map(|most| most.to_string()),
-        Cap::Stall => caps.stall.map(|most| format!("{most} without progress")),
-    };
-    match (most, settlement.steps) {
-        (None, _) => how,
-        (Some(most), 0) => {
-            format!("{how}; at most {most}, and one request would need more than is left of that")
-        }
-        (Some(most), _) => format!("{how}; at most {most}"),
+    let limit = limit(cap, caps);
+    match (&settlement.status, settlement.steps) {
+        (Status::Partial(_), _) => format!("Stopped at {limit}; the answer is incomplete."),
+        (_, 0) => format!("Stopped at {limit}; one request would need more than is left of it."),
+        _ => format!("Stopped at {limit}; there is no answer."),
     }
 }
 
@@ -381,8 +412,8 @@ fn result(outcome: &Outcome, length: Length) -> String {
 fn turn_end(end: &TurnEnd, length: Length) -> String {
     match end {
         TurnEnd::Finished => "finished".to_owned(),
-        TurnEnd::HandedBack(cap) => format!("handed back: {}", cap.word()),
-        TurnEnd::Exhausted(cap) => format!("exhausted: {}", cap.word()),
+        TurnEnd::HandedBack(cap) => format!("handed back at {}", limit(*cap, &Caps::default())),
+        TurnEnd::Exhausted(cap) => format!("stopped at {}", limit(*cap, &Caps::default())),
         TurnEnd::Aborted(CancelledBy::User) => "aborted by the user".to_owned(),
         TurnEnd::Aborted(CancelledBy::Ancestor | CancelledBy::Parent) => {
             "aborted by its parent".to_owned()
@@ -437,10 +468,11 @@ pub(crate) fn cost(cost: Option<Money>) -> String {
 
 /// Renders how a run ended: its answer, and what it took.
 pub(crate) fn end(settlement: &Settlement, length: Length) -> String {
-    let mut text = settlement.status.word().to_owned();
-    if let Some(reason) = settlement.status.reason() {
-        text.push_str(&format!(" ({})", harmless(&reason)));
-    }
+    let mut text = match (limit_of(&settlement.status), settlement.status.reason()) {
+        (Some(_), _) => status(&settlement.status),
+        (None, Some(reason)) => format!("{} ({})", settlement.status.word(), harmless(&reason)),
+        (None, None) => settlement.status.word().to_owned(),
+    };
     if let Some(output) = &settlement.output {
         text.push_str(&format!(" {}", quote(output, length)));
     }

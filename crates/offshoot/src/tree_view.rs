@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_types::caps::Money;
+use offshoot_types::caps::{Caps, Money};
 use offshoot_types::event::{Event, Origin};
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::settlement::Status;
@@ -38,6 +38,8 @@ pub(crate) struct Line {
     /// Below the agent that was asked for.
     indent: u32,
     state: State,
+    /// What its runs may use.
+    caps: Caps,
     tokens: u64,
     cost: Option<Money>,
     /// What was used by those that work for it: tokens, and dollars where a price is known.
@@ -93,6 +95,7 @@ pub(crate) fn lines(session: &Session, top: &AgentId, (owned, next): (bool, Next
             now: Some(agent.definition().to_owned()).filter(|now| *now != agent.spawned.definition),
             indent: agent.spawned.depth.saturating_sub(base),
             state: state(agent, owned),
+            caps: agent.terms().caps,
             tokens: tokens(tree, agent),
             cost: cost(tree, agent),
             helpers: helpers(tree, id),
@@ -172,7 +175,7 @@ impl Line {
             Ids::Short => render::short(id),
         };
         let state = match &self.state {
-            State::Ended(status) => render::status(status),
+            State::Ended(status) => render::status_under(status, &self.caps),
             State::New | State::Running | State::Interrupted => self.state.word().to_owned(),
         };
         let now = self.now.as_ref();

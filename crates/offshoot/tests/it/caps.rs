@@ -33,10 +33,25 @@ fn a_run_that_reaches_a_cap_hands_back_and_exits_with_3() {
         ENDLESS,
         &["--max-turns", "2"],
         "so far\n",
-        "partial: budget: steps",
+        "Stopped at the step limit (2 steps); the answer is incomplete.",
     );
     let tokens = ["--max-tokens", "12000"];
-    check(ENDLESS, &tokens, "so far\n", "partial: budget: tokens");
+    let stopped = "Stopped at the token limit (12000 tokens); the answer is incomplete.";
+    check(ENDLESS, &tokens, "so far\n", stopped);
+    // The same in the tree and in the log, as words for people; programs get the codes.
+    let stage = Stage::new(ENDLESS);
+    run(&stage, &["--max-turns", "2", "--session", "s"]).exited(3);
+    let tree = stage.offshoot(["sessions", "tree", "s"]).succeeded();
+    let stopped = "stopped at the step limit (2 steps)";
+    assert!(tree.stdout.contains(stopped), "{tree:#?}");
+    let shown = stage.offshoot(["sessions", "show", "s"]).succeeded();
+    let stopped = "run 1 stopped at the step limit 'so far'";
+    assert!(shown.stdout.contains(stopped), "{shown:#?}");
+    let tree = stage
+        .offshoot(["sessions", "tree", "s", "--json"])
+        .succeeded();
+    assert_eq!(tree.events()[0]["status"], "partial");
+    assert_eq!(tree.events()[0]["reason"], "budget: steps");
 }
 
 #[test]
@@ -45,15 +60,15 @@ fn a_run_that_cannot_even_hand_back_exits_with_3_and_says_so() {
         ENDLESS,
         &["--max-tokens", "1"],
         "",
-        "budget exhausted: tokens; at most 1 tokens, and one request would need more than is left \
-         of that",
+        "Stopped at the token limit (1 token); one request would need more than is left of it.",
     );
 }
 
 #[test]
 fn a_run_whose_time_is_up_gives_what_it_has_said_and_exits_with_3() {
     let time = ["--max-time", "200ms"];
-    check(HANGING, &time, "thinking\n", "partial: budget: time");
+    let stopped = "Stopped at the time limit (200ms); the answer is incomplete.";
+    check(HANGING, &time, "thinking\n", stopped);
 }
 
 #[test]
@@ -73,8 +88,7 @@ fn a_cap_on_money_needs_a_price_and_costs_nothing_without_one() {
 #[test]
 fn a_cap_on_money_that_no_request_fits_says_how_much_it_is() {
     let priced = format!("price: {{input: 1000, output: 1000}}{ENDLESS}");
-    let why = "budget exhausted: cost; at most $0.001, and one request would need more than is \
-               left of that";
+    let why = "Stopped at the cost limit ($0.001); one request would need more than is left of it.";
     check(&priced, &["--max-cost", "0.001"], "", why);
 }
 
@@ -183,7 +197,11 @@ fn what_a_run_costs_is_shown_wherever_its_tokens_are() {
 fn a_run_that_nears_its_cap_on_money_hands_back_and_exits_with_3() {
     let priced = format!("price: {{input: 100, output: 100}}{ENDLESS}");
     let money = ["--max-cost", "1"];
-    check_last(&priced, &money, "offshoot: partial: budget: cost");
+    check_last(
+        &priced,
+        &money,
+        "offshoot: Stopped at the cost limit ($1); the answer is incomplete.",
+    );
 }
 
 #[track_caller]
@@ -217,7 +235,8 @@ replies:
     stage.write("offshoot.toml", "limits.session.steps = 1");
     let done = run(&stage, &[]).exited(3);
     assert!(
-        done.stderr.contains("offshoot: partial: budget: steps\n"),
+        done.stderr
+            .contains("offshoot: Stopped at the step limit (1 step); "),
         "{done:#?}"
     );
 }

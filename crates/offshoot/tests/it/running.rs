@@ -255,7 +255,7 @@ fn the_exit_code_is_how_the_root_settled() {
         ",
         3,
         "",
-        "budget exhausted: steps",
+        "Stopped at the step limit (1 step); there is no answer.",
     );
 }
 
