@@ -18,7 +18,7 @@ use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
 use offshoot_types::outcome::{Body, ErrorKind, Metadata, Outcome};
-use offshoot_types::settlement::{Settlement, Status};
+use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use offshoot_types::tree::Tree;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
@@ -66,6 +66,9 @@ const MOST_FILES: usize = 3;
 /// Columns of a line where there is no window.
 const COLUMNS: usize = 600;
 
+/// Most agents that are cancelled together and have a line each; more are counted.
+const MOST_CANCELLED: usize = 5;
+
 /// A call that took less is not said to have taken time.
 const SHORT_MS: u64 = 1000;
 
@@ -97,6 +100,8 @@ pub(crate) struct Calls {
     /// The agent whose calls are shown in full.
     front: AgentId,
     agents: BTreeMap<AgentId, AgentCalls>,
+    /// Agents that were cancelled with one above them and are not shown yet, by definition.
+    cancelled: Vec<(String, Report)>,
 }
 
 #[derive(Default)]
@@ -120,11 +125,58 @@ impl Calls {
         Self {
             front,
             agents: BTreeMap::new(),
+            cancelled: Vec::new(),
         }
     }
 
-    /// Takes an entry; `tree` is as it was before it. Returns what it says of a call or an agent's end.
-    pub(crate) fn take(&mut self, tree: &Tree, entry: &Entry) -> Option<Report> {
+    /// Takes an entry; `tree` is as it was before it. Returns what it says of calls and of agents' ends.
+    ///
+    /// Agents that are cancelled together are shown together, when the last of them has ended.
+    pub(crate) fn take(&mut self, tree: &Tree, entry: &Entry) -> Vec<Report> {
+        let mut reports = Vec::from_iter(self.look(tree, entry));
+        let mut is_last = tree.open_runs() <= 1;
+        if let Event::Settled { settlement, .. } = &entry.event {
+            is_last |= entry.agent == self.front;
+            if is_cancelled_from_above(&settlement.status) {
+                let agent = tree.agent(&entry.agent);
+                let definition = agent.map_or("", |agent| agent.definition());
+                let held = reports.drain(..);
+                self.cancelled
+                    .extend(held.map(|report| (definition.to_owned(), report)));
+            }
+        }
+        if is_last || !reports.is_empty() {
+            reports.splice(0..0, self.take_cancelled());
+        }
+        reports
+    }
+
+    /// Returns the agents that were cancelled together: each, or how many they are.
+    fn take_cancelled(&mut self) -> Vec<Report> {
+        let cancelled = std::mem::take(&mut self.cancelled);
+        if cancelled.len() <= MOST_CANCELLED {
+            return cancelled.into_iter().map(|(_, report)| report).collect();
+        }
+        let mut definitions: BTreeMap<&str, usize> = BTreeMap::new();
+        for (definition, _) in &cancelled {
+            *definitions.entry(definition).or_default() += 1;
+        }
+        let definitions = definitions.into_iter();
+        let counts = definitions.map(|(definition, many)| format!("{many} {definition}"));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        let head = Line::of(Tone::Name, &counted(cancelled.len(), "agent"));
+        vec![Report {
+            depth: 1,
+            sign: Sign::Stopped,
+            head: head
+                .and(Tone::Ask, " cancelled")
+                .and(Tone::Dim, &format!(" ({counts})")),
+            details: Vec::new(),
+        }]
+    }
+
+    /// Takes an entry; returns what it says of a call or an agent's end.
+    fn look(&mut self, tree: &Tree, entry: &Entry) -> Option<Report> {
         let spawned = tree.agent(&entry.agent).map(|agent| &agent.spawned);
         // Calls of helpers are not shown.
         if spawned.is_some_and(|spawned| spawned.helper().is_some()) {
@@ -181,13 +233,10 @@ impl Calls {
                 let spawned = spawned.filter(|spawned| !is_front && spawned.depth > 0)?;
                 let name = format!("{} {}", spawned.definition, render::short(&entry.agent));
                 let depth = spawned.depth as usize;
-                Some(Report::of_end(
-                    &name,
-                    depth,
-                    &seen,
-                    settlement,
-                    workspace(tree),
-                ))
+                let caps = tree.agent(&entry.agent)?.terms().caps;
+                let how = render::status_under(&settlement.status, &caps);
+                let end = (settlement, how.as_str());
+                Some(Report::of_end(&name, depth, &seen, end, workspace(tree)))
             }
             _ => None,
         }
@@ -243,6 +292,12 @@ fn is_bad(outcome: &Outcome) -> bool {
     let extra = &outcome.metadata.extra;
     let code = extra.get("exit_code").and_then(|code| code.read().ok());
     outcome.is_error() || code.is_some_and(|code: i64| code != 0) || extra.get("signal").is_some()
+}
+
+/// Tells whether a run was stopped together with others: with the agent above it, or with all.
+fn is_cancelled_from_above(status: &Status) -> bool {
+    use CancelledBy::{Ancestor, Shutdown};
+    matches!(status, Status::Cancelled(Ancestor | Shutdown))
 }
 
 fn was_stopped(outcome: &Outcome) -> bool {
@@ -354,7 +409,7 @@ impl Report {
         name: &str,
         depth: usize,
         seen: &AgentCalls,
-        settlement: &Settlement,
+        (settlement, how): (&Settlement, &str),
         workspace: &str,
     ) -> Self {
         let (sign, tone) = match &settlement.status {
@@ -369,7 +424,7 @@ impl Report {
         if !seen.prompt.is_empty() {
             head.push(Tone::Dim, &format!(" '{}'", seen.prompt));
         }
-        head.push(tone, &format!(" {}", render::status(&settlement.status)));
+        head.push(tone, &format!(" {how}"));
         let mut used = vec![clock::span(settlement.duration_ms)];
         let (tokens, cost) = (settlement.usage.total(), render::cost(settlement.cost));
         used.push(format!("{tokens} tokens{cost}"));

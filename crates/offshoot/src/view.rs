@@ -131,12 +131,11 @@ impl View {
         self.stirred |= new && is_work(&entry.event);
         match &mut self.form {
             Form::Answers(plain) => {
-                let report = plain.calls.take(tree, entry);
+                let reports = plain.calls.take(tree, entry);
                 if new {
                     progress(tree, entry);
-                    let report = report.filter(|report| !report.is_start());
-                    let lines = report.map(|report| report.plain(plain.style));
-                    for line in lines.unwrap_or_default() {
+                    let reports = reports.iter().filter(|report| !report.is_start());
+                    for line in reports.flat_map(|report| report.plain(plain.style)) {
                         output::note(&line);
                     }
                     if self.advice.take(&entry.event) {
@@ -155,8 +154,8 @@ impl View {
             }
             Form::Console(console, calls) => {
                 console.entry(tree, entry)?;
-                if let Some(report) = calls.take(tree, entry).filter(|_| new) {
-                    console.report(&report)?;
+                for report in calls.take(tree, entry).iter().filter(|_| new) {
+                    console.report(report)?;
                 }
                 if new
                     && matches!(entry.event, Event::Settled { .. })

@@ -1,6 +1,6 @@
 //! Lines of calls and of ends, held against `lines.txt`.
 
-use offshoot_types::event::{Parent, Profile, Spawned};
+use offshoot_types::event::{Parent, Profile, Spawned, TurnEnd};
 use offshoot_types::id::{Pos, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use offshoot_types::message::{
     AssistantMessage, AssistantPart, Author, StopReason, Usage, UserMessage,
@@ -177,11 +177,27 @@ impl Log {
             agent,
             Event::TurnEnded {
                 turn: TurnNo::new(1),
-                end: offshoot_types::event::TurnEnd::Finished,
+                end: TurnEnd::Finished,
             },
         );
         self.add(
             agent,
+            Event::Settled {
+                run: RunNo::new(1),
+                settlement,
+                untold: false,
+            },
+        );
+    }
+
+    /// Has the user cancel the root.
+    fn aborted(&mut self) {
+        let end = TurnEnd::Aborted(CancelledBy::User);
+        let turn = TurnNo::new(1);
+        self.add("root", Event::TurnEnded { turn, end });
+        let settlement = Settlement::new(Status::Cancelled(CancelledBy::User));
+        self.add(
+            "root",
             Event::Settled {
                 run: RunNo::new(1),
                 settlement,
@@ -329,4 +345,35 @@ fn calls_of_a_crowd_are_counted_and_only_failures_are_shown() {
     assert_eq!(log.said.len(), 51);
     let shown = log.said[1].plain(PLAIN).concat();
     assert!(shown.contains("2 calls, 1 failed"), "{shown}");
+}
+
+/// So many children that end because their root is cancelled, and the lines of that.
+fn cancelled(children: usize) -> String {
+    let mut log = Log::new();
+    let ids: Vec<String> = (1..=children).map(|id| format!("agent-{id:02}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    log.children(&ids);
+    for id in &ids {
+        log.ended(
+            id,
+            Settlement::new(Status::Cancelled(CancelledBy::Ancestor)),
+        );
+        let outcome = Outcome::error(ErrorKind::Cancelled, "cancelled");
+        log.add(
+            "root",
+            Event::CallFinished {
+                call: CallId::new(*id),
+                outcome,
+                delivers: Vec::new(),
+            },
+        );
+    }
+    log.aborted();
+    log.shown(100)
+}
+
+#[test]
+fn many_agents_that_are_cancelled_together_are_counted_in_one_line() {
+    assert_eq!(cancelled(5).lines().count(), 5);
+    assert_eq!(cancelled(30), "  ✗ 30 agents cancelled (30 explore)");
 }

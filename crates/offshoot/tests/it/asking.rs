@@ -48,6 +48,22 @@ fn a_terminal_that_only_takes_lines_is_not_painted_and_asks_nobody() {
     terminal.until(&["TERM is dumb"]);
 }
 
+#[test]
+fn calls_that_still_ask_when_a_run_is_cancelled_have_their_lines() {
+    let calls =
+        ["one", "two"].map(|word| format!("{{tool: bash, arguments: {{command: 'echo {word}'}}}}"));
+    let script = format!(
+        "replies: [{{after_tools: false, call: [{}]}}]",
+        calls.join(", ")
+    );
+    let stage = Stage::new(&script);
+    let mut terminal = Terminal::start(&stage, (80, 24), &RUN);
+    terminal.until(&["build asks (1 of 2)", "allow?"]);
+    terminal.press("\x03");
+    assert_eq!(terminal.ended(), Some(130));
+    terminal.until(&["✗ bash echo one  cancelled", "✗ bash echo two  cancelled"]);
+}
+
 /// A command that is longer than any window, and does nothing.
 fn long() -> String {
     let words: Vec<String> = (1..=900).map(|word| format!("word-{word:04}")).collect();
