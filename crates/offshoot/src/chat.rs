@@ -57,6 +57,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         agents,
         swap,
         barred,
+        unmapped,
     } = run::open(&wanted, settings, host).await?;
     definitions::warn(&agents);
     rules::warn_of_strangers(settings, &workspace, &agents);
@@ -69,6 +70,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     let shown = render::short(session.id.root());
     let agent = session.id.root().clone();
     let view = console(settings, agent.clone(), &agents, (swap, barred))?;
+    let view = view.telling_of_tiers(unmapped);
     let inquiry = Inquiry {
         last: session.last_exchange(),
         session,

@@ -8,12 +8,13 @@
 mod folder;
 mod foreign;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use offshoot_agents::{Catalogue, Diagnostic, Doubt, Reading, Scope, no_helper, unknown_tools};
 use offshoot_engine::check_json_schema;
 use offshoot_types::manifest::{Manifest, names};
-use offshoot_types::tier::Tier;
+use offshoot_types::tier::{ModelChoices, Tier};
 
 use crate::assemble::{self, Models};
 use crate::config::Settings;
@@ -233,6 +234,21 @@ fn untrusted(catalogue: &Catalogue) -> Option<String> {
     Some(format!(
         "{what} {why}, and not used; look and accept with: offshoot trust"
     ))
+}
+
+/// Returns the agents that get another model because their tier has none. `standard` without one is the
+/// session's model.
+pub(crate) fn without_tier_model(
+    catalogue: &Catalogue,
+    choices: &ModelChoices,
+) -> BTreeMap<String, Tier> {
+    let manifests = catalogue.all().map(|agent| &agent.manifest);
+    let unmapped = manifests.filter_map(|manifest| {
+        let tier = Tier::named(manifest.model.as_deref()?)?;
+        let falls_back = tier != Tier::Standard && choices.tier(tier).is_none();
+        falls_back.then(|| (manifest.name.clone(), tier))
+    });
+    unmapped.collect()
 }
 
 /// Says on stderr what is wrong with one file.

@@ -4,6 +4,7 @@
 //! its model and its folder; asking it for others is refused rather than ignored.
 //! Another agent takes over with what is said next.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,8 @@ use crate::lookup::{self, Among, Found, Session};
 use crate::project_context::Reading;
 use crate::signals::Signals;
 use crate::{
-    clock, config, definitions, hooks, inside_agent, logging, output, prompt, render, rules, trust,
+    clock, config, definitions, hooks, inside_agent, logging, output, prompt, render, rules,
+    servers, trust,
 };
 
 /// How long another process may take to write the beginning of a session it opens.
@@ -78,6 +80,8 @@ pub(crate) struct Opened {
     pub(crate) swap: Option<String>,
     /// Agents that cannot take over, and why.
     pub(crate) barred: Vec<(String, String)>,
+    /// The agents whose tiers have no model.
+    pub(crate) unmapped: BTreeMap<String, Tier>,
 }
 
 /// Carries out `offshoot run`.
@@ -109,11 +113,13 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         known,
         agents,
         swap,
+        unmapped,
         ..
     } = opened;
     definitions::warn(&agents);
     rules::warn_of_strangers(settings, &workspace, &agents);
     hooks::warn(settings, &workspace, &agents);
+    servers::warn(settings, &workspace);
     let ends = hooks::at_end(settings, &workspace);
     if let (None, Some(swap)) = (&prompt, &swap) {
         return Err(Stop::usage(format!(
@@ -128,6 +134,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     }
     let agent = session.id.root().clone();
     let view = face.open(settings, &session.id, &agent)?;
+    let view = view.telling_of_tiers(unmapped);
     let inquiry = Inquiry {
         last: session.last_exchange(),
         session,
@@ -213,6 +220,7 @@ pub(crate) async fn open(
         pricing.check(&agent.value)?;
     }
     let barred = pricing.barred();
+    let unmapped = definitions::without_tier_model(&agents, models.choices());
     let host = host.working_in(settings, &workspace);
     let folder = workspace.clone();
     let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
@@ -249,6 +257,7 @@ pub(crate) async fn open(
         agents,
         swap,
         barred,
+        unmapped,
     })
 }
 

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::config::Settings;
 use crate::definitions::read_beneath;
+use crate::output;
 use crate::trust::{self, Digest, Key, Kind, Thing, Trust};
 
 /// Where a project names its servers, as seen from the folder to work in.
@@ -122,6 +123,18 @@ pub(crate) fn brought(settings: &Settings, workspace: &str) -> Servers {
         });
     servers.things = things.collect();
     servers
+}
+
+/// Says that a folder names servers, which are not started yet.
+pub(crate) fn warn(settings: &Settings, workspace: &str) {
+    let (what, verb) = match brought(settings, workspace).things.len() {
+        0 => return,
+        1 => ("1 MCP server".to_owned(), "is"),
+        many => (format!("{many} MCP servers"), "are"),
+    };
+    output::note(&format!(
+        "{what} of this folder ({FILE}) {verb} not used: MCP servers are not started yet"
+    ));
 }
 
 /// Returns what of a server is accepted, and shown to who wants to see it. Two files that say the same

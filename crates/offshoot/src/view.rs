@@ -15,6 +15,7 @@ use offshoot_types::env::Env;
 use offshoot_types::event::{Did, Entry, Event, Hooked, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos};
 use offshoot_types::settlement::{Settlement, Status};
+use offshoot_types::tier::Tier;
 use offshoot_types::tree::{Spent, Tree, Unfinished};
 
 use self::progress::{ADVICE, Advice, closing, progress};
@@ -46,6 +47,8 @@ pub(crate) struct View {
     /// What is left of a tree that was painted.
     closing: Option<String>,
     stdout: Stdout,
+    /// The agents whose tiers have no model, until that is said.
+    unmapped: BTreeMap<String, Tier>,
 }
 
 enum Form {
@@ -92,7 +95,32 @@ impl View {
             ended: BTreeMap::new(),
             closing: None,
             stdout: Stdout::default(),
+            unmapped: BTreeMap::new(),
         }
+    }
+
+    /// Has it said once that an agent is used whose tier has no model.
+    pub(crate) fn telling_of_tiers(self, unmapped: BTreeMap<String, Tier>) -> Self {
+        Self { unmapped, ..self }
+    }
+
+    /// Says that an agent begins with another model than one of its tier; the first time only.
+    fn tier_fallback(&mut self, event: &Event) -> Option<String> {
+        let (definition, model) = match event {
+            Event::Spawned(spawned) if spawned.helper().is_none() => {
+                (&spawned.definition, &spawned.model)
+            }
+            Event::Became(role) => (&role.definition, &role.model),
+            _ => return None,
+        };
+        let tier = self.unmapped.get(definition)?;
+        let (name, model) = (render::harmless(definition), render::model(model));
+        let text = format!(
+            "agent {name} names the tier {tier}, which has no model, and uses {model}; to change that, \
+             set tiers.{tier} in your own offshoot.toml"
+        );
+        self.unmapped.clear();
+        Some(text)
     }
 
     /// Takes what happened before.
@@ -128,6 +156,9 @@ impl View {
     /// Shows an entry; `tree` is as it was before it.
     pub(crate) fn entry(&mut self, tree: &Tree, entry: &Entry) -> io::Result<()> {
         let new = entry.pos > self.start;
+        if new && let Some(text) = self.tier_fallback(&entry.event) {
+            self.aside(&text)?;
+        }
         self.stirred |= new && is_work(&entry.event);
         match &mut self.form {
             Form::Answers(plain) => {

@@ -109,7 +109,11 @@ fn doctor_names_servers_and_a_run_starts_none() {
     let text = "MCP servers of the project, which this version does not start yet: mark";
     assert!(doctor.stdout.contains(text), "{doctor:#?}");
     let run = ["run", "--yes", "--model", "scripted/script.yaml", "x"];
-    stage.offshoot(run).succeeded();
+    let done = stage.offshoot(run).succeeded();
+    let text =
+        "1 MCP server of this folder (.mcp.json) is not used: MCP servers are not started yet";
+    let lines = done.stderr.lines().filter(|line| *line == text);
+    assert_eq!(lines.count(), 1, "{done:#?}");
     assert!(!stage.path().join("started").exists());
 }
 

@@ -106,6 +106,37 @@ fn sa_43_pd_27_a_tier_or_a_default_that_cannot_be_used_is_an_error_at_the_start(
 }
 
 #[test]
+fn sa_43_a_run_says_once_that_the_tier_of_an_agent_has_no_model() {
+    let stage = Stage::new(
+        r#"
+replies:
+  - agent: build
+    after_tools: false
+    call:
+      - {tool: task, arguments: {subagent_type: explore, prompt: a}}
+      - {tool: task, arguments: {subagent_type: explore, prompt: b}}
+  - {say: done}
+"#,
+    );
+    let run = ["run", "--model", "scripted/script.yaml", "x"];
+    let said = |args: &[&str]| {
+        let done = stage.offshoot(args).succeeded();
+        let lines = done.stderr.lines().map(str::trim_start);
+        let start = "agent explore names the tier small, which has no model, and uses script /";
+        let said = lines.filter(|line| line.starts_with(start) && line.contains("set tiers.small"));
+        said.count()
+    };
+    assert_eq!(said(&run), 1);
+    assert_eq!(said(&[&run[..], &["--json"]].concat()), 1);
+    let path = stage.path().join("script.yaml");
+    stage.write(
+        USER,
+        &format!("tiers.small = 'scripted/{}'", path.display()),
+    );
+    assert_eq!(said(&run), 0);
+}
+
+#[test]
 fn sa_43_doctor_and_agents_show_tell_what_a_tier_stands_for() {
     let stage = Stage::new("replies: [{say: hello}]");
     let model = ["--model", "scripted/script.yaml"];
