@@ -25,7 +25,7 @@ pub(crate) use trust::{Trust, Trusting, Wish};
 
 use crate::config::{Color, Layer, Level, Source, Sourced};
 
-/// Runs agents that can run agents.
+/// Run agents that can run agents.
 #[derive(Debug, Parser)]
 #[command(name = "offshoot", version, propagate_version = true)]
 #[command(after_help = "\
@@ -58,7 +58,7 @@ pub(crate) struct Everywhere {
     /// else $XDG_DATA_HOME/offshoot, else ~/.local/share/offshoot]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Says nothing on stderr but errors; a chat shows only calls that fail
+    /// Print only errors on stderr; a chat shows only calls that fail
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// When output has colours: auto, always or never; NO_COLOR is heeded too [default: auto]
@@ -75,7 +75,7 @@ pub(crate) struct Everywhere {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Asks an agent something and prints its answer
+    /// Run a prompt and print the answer
     ///
     /// Waits until the agent and every agent it started are done. The answer of each of its turns
     /// goes to stdout, progress to stderr. Ctrl-C cancels the run; a second one leaves at once.
@@ -88,13 +88,18 @@ Examples:
   git diff | offshoot run \"Review this\"
   offshoot run --session 1f2e3d4c --json - < prompt.txt")]
     Run(Run),
-    /// Talks with an agent at the terminal
+    /// Chat with an agent at the terminal
     ///
     /// What is typed while the agent works is queued. What an agent asks, also one far below, is
     /// answered here: once, for this session, or no with a reason. Ctrl-C stops what runs and keeps
     /// the session; twice leaves.
+    #[command(after_help = "\
+Examples:
+  offshoot chat
+  offshoot chat --agent plan
+  offshoot chat --continue             the last session of this folder")]
     Chat(Chat),
-    /// Looks at the agents there are
+    /// List and inspect agents
     ///
     /// Those that are built in, your own in `agents/` of the config folder, and the project's in
     /// `.offshoot/agents/`.
@@ -104,16 +109,21 @@ Examples:
   offshoot agents show explore                what holds for one, and what it is told
   offshoot agents list --json --cwd ../other  for programs, in another folder")]
     Agents(Agents),
-    /// Looks at what agents may do, and who says so
+    /// Show what agents may do, and which rule decides
     Permissions(Permissions),
-    /// Looks at sessions, and talks to them
+    /// List, inspect and control sessions
+    #[command(after_help = "\
+Examples:
+  offshoot sessions list
+  offshoot sessions tree 1f2e3d4c
+  offshoot sessions message 1f2e3d4c \"Go on with the tests\"")]
     Sessions(Sessions),
-    /// Answers what agents ask, from anywhere
+    /// List and answer what agents ask, from any terminal
     ///
-    /// Whatever an agent asks, in any session and however far below, waits here until somebody
-    /// answers: at the terminal of its session, or from another one.
+    /// A request of any agent, in any session, waits here until it is answered: at the terminal of its
+    /// session, or from another one.
     Inbox(Inbox),
-    /// Shows what a repository brings that acts, and accepts it
+    /// Review and trust the agents, hooks and MCP servers in this repository
     ///
     /// The agents, hooks and MCP servers of a repository may be somebody else's: they are listed,
     /// with what they may do, and used only once you have accepted them, as they are now and in this
@@ -128,17 +138,17 @@ Examples:
   offshoot trust --revoke                     accept nothing any more
   offshoot run --trust-project \"...\"          once, without keeping it")]
     Trust(Trust),
-    /// Checks what Offshoot needs, and says where settings come from
+    /// Check what Offshoot needs, and show where settings come from
     ///
-    /// Looks only: nothing is created or changed. The exit code is 1 if something fails.
+    /// Creates and changes nothing. The exit code is 1 if a check fails.
     Doctor {
         #[command(flatten)]
         choice: Choice,
-        /// Prints one JSON object a line
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Prints a script that completes commands in a shell
+    /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
   offshoot completions bash > ~/.local/share/bash-completion/completions/offshoot
@@ -172,13 +182,13 @@ pub(crate) struct Run {
     pub(crate) waiting: Waiting,
     #[command(flatten)]
     pub(crate) trusting: Trusting,
-    /// Prints events instead of the answer, one JSON object a line
+    /// Print events instead of the answer, one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Continues this session, whose id may be cut, or, with --model, starts one with this id
+    /// Continue this session, whose id may be cut, or, with --model, start one with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Continues the session that changed last of those that work in this folder
+    /// Continue the session that changed last of those that work in this folder
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) goes_on: bool,
     /// The folder to work in [default: the current one]
@@ -196,10 +206,10 @@ pub(crate) struct Chat {
     pub(crate) consent: Consent,
     #[command(flatten)]
     pub(crate) trusting: Trusting,
-    /// Continues this session, whose id may be cut, or, with --model, starts one with this id
+    /// Continue this session, whose id may be cut, or, with --model, start one with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Continues the session that changed last of those that work in this folder
+    /// Continue the session that changed last of those that work in this folder
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) goes_on: bool,
     /// The folder to work in [default: the current one]
@@ -249,7 +259,7 @@ impl TypedValueParser for AgentName {
 /// What a person agrees to beforehand, wherever agents run.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Consent {
-    /// Says yes to every permission that is asked for; what is denied stays denied
+    /// Allow every permission that is asked for; what a rule denies stays denied
     #[arg(long)]
     pub(crate) yes: bool,
 }

@@ -355,8 +355,10 @@ impl Console {
 
     /// Says something beside the conversation, where it stays.
     pub(crate) fn aside(&mut self, text: &str) -> io::Result<()> {
+        self.measure();
         self.dirty = true;
-        self.screen.print(&[Line::of(Tone::Dim, text)])
+        let lines = Line::of(Tone::Dim, text).wrap(self.screen.width(), "  ");
+        self.screen.print(&lines)
     }
 
     /// Looks how large the window is: who has to erase lines must know how many there are now, and

@@ -13,22 +13,22 @@ pub(crate) struct Agents {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// Lists the agents: those that a person can start, then those that agents start
+    /// List the agents: those that a person can start, then those that agents start
     List {
         #[command(flatten)]
         place: Place,
-        /// Prints one JSON object a line
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Shows all that holds for an agent, defaults included, and its prompt
+    /// Show the settings of an agent, defaults included, and its prompt
     Show {
         /// The name of an agent
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         name: String,
         #[command(flatten)]
         place: Place,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },

@@ -16,13 +16,13 @@ pub(crate) struct Inbox {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InboxCommand {
-    /// Lists what agents of all sessions wait to be told, what was asked first first
+    /// List the open requests of all sessions, the oldest first
     List {
-        /// Prints one JSON object a line
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Answers what an agent asks
+    /// Answer a request of an agent
     ///
     /// The first answer counts, wherever it is given. A session that nobody runs keeps the answer
     /// until it is opened. The exit code is 0 if the answer was taken or kept, and 1 if nobody waits
@@ -41,7 +41,7 @@ Examples:
         ask: String,
         #[command(flatten)]
         words: Words,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -51,19 +51,19 @@ Examples:
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Words {
-    /// Allows it this time
+    /// Allow it this time
     #[arg(long)]
     pub(crate) once: bool,
-    /// Allows it, and the like whenever this agent or one below it needs it
+    /// Allow it, and the like whenever this agent or one below it needs it
     #[arg(long)]
     pub(crate) agent: bool,
-    /// Allows it, and the like whenever an agent of the session needs it
+    /// Allow it, and the like whenever an agent of the session needs it
     #[arg(long)]
     pub(crate) session: bool,
-    /// Says no, with a reason if there is one; to a question, that nobody answers it
+    /// Deny it, with a reason if there is one; a question is left without an answer
     #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "")]
     pub(crate) deny: Option<String>,
-    /// Answers a question with words, or with the number of a choice; once for each question
+    /// Answer a question with words, or with the number of a choice; once for each question
     #[arg(long, value_name = "ANSWER", allow_hyphen_values = true)]
     pub(crate) say: Vec<String>,
 }
@@ -97,7 +97,7 @@ pub(crate) fn refuse_time_apart(args: impl Iterator<Item = OsString>) -> Result<
 /// Whether somebody answers later, where nobody sits there.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Waiting {
-    /// Waits for answers from elsewhere (`offshoot inbox`) where nobody sits at the terminal, for ever
+    /// Wait for answers from elsewhere (`offshoot inbox`) where there is no terminal to ask at, for ever
     /// or for so long, such as 30m; without it, what would be asked is denied
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true)]
     #[arg(value_parser = most::time)]

@@ -15,7 +15,7 @@ pub(crate) struct Permissions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// Says what an agent may do with one thing, and which rule decides
+    /// Show what an agent may do with one thing, and which rule decides
     ///
     /// Every layer is asked, as it is when a tool is called, and by the same code. The exit code is 0
     /// if it is allowed, 3 if somebody would be asked, and 1 if it is denied.
@@ -36,15 +36,15 @@ Examples:
         /// The tool that needs it [default: the usual one of the capability]
         #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
         tool: Option<String>,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Lists the layers of rules that hold for an agent, and where each comes from
+    /// List the layers of rules that hold for an agent, and where each comes from
     List {
         #[command(flatten)]
         whom: Whom,
-        /// Prints one JSON object a line
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },

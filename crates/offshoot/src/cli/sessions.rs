@@ -17,58 +17,58 @@ pub(crate) struct Sessions {
 /// Ids may be cut to a part of at least 8 characters that no other id begins or ends with.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// Lists the sessions, the one that changed last first
+    /// List the sessions, the one that changed last first
     List {
-        /// Lists agents of sessions that can be looked into as well
+        /// List inspectable agents of sessions as well
         #[arg(long)]
         children: bool,
-        /// Lists archived agents too: those whose start was taken back by a rewind
+        /// List archived agents too: those whose start was taken back by a rewind
         #[arg(long, requires = "children")]
         archived: bool,
-        /// Prints one JSON object a line
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Shows what happened in a session, or to one agent and those below it
+    /// Show what happened in a session, or to one agent and those below it
     Show {
         /// The id of a session or of an agent
         id: String,
-        /// Cuts nothing and names every message; by default long texts and long lists of calls are
+        /// Cut nothing and name every message; by default long texts and long lists of calls are
         /// cut
         #[arg(long)]
         full: bool,
-        /// Prints the request sent to the model at a step of an agent, or without STEP the next one:
+        /// Print the request sent to the model at a step of an agent, or without STEP the next one:
         /// system prompt, tools and messages. Steps are the replies of an agent, from 1. Default
         /// agent: ID
         #[arg(long, num_args = 0..=2, value_names = ["AGENT", "STEP"], conflicts_with = "full")]
         request: Option<Vec<String>>,
-        /// Prints events, one JSON object a line; with --request, one JSON document
+        /// Print events, one JSON object a line; with --request, one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Shows the agents of a session and what they do
+    /// Show the agents of a session and what they do
     Tree {
         /// The id of a session
         id: String,
-        /// Prints one JSON object a line
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Follows a session that another process runs, until it is quiet
+    /// Follow a session that another process runs, until it is quiet
     ///
     /// Looks only: it starts nothing, and Ctrl-C leaves the session as it is. The exit code is that
     /// of the run that was seen to end, 0 if none was, and 130 after Ctrl-C.
     Attach {
         /// The id of a session or of an agent
         id: String,
-        /// Shows what happened before, too
+        /// Show what happened before, too
         #[arg(long)]
         from_start: bool,
-        /// Prints events instead of answers, one JSON object a line
+        /// Print events instead of answers, one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Sends a message to a session or to one of its agents
+    /// Send a message to a session or to one of its agents
     ///
     /// If another process runs the session, the message is handed to it. Otherwise the session is
     /// run here until it is quiet, and the answer is printed.
@@ -83,24 +83,24 @@ pub(crate) enum SessionsCommand {
         waiting: Waiting,
         #[command(flatten)]
         trusting: Trusting,
-        /// Prints events instead of the answer, one JSON object a line
+        /// Print events instead of the answer, one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Stops a session or one of its agents, and prints how it ended
+    /// Stop a session or one of its agents, and print how it ended
     ///
     /// The exit code is 0 whether there was something to stop or not.
     Cancel {
         /// The id of a session or of an agent
         id: String,
-        /// Stops only the turn and what it waits for; background agents go on
+        /// Stop only the turn and what it waits for; background agents go on
         #[arg(long)]
         turn: bool,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Prints a session or an agent as JSON: its row, its messages and their parts
+    /// Print a session or an agent as JSON: its row, its messages and their parts
     ///
     /// Transcripts of opaque children are nested whole, at any size. A part says `row_is_cut` if its
     /// row in the database holds only a reference.
@@ -111,7 +111,7 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
         format: Format,
     },
-    /// Shows what a session, or one agent and those below it, changed in files
+    /// Show what a session, or one agent and those below it, changed in files
     ///
     /// As a unified diff. Knows what agents wrote and edited; what a command of a shell did to files
     /// it does not.
@@ -119,18 +119,18 @@ pub(crate) enum SessionsCommand {
         /// The id of a session or of an agent
         id: String,
     },
-    /// Puts back what a session, or one agent and those below it, changed in files
+    /// Put back what a session, or one agent and those below it, changed in files
     ///
     /// A file that somebody edited later is kept as it is. The exit code is 3 if some were kept and
     /// 1 if all were.
     Revert {
         /// The id of a session or of an agent
         id: String,
-        /// Says what would be done, and does nothing
+        /// Print what would be done, and do nothing
         #[arg(long)]
         dry_run: bool,
     },
-    /// Takes back the last prompt of a session, or of one of its agents, and all that followed
+    /// Take back the last prompt of a session, or of one of its agents, and all that followed
     ///
     /// Prints how many messages are hidden from here on, and the prompt. What agents did to files
     /// stays (see `sessions revert`); agents that were started by what is taken back are stopped.
@@ -150,11 +150,11 @@ Examples:
         #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "to")]
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         prompts: u32,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Copies a session, to go on from there in another direction, and prints the id of the copy
+    /// Copy a session, to go on from there in another direction, and print the id of the copy
     ///
     /// The session has to be at rest, and stays as it is. The copy has what is visible of it, up to a
     /// message or to its end; files, processes and what was allowed for the session are not copied.
@@ -164,11 +164,11 @@ Examples:
         /// The last message that is copied; `show --full` names them [default: the last there is]
         #[arg(long, value_name = "MESSAGE")]
         at: Option<String>,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Removes sessions for good
+    /// Remove sessions for good
     ///
     /// What their agents did to files stays. A session that another process runs is refused.
     Rm {
@@ -178,7 +178,7 @@ Examples:
         #[command(flatten)]
         consent: Consent,
     },
-    /// Waits until sessions or agents have ended what they do, and says how each ended
+    /// Wait until sessions or agents have ended what they do, and print how each ended
     ///
     /// Looks only: what nobody runs is told and not waited for. The exit code is that of the worst
     /// end; 124 if the time was up first, and then nothing is stopped; 130 after Ctrl-C.
@@ -186,17 +186,17 @@ Examples:
         /// The ids of sessions or of agents
         #[arg(required = true)]
         ids: Vec<String>,
-        /// Waits for the first that ends, not for all
+        /// Wait for the first that ends, not for all
         #[arg(long)]
         any: bool,
-        /// Waits no longer than this, such as 30s or 10m
+        /// Wait no longer than this, such as 30s or 10m
         #[arg(long, value_name = "TIME", value_parser = most::time)]
         timeout: Option<Span>,
-        /// Prints one JSON object a line
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Gives a session a name
+    /// Give a session a name
     Rename {
         /// The id of a session
         id: String,
@@ -204,17 +204,17 @@ Examples:
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         title: String,
     },
-    /// Says what was asked in a session, what was done and what is open
+    /// Print what was asked in a session, what was done and what is open
     ///
     /// Prints the summary that is there if nothing has happened since it was written, and has one
     /// written otherwise, by the tier `small` or else the session's model.
     Summary {
         /// The id of a session or of an agent
         id: String,
-        /// Has one written in any case
+        /// Write a new one in any case
         #[arg(long)]
         fresh: bool,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -228,29 +228,29 @@ Examples:
     Close {
         /// The id of a session
         id: String,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Puts a summary in the place of what was said, so that a long conversation can go on
+    /// Replace a long conversation by a summary, so that it can go on
     ///
     /// Nothing is lost: `sessions show` has all of it. Models are sent the summary from then on. The
     /// exit code is 0 also where there was nothing to shorten.
     Compact {
         /// The id of a session or of an agent
         id: String,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Sends an agent that is waited for to the background
+    /// Move an agent that its parent waits for to the background
     ///
     /// Its parent goes on at once and is told of the result when there is one. The exit code is 0
     /// whether there was something to promote or not.
     Promote {
         /// The id of an agent
         id: String,
-        /// Prints one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },

@@ -7,7 +7,7 @@ use clap::Args;
 /// Whether what the repository brings may be used, wherever agents run.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Trusting {
-    /// Uses the agents and runs the hooks that the repository brings, for this call only; `offshoot
+    /// Use the agents and run the hooks that the repository brings, for this call only; `offshoot
     /// trust` shows them
     #[arg(long)]
     pub(crate) trust_project: bool,
@@ -18,16 +18,16 @@ pub(crate) struct Trust {
     /// The folder to look in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Shows, and asks nothing
+    /// Show what there is, and ask nothing
     #[arg(long)]
     list: bool,
-    /// Accepts all there is now, and asks nothing
+    /// Accept all there is now, and ask nothing
     #[arg(long, conflicts_with = "list")]
     all: bool,
-    /// Accepts nothing of this folder any more
+    /// Revoke what was accepted in this folder
     #[arg(long, conflicts_with_all = ["list", "all"])]
     revoke: bool,
-    /// Prints one JSON object a line; asks nothing
+    /// Print one JSON object a line; ask nothing
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -24,15 +24,15 @@ use super::line::{Line, TAB, Tone};
 use crate::inbox::words;
 use crate::render;
 
-/// What can be said to who wants to touch files; "for this session" reaches as far as it says.
-const WORDS_FOR_FILES: &str =
-    "y once; all files of the folder: a this agent, s any agent; n or n REASON to deny";
+/// The keys for a request about files; `a` and `s` reach as far as they say.
+const WORDS_FOR_FILES: &str = "[y] once  all files of the folder: [a] for this agent  [s] for this session  \
+                               [n reason] deny";
 
-/// What can be said to anything else.
-const WORDS: &str = "y once; just this again: a this agent, s any agent; n or n REASON to deny";
+/// The keys for any other request; `a` and `s` allow the same again.
+const WORDS: &str = "[y] once  [a] always for this agent  [s] for this session  [n reason] deny";
 
-/// What can be said to a hook's question: no answer to one call is one to the next.
-const WORDS_FOR_HOOKS: &str = "a hook asks, of this call only: y once; n or n REASON to deny";
+/// The keys for a hook's question: no answer to one call is one to the next.
+const WORDS_FOR_HOOKS: &str = "a hook asks, of this call only: [y] once  [n reason] deny";
 
 /// What can be said to a question.
 const WORDS_FOR_CHOICES: &str =
@@ -46,7 +46,7 @@ const WORDS_FOR_SEVERAL: &str =
     "your answers, or numbers of choices, with commas; - or - REASON to answer nothing of it";
 
 /// What can be said as well to what is too long for the window.
-const MORE_WORDS: &str = ", v to see all of it";
+const MORE_WORDS: &str = "  [v] see all of it";
 
 /// What can be said, for a window that has no room for more: each is one row of twenty columns.
 const SHORT_WORDS: &str = "y/a/s/n? v shows all";

@@ -48,7 +48,7 @@ impl Console {
                 None
             }
             (word, _) if word.starts_with('/') && !word[1..].contains('/') => {
-                self.hint(&format!("there is no {word}; /help says what there is"));
+                self.hint(&format!("Unknown command {word}. Type /help for a list."));
                 None
             }
             _ if text.len() > MAX_PROMPT_BYTES => {

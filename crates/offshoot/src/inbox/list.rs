@@ -89,7 +89,7 @@ pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
         }
     }
     if asks.is_empty() && !json {
-        output::note("nobody asks anything");
+        output::note("The inbox is empty.");
     }
     Ok(())
 }
@@ -127,8 +127,8 @@ fn lines(asked: &Asked, name: &str, now: Timestamp, width: usize) -> Vec<String>
     let left = left.map(|deadline| deadline.get().saturating_sub(now.get()));
     match left {
         None => {}
-        Some(0) => head.push_str("; it is too late by now"),
-        Some(left) => head.push_str(&format!("; too late in {}", clock::span(left))),
+        Some(0) => head.push_str("; expired"),
+        Some(left) => head.push_str(&format!("; expires in {}", clock::span(left))),
     }
     if *answered {
         head.push_str("; it is answered");
@@ -397,7 +397,7 @@ mod tests {
         let shown = |now: u64| lines(&asked, "root:c", Timestamp::new(now), 80).join("\n");
         assert!(shown(999).contains("  answer: offshoot inbox answer root:c"));
         let late = shown(1000);
-        assert!(late.contains("it is too late by now"), "{late}");
+        assert!(late.contains("; expired"), "{late}");
         assert!(!late.contains("answer: "), "{late}");
         assert!(!late.contains("--session"), "{late}");
     }

@@ -128,7 +128,7 @@ fn an_ask_of_a_child_is_listed_with_its_path_and_answered_from_another_process()
     assert!(last_answer(&events).contains("ran"), "{events:?}");
     let empty = stage.offshoot(["inbox", "list"]).succeeded();
     assert_eq!(empty.stdout, "");
-    assert_eq!(empty.stderr, "nobody asks anything\n");
+    assert_eq!(empty.stderr, "The inbox is empty.\n");
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn a_command_of_an_agent_looks_at_sessions_and_has_its_own() {
     for (command, expected) in [
         ("sessions list", "root"),
         ("sessions tree root", "build"),
-        ("inbox list", "nobody asks anything"),
+        ("inbox list", "The inbox is empty."),
         ("run --model offline --session mine x", "session mine"),
     ] {
         let script = format!(
