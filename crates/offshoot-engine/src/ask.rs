@@ -17,7 +17,7 @@ use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision, Grant, Need, Permissions, Reach, Rule};
 use offshoot_types::question;
 use offshoot_types::tool::{Effect, Tool};
-use offshoot_types::tree::Ask;
+use offshoot_types::tree::{Ask, OpenCall};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
@@ -474,7 +474,8 @@ pub(crate) fn covered(call: &CallId, decision: Decision) -> Event {
     }
 }
 
-const ONCE: &str = "the user";
+/// The layer of a decision that a person made about one call.
+pub(crate) const ONCE: &str = "the user";
 
 /// What a call that was taken up again is told if it needs more than somebody was asked about.
 pub(crate) fn has_changed() -> Outcome {
@@ -491,10 +492,15 @@ fn refused(tool: &str, reason: &str) -> Outcome {
 }
 
 impl Agent {
-    /// Returns what a call waits to be told.
-    pub(crate) fn asked(&self, call: &CallId) -> Option<Ask> {
+    /// Returns a call that is open.
+    pub(crate) fn open_call(&self, call: &CallId) -> Option<OpenCall> {
         let state = self.board.state();
-        state.tree.agent(&self.id)?.asks(call).cloned()
+        state.tree.agent(&self.id)?.open_call(call).cloned()
+    }
+
+    /// Returns what a call asks, or has asked and was allowed.
+    pub(crate) fn asked(&self, call: &CallId) -> Option<Ask> {
+        self.open_call(call)?.asked().cloned()
     }
 
     /// Returns what was said to its calls, and has not been taken.

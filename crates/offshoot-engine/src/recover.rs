@@ -2,8 +2,9 @@
 //!
 //! For each agent, children first: mail goes into the calls that wait for it,
 //! other open calls are answered as interrupted (nothing is rerun), mail that
-//! wakes nobody is written down, the run settles as lost. What a root has asked
-//! somebody stays asked, and its run open: it sleeps until the session is opened.
+//! wakes nobody is written down, the run settles as lost. The turn of a root that
+//! asks a person something stays open, with every call of it that has not started:
+//! it sleeps until the session is opened.
 //! One append an agent, derived from the log alone, so that dying half way and
 //! starting again is the same as not dying. Recovery starts no turn.
 
@@ -48,7 +49,8 @@ pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env, hooks: &Hooks) ->
     let mut events = Vec::new();
     let survives = survives(agent) && !planted(Bug::AskLost);
     for open in agent.open_calls() {
-        if !(survives && open.asks.is_some()) {
+        let stays = !open.started && (open.asks.is_some() || !planted(Bug::UnstartedClosed));
+        if !(survives && stays) {
             events.push(close(tree, open));
         }
     }

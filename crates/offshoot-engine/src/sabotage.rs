@@ -62,6 +62,8 @@ bugs! {
     AnswerNotHeard,
     /// Recovery withdraws what a root has asked somebody.
     AskLost,
+    /// Recovery closes the calls that had not started beside one that a root asks about.
+    UnstartedClosed,
     /// A rewind hides a call and keeps the child that it made.
     RewindLeavesChildren,
     /// Whoever writes a summary is not given what children came to.

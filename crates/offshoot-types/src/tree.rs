@@ -17,7 +17,7 @@ use crate::id::{AgentId, CallId, Pos, RunId, RunNo, Seq, Timestamp};
 use crate::message::AssistantMessage;
 use crate::permission::{Action, Decision, Grant, Need, Reach};
 
-pub use self::agent::{Agent, Ask, Mail, OpenCall, Run, RunningTurn, Spent, Tally};
+pub use self::agent::{Agent, Allowed, Ask, Mail, OpenCall, Run, RunningTurn, Spent, Tally};
 pub use self::unfinished::{RunLimit, Unfinished};
 
 /// A tree, as its log has it so far.

@@ -81,7 +81,7 @@ impl Actor {
             }
             return Ok(());
         };
-        let mut events = resume::withdrawn(self.transcript.open_calls());
+        let mut events = resume::withdrawn(&self.agent, self.transcript.open_calls());
         let end = self.agent.aborted();
         events.push(Event::TurnEnded { turn, end });
         let mut settled = events.clone();

@@ -308,14 +308,7 @@ impl Agent {
     ) -> Rulings {
         let calls = message.calls();
         let worth_asking = calls.filter_map(|call| Some((call, self.admissible(prefix, call)?)));
-        let asked = worth_asking.map(|(call, judged)| async {
-            let mut heard = self.call_hooks(What::PreToolUse(used(call)), cancel).await;
-            if self.would_ask(call, judged, &heard) {
-                let what = What::PermissionRequest(used(call));
-                heard.add(self.call_hooks(what, cancel).await);
-            }
-            (call.id.clone(), heard)
-        });
+        let asked = worth_asking.map(|(call, judged)| self.before_call(call, judged, cancel));
         let mut rulings = Rulings {
             shown: Some(BTreeSet::new()),
             ..Rulings::default()
@@ -327,17 +320,34 @@ impl Agent {
         rulings
     }
 
-    /// Returns what hooks say of the calls of the last message of which some wait since their process
+    /// Asks hooks about one call, and about a question to a person that it would cause.
+    async fn before_call(
+        &self,
+        call: &Call,
+        judged: Option<Judged>,
+        cancel: &CancellationToken,
+    ) -> (CallId, Heard) {
+        let mut heard = self.call_hooks(What::PreToolUse(used(call)), cancel).await;
+        if self.would_ask(call, judged, &heard) {
+            let what = What::PermissionRequest(used(call));
+            heard.add(self.call_hooks(what, cancel).await);
+        }
+        (call.id.clone(), heard)
+    }
+
+    /// Returns what hooks say of the calls of the last message that had not started when their process
     /// died. Those are asked about again, because hooks may have been added or changed meanwhile as
-    /// rules may; but not about those that are denied by now. That somebody is asked was told before.
+    /// rules may; but not about those that are denied by now. Where a person was asked, hooks were told
+    /// of that before.
     pub(crate) async fn before_calls_again(
         &self,
         prefix: &Prefix,
         log: &[Entry],
-        waiting: &[&Call],
+        open: &[&Call],
         cancel: &CancellationToken,
     ) -> Rulings {
-        if !self.is_watched(Point::PreToolUse) {
+        let is_guarded = self.is_watched(Point::PreToolUse);
+        if !is_guarded && !self.is_watched(Point::PermissionRequest) {
             return Rulings::remembered(log, &[]);
         }
         let kept = self.kept();
@@ -345,14 +355,20 @@ impl Agent {
             let by_person = matches!(kept.get(&call.id), Some(Verdict::Deny { .. }));
             by_person || resume::is_denied(self, prefix, call)
         };
-        let mut again = waiting.to_vec();
-        again.retain(|call| !is_denied(call));
-        let mut rulings = Rulings::remembered(log, &again);
-        rulings.shown = Some(again.iter().map(|call| call.id.clone()).collect());
-        let asked = again.iter().map(|call| async {
-            let heard = self.call_hooks(What::PreToolUse(used(call)), cancel).await;
-            (call.id.clone(), heard)
-        });
+        let mut again = Vec::new();
+        for &call in open {
+            if self.asked(&call.id).is_none() {
+                again.extend(self.admissible(prefix, call).map(|judged| (call, judged)));
+            } else if !is_denied(call) {
+                again.push((call, None));
+            }
+        }
+        let shown = again.iter().map(|(call, _)| *call);
+        let repeated: Vec<&Call> = shown.clone().filter(|_| is_guarded).collect();
+        let mut rulings = Rulings::remembered(log, &repeated);
+        rulings.shown = Some(shown.map(|call| call.id.clone()).collect());
+        let asked = again.into_iter();
+        let asked = asked.map(|(call, judged)| self.before_call(call, judged, cancel));
         for (call, heard) in join_all(asked).await {
             rulings.take(call, heard);
         }
@@ -390,7 +406,7 @@ impl Agent {
         }
     }
 
-    /// Tells whether somebody would be asked about a call, after what hooks have said so far.
+    /// Tells whether a person would be asked about a call, after what hooks have said so far.
     fn would_ask(&self, call: &Call, judged: Option<Judged>, heard: &Heard) -> bool {
         // A question asks somebody anyway, and for no permission.
         if heard.cancelled || !self.is_watched(Point::PermissionRequest) || call.tool == QUESTION {
@@ -468,6 +484,9 @@ fn after(message: &AssistantMessage, event: &Event) -> Option<What> {
     match &outcome.body {
         Body::Error {
             kind: ErrorKind::Denied,
+        if self.asked(&call.id).is_some() {
+            return false;
+        }
             ..
         } => None,
         Body::Error { kind, text } => Some(What::PostToolUseFailure {

@@ -135,6 +135,15 @@ impl PlannedCall {
         }
     }
 
+    /// A call that was allowed before its process died: what it has asked is not asked again.
+    pub(super) fn allowed(mut self, agent: &Agent, by: &Decision) -> Self {
+        let ask = self.ask.clone().unwrap_or_default();
+        // Only a person's answer to this very call was about all that it may read.
+        let sees_all = by.layer == ask::ONCE && self.asking(&ask).is_open(agent);
+        self.state = CallState::Ready { sees_all };
+        self
+    }
+
     fn new(call: &Call, callable: Callable, arguments: &RawJson, ask: Option<Ask>) -> Self {
         let state = match &ask {
             Some(_) => CallState::Asking,

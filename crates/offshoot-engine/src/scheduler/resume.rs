@@ -1,8 +1,10 @@
-//! The calls of a message that waited for an answer when their process died (R16).
+//! The calls of a message that had not started when their process died (R16).
 //!
-//! They go on waiting, for the same thing and no longer than before; nothing that
-//! had begun is run again. They are judged anew, because rules may have changed
-//! meanwhile: a deny holds, whatever was answered. So does the word of a hook.
+//! Those that ask go on asking, for the same thing and no longer than before. Those
+//! that were allowed stay so, and the rest is judged as if it were new. Nothing that
+//! had started is run again. All are judged again, because rules may have changed
+//! meanwhile: a deny holds, whatever was answered. So does the word of a hook. A read
+//! that ran counts as one that had not started: the log says so, and it has no effect.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,11 +18,11 @@ use offshoot_types::message::{Arguments, AssistantMessage, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision, Grant, Need};
 use offshoot_types::tool::Tool;
-use offshoot_types::tree::Ask;
+use offshoot_types::tree::{Allowed, Ask, OpenCall};
 
-use super::call::{PlannedCall, grouped, note};
+use super::call::{PlannedCall, grouped, not_run, note};
 use super::own::OwnCall;
-use super::{JudgedWhen, Plan, TurnScope, finished, unknown_tool};
+use super::{JudgedWhen, Plan, TurnScope, admit, finished, unknown_tool};
 use crate::agent::Agent;
 use crate::ask::{self, Judged, Weighed};
 use crate::context::{Callable, EngineCall, Prefix};
@@ -31,35 +33,47 @@ use crate::question;
 /// What was said to calls while nobody worked.
 pub(crate) type Kept = BTreeMap<CallId, Verdict>;
 
-/// What becomes of a call that waited.
+/// What becomes of a call that asks or has asked.
 enum Fate {
     /// Somebody is to say, or has said, or nobody has in time.
     Waits(Ask),
+    /// It was allowed before its process died, and is still.
+    Allowed(Allowed),
     /// It is decided by now: by rules, or by a host that says yes.
     Decided(Decision),
     /// Nobody is here who could say.
     Unanswerable(Ask, Decision),
 }
 
-/// A call that waited.
+/// What was said to a call so far.
+enum Said {
+    /// Nothing.
+    Nothing,
+    /// An answer, which has not been heard.
+    Answer,
+    /// That it may run.
+    Yes(Decision),
+}
+
+/// A call that asks or has asked.
 struct Waiting<'a> {
     call: &'a Call,
     what: What<'a>,
     fate: Fate,
 }
 
-/// What is to be done for a call that waited.
+/// What is to be done for such a call.
 enum What<'a> {
     Tool(&'a Arc<dyn Tool>, &'a RawJson),
     Own(OwnCall<'a>),
 }
 
 impl Plan {
-    /// Takes up the calls of a message that wait for an answer, in their groups.
+    /// Takes up the calls of a message that had not started, in their groups.
     pub(crate) fn resume<'a>(
         scope: TurnScope<'a>,
         message: &AssistantMessage,
-        waiting: Vec<&'a Call>,
+        open: Vec<&'a Call>,
         rulings: &mut Rulings,
         batch: &mut Batch,
     ) -> Self {
@@ -68,52 +82,62 @@ impl Plan {
         rulings.record(batch);
         // Before anything else: what a refused call was answered covers no other.
         let kept = agent.kept();
-        let mut open = Vec::new();
-        for call in waiting {
+        let (asked, new): (Vec<&Call>, Vec<&Call>) = open
+            .into_iter()
+            .partition(|call| agent.asked(&call.id).is_some());
+        let mut waiting = Vec::new();
+        for call in asked {
             match rulings.check_again(agent, call, kept.get(&call.id), batch) {
-                Ok(()) => open.push(call),
+                Ok(()) => waiting.push(call),
                 Err(outcome) => batch.own(finished(call, outcome)),
             }
         }
         let mut fates: BTreeMap<&CallId, Result<Waiting<'_>, Outcome>> =
-            fates(agent, prefix, open, &kept)
+            fates(agent, prefix, waiting, &kept)
                 .into_iter()
                 .map(|(call, waiting)| (&call.id, waiting))
                 .collect();
         for (group, call) in grouped(prefix, message) {
-            let Some(waiting) = fates.remove(&call.id) else {
-                continue;
-            };
-            let planned = waiting.and_then(|waiting| {
-                let denied = matches!(&waiting.fate, Fate::Decided(decision) if decision.action == Action::Deny);
-                let refused = matches!(kept.get(&call.id), Some(Verdict::Deny { .. }));
-                if !denied && !refused {
-                    rulings.check_shown(&call.id, None)?;
+            let planned = match fates.remove(&call.id) {
+                Some(waiting) => waiting.and_then(|waiting| {
+                    let denied = matches!(&waiting.fate, Fate::Decided(decision) if decision.action == Action::Deny);
+                    let refused = matches!(kept.get(&call.id), Some(Verdict::Deny { .. }));
+                    if !denied && !refused {
+                        rulings.check_shown(&call.id, None)?;
+                    }
+                    waiting.plan(agent, batch)
+                }),
+                None if new.iter().any(|new| new.id == call.id) => {
+                    admit(scope, call, rulings, batch)
                 }
-                waiting.plan(batch)
-            });
+                None => continue,
+            };
             plan.add(group, call, planned, batch);
         }
         plan.start_groups(scope, JudgedWhen::JustNow, batch);
         plan
     }
 
-    /// Withdraws what calls ask whose turn was cancelled while it slept.
+    /// Answers the calls of a turn that was cancelled while it slept.
     pub(crate) fn withdraw<'a>(
+        agent: &Agent,
         calls: impl IntoIterator<Item = &'a Call>,
         batch: &mut Batch,
     ) -> Self {
-        batch.extend(withdrawn(calls));
+        batch.extend(withdrawn(agent, calls));
         Self::default()
     }
 }
 
 impl Waiting<'_> {
     /// Has it wait on, or does as was decided by now.
-    fn plan(self, batch: &mut Batch) -> Result<PlannedCall, Outcome> {
+    fn plan(self, agent: &Agent, batch: &mut Batch) -> Result<PlannedCall, Outcome> {
         let Self { call, what, fate } = self;
         let (ask, decision) = match fate {
             Fate::Waits(ask) => (Some(ask), None),
+            Fate::Allowed(Allowed { ask, by }) => {
+                return Ok(what.planned(call, Some(ask)).allowed(agent, &by));
+            }
             Fate::Decided(decision) | Fate::Unanswerable(_, decision) => (None, Some(decision)),
         };
         if let What::Own(own) = &what
@@ -127,16 +151,29 @@ impl Waiting<'_> {
         if let Some(decision) = decision {
             note(call, decision, batch)?;
         }
-        Ok(match what {
-            What::Tool(tool, arguments) => PlannedCall::tool(call, tool, arguments, ask),
-            What::Own(own) => PlannedCall::own(&own, ask),
-        })
+        Ok(what.planned(call, ask))
     }
 }
 
-/// Returns what calls are told that ask something, and whose turn was cancelled while it slept.
-pub(crate) fn withdrawn<'a>(calls: impl IntoIterator<Item = &'a Call>) -> Vec<Event> {
+impl What<'_> {
+    fn planned(self, call: &Call, ask: Option<Ask>) -> PlannedCall {
+        match self {
+            What::Tool(tool, arguments) => PlannedCall::tool(call, tool, arguments, ask),
+            What::Own(own) => PlannedCall::own(&own, ask),
+        }
+    }
+}
+
+/// Returns the outcomes of calls that had not started, and whose turn was cancelled while it slept.
+pub(crate) fn withdrawn<'a>(
+    agent: &Agent,
+    calls: impl IntoIterator<Item = &'a Call>,
+) -> Vec<Event> {
     let withdrawn = |call: &Call| {
+        let open = agent.open_call(&call.id);
+        if open.is_none_or(|open| open.asks.is_none()) {
+            return finished(call, not_run(call));
+        }
         let text = format!("{} was cancelled before anybody allowed it", call.tool);
         finished(call, Outcome::error(ErrorKind::Cancelled, text))
     };
@@ -204,7 +241,7 @@ fn fates<'a>(
         let ask = match &waiting.fate {
             Fate::Waits(ask) if !kept.contains_key(&call.id) => ask,
             Fate::Unanswerable(ask, _) => ask,
-            Fate::Waits(_) | Fate::Decided(_) => continue,
+            Fate::Waits(_) | Fate::Allowed(_) | Fate::Decided(_) => continue,
         };
         if is_covered(agent, &call.tool, &ask.needs, &grants) {
             // The answer to another call of the message is as good as there, and was given in time.
@@ -234,13 +271,18 @@ fn take_up<'a>(
     call: &'a Call,
     kept: &Kept,
 ) -> Result<Waiting<'a>, Outcome> {
-    let Some(ask) = agent.asked(&call.id) else {
+    let Some(OpenCall { asks, allowed, .. }) = agent.open_call(&call.id) else {
         return Err(interrupted());
+    };
+    let (ask, said) = match (asks, allowed) {
+        (Some(ask), _) if kept.contains_key(&call.id) => (ask, Said::Answer),
+        (Some(ask), _) => (ask, Said::Nothing),
+        (None, Some(Allowed { ask, by })) => (ask, Said::Yes(by)),
+        (None, None) => return Err(interrupted()),
     };
     let Some((_, offer)) = prefix.find(&call.tool) else {
         return Err(unknown_tool(prefix, &call.tool));
     };
-    let answered = kept.contains_key(&call.id);
     match (&offer.callable, &call.arguments) {
         (Callable::Tool(tool), Arguments::Json(arguments)) => {
             let judged = match ask::weigh(agent, tool, arguments)? {
@@ -250,7 +292,7 @@ fn take_up<'a>(
                     ask::put(agent, needs, decision)
                 }
             };
-            let fate = fate(agent, ask, answered, judged);
+            let fate = fate(agent, ask, said, judged);
             let what = What::Tool(tool, arguments);
             Ok(Waiting { call, what, fate })
         }
@@ -263,7 +305,7 @@ fn take_up<'a>(
                 arguments,
             };
             if *kind == EngineCall::Question {
-                let fate = if answered || agent.may_wait(&ask) {
+                let fate = if matches!(said, Said::Answer) || agent.may_wait(&ask) {
                     Fate::Waits(ask)
                 } else {
                     Fate::Unanswerable(ask, question::decision())
@@ -273,7 +315,7 @@ fn take_up<'a>(
             }
             let needs_nothing = || Judged::Decided(Decision::needs_nothing());
             let judged = own.judge()?.unwrap_or_else(needs_nothing);
-            let fate = fate(agent, ask, answered, judged);
+            let fate = fate(agent, ask, said, judged);
             let what = What::Own(own);
             Ok(Waiting { call, what, fate })
         }
@@ -282,15 +324,18 @@ fn take_up<'a>(
     }
 }
 
-/// Says what becomes of a call that asked, by how it is judged now.
-fn fate(agent: &Agent, ask: Ask, answered: bool, judged: Judged) -> Fate {
-    let decision = match judged {
-        Judged::Asks(..) => return Fate::Waits(ask),
-        // What a person has said counts, whatever would be allowed without them by now.
-        Judged::Decided(decision) if answered && decision.action != Action::Deny => {
-            return Fate::Waits(ask);
+/// Says what becomes of a call that asks or has asked, by how it is judged now.
+fn fate(agent: &Agent, ask: Ask, said: Said, judged: Judged) -> Fate {
+    let decision = match (judged, said) {
+        (Judged::Decided(decision), Said::Answer | Said::Yes(_))
+            if decision.action == Action::Deny =>
+        {
+            decision
         }
-        Judged::Decided(decision) => still(&ask, agent, decision),
+        // What was said counts, whatever would be allowed without it by now.
+        (_, Said::Yes(by)) => return Fate::Allowed(Allowed { ask, by }),
+        (Judged::Asks(..), _) | (_, Said::Answer) => return Fate::Waits(ask),
+        (Judged::Decided(decision), Said::Nothing) => still(&ask, agent, decision),
     };
     match decision.action == Action::Ask {
         true if agent.may_wait(&ask) => Fate::Waits(ask),

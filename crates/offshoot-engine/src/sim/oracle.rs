@@ -473,45 +473,52 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
-/// No death withdraws what a root has asked somebody (R16).
+/// No death withdraws what a root has asked, and none closes a call beside it that had not started
+/// (R16).
 fn asks_survive(entries: &[Entry]) -> Result<(), String> {
+    // What is asked, and what was: whether for a permission.
     let mut open: BTreeMap<&CallId, bool> = BTreeMap::new();
+    let mut asked: BTreeMap<&CallId, bool> = BTreeMap::new();
+    // Calls that had started, and calls that have to be made again: a hook wants more to be asked than
+    // a person was. A question asks a person anyway.
+    let mut excused: BTreeSet<&CallId> = BTreeSet::new();
     for entry in entries
         .iter()
         .filter(|entry| entry.agent == *entry.tree.root())
     {
-        if let Event::Asked {
-            call, questions, ..
-        } = &entry.event
-        {
-            open.insert(call, questions.is_empty());
-        }
-        if let Event::Decided { call, .. } = &entry.event {
-            open.remove(call);
-        }
-        // A hook that wants more to be asked than somebody was: the call has to be made again. A
-        // question asks somebody anyway.
-        if let Event::Hooked(hooked) = &entry.event
-            && let Some(call) = &hooked.call
-            && matches!(hooked.did, Did::Asked { .. } | Did::Failed { .. })
-            && open.get(call) == Some(&true)
-        {
-            open.remove(call);
-        }
-        let Event::CallFinished { call, outcome, .. } = &entry.event else {
-            continue;
-        };
-        let lost = matches!(
-            outcome.body,
-            Body::Error {
-                kind: ErrorKind::Interrupted,
-                ..
+        match &entry.event {
+            Event::Asked {
+                call, questions, ..
+            } => {
+                open.insert(call, questions.is_empty());
+                asked.insert(call, questions.is_empty());
             }
-        );
-        if open.remove(call).is_some() && lost {
-            return Err(format!(
-                "{call} of the root was asked and died with its process"
-            ));
+            Event::Decided { call, .. } => drop(open.remove(call)),
+            Event::CallStarted { call, .. } => drop(excused.insert(call)),
+            Event::Hooked(hooked) => {
+                let wants_more = matches!(hooked.did, Did::Asked { .. } | Did::Failed { .. });
+                let call = hooked.call.as_ref().filter(|_| wants_more);
+                if let Some(call) = call.filter(|call| asked.get(call) == Some(&true)) {
+                    open.remove(call);
+                    excused.insert(call);
+                }
+            }
+            Event::CallFinished { call, outcome, .. } => {
+                let lost = matches!(
+                    outcome.body,
+                    Body::Error {
+                        kind: ErrorKind::Interrupted,
+                        ..
+                    }
+                );
+                if lost && !open.is_empty() && !excused.contains(call) {
+                    return Err(format!(
+                        "{call} of the root had not started and died with its process"
+                    ));
+                }
+                open.remove(call);
+            }
+            _ => {}
         }
     }
     Ok(())

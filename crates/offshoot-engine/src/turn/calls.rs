@@ -2,7 +2,7 @@
 //!
 //! What was decided is in the log before anything runs, and what hooks say of a
 //! call is said before that. A turn that was taken up again after its process
-//! died begins with the calls that still wait (R16).
+//! died begins with the calls that had not started (R16).
 
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ struct Judgement<'a> {
 }
 
 impl Agent {
-    /// Takes a turn up: from its beginning, or from the calls that wait since its process died. Returns
+    /// Takes a turn up: from its beginning, or from the calls that had not started when its process
+    /// died. Returns
     /// the rank of its first step, the cap that was reached and how the turn ends, if it does.
     pub(super) async fn take_up(
         &self,
@@ -109,7 +110,7 @@ impl Agent {
         Ok(Carried { cap, ..carried })
     }
 
-    /// Takes up the calls that waited for somebody when their process died.
+    /// Takes up the calls that had not started when their process died.
     async fn resume_calls(
         &self,
         prefix: &Prefix,
@@ -127,13 +128,13 @@ impl Agent {
             prefix,
             cancel: &work,
         };
-        let waiting: Vec<&Call> = transcript.open_calls().collect();
-        let again = Box::pin(self.before_calls_again(prefix, &log, &waiting, &work));
+        let open: Vec<&Call> = transcript.open_calls().collect();
+        let again = Box::pin(self.before_calls_again(prefix, &log, &open, &work));
         let (mut rulings, late) = self.within(None, &work, again).await;
         let plan = if cancel.is_cancelled() {
-            Plan::withdraw(waiting, &mut batch)
+            Plan::withdraw(self, open, &mut batch)
         } else {
-            Plan::resume(scope, &message, waiting, &mut rulings, &mut batch)
+            Plan::resume(scope, &message, open, &mut rulings, &mut batch)
         };
         let calls = Judgement {
             plan,
@@ -203,8 +204,8 @@ impl Agent {
         Ok(Carried { cap, end, sent })
     }
 
-    /// Answers calls that waited for somebody when their process died, and whose agent is not there
-    /// any more.
+    /// Answers calls that had not started when their process died, and whose agent is not there any
+    /// more.
     pub(super) async fn give_up_calls(
         &self,
         transcript: &mut Transcript,

@@ -24,7 +24,7 @@ use crate::stage::{
 
 /// Files in memory. `put` writes one, behind a gate if there is one, and `get` reads one.
 #[derive(Clone, Default)]
-struct Files {
+pub(crate) struct Files {
     files: Arc<Mutex<BTreeMap<String, String>>>,
     gate: Option<Gate>,
 }
@@ -32,14 +32,14 @@ struct Files {
 struct FileTool(Files, ToolSpec);
 
 impl Files {
-    fn held_at(gate: &Gate) -> Self {
+    pub(crate) fn held_at(gate: &Gate) -> Self {
         Self {
             gate: Some(gate.clone()),
             ..Self::default()
         }
     }
 
-    fn on(&self, stage: &Stage) -> Attachment {
+    pub(crate) fn on(&self, stage: &Stage) -> Attachment {
         let tool = |id, effect| -> Arc<dyn Tool> {
             let parameters = json!({ "type": "object" });
             let spec = ToolSpec::new(id, "for tests", &parameters, effect);
@@ -102,15 +102,15 @@ impl Tool for FileTool {
     }
 }
 
-fn put(path: &str) -> (&'static str, Value) {
+pub(crate) fn put(path: &str) -> (&'static str, Value) {
     ("put", json!({ "path": path }))
 }
 
-fn get(path: &str) -> (&'static str, Value) {
+pub(crate) fn get(path: &str) -> (&'static str, Value) {
     ("get", json!({ "path": path }))
 }
 
-fn worker() -> (&'static str, Value) {
+pub(crate) fn worker() -> (&'static str, Value) {
     ("task", task_arguments("worker", "go"))
 }
 
@@ -120,18 +120,18 @@ fn worker_in_background() -> (&'static str, Value) {
     (tool, arguments)
 }
 
-fn lead(calls: &[(&str, Value)]) -> Script {
+pub(crate) fn lead(calls: &[(&str, Value)]) -> Script {
     let lines = [call(calls), say("done")];
     Script::default().part("lead", lines)
 }
 
-fn worker_says(text: &str) -> [Line; 1] {
+pub(crate) fn worker_says(text: &str) -> [Line; 1] {
     [say(text)]
 }
 
 /// A step of a call of the root, as the log has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Did {
+pub(crate) enum Did {
     Ask,
     Start,
     End,
@@ -139,7 +139,7 @@ enum Did {
 
 /// Returns what the calls of the root's message did, in the order of the log, each by its place in
 /// the message.
-async fn history(stage: &Stage) -> Vec<(Did, usize)> {
+pub(crate) async fn history(stage: &Stage) -> Vec<(Did, usize)> {
     let root = stage.root();
     let log = stage.log().await;
     let mut calls: Vec<CallId> = Vec::new();
@@ -162,7 +162,7 @@ async fn history(stage: &Stage) -> Vec<(Did, usize)> {
 }
 
 /// Waits until a call of the root has started.
-async fn started(stage: &Stage, place: usize) {
+pub(crate) async fn started(stage: &Stage, place: usize) {
     let root = stage.root();
     let calls: Mutex<Vec<CallId>> = Mutex::default();
     stage
@@ -180,7 +180,7 @@ async fn started(stage: &Stage, place: usize) {
 }
 
 /// Returns the outcomes that the root's model was sent, in the order of the calls.
-fn read_by_lead(stage: &Stage) -> Vec<String> {
+pub(crate) fn read_by_lead(stage: &Stage) -> Vec<String> {
     outcome_texts(&stage.script.sent("lead")[1])
 }
 
@@ -191,7 +191,7 @@ async fn has_children(stage: &Stage) -> bool {
 }
 
 /// Starts a session again under these rules of the user.
-async fn ruled(stage: Stage, rules: &[(&str, &str, Action)]) -> Stage {
+pub(crate) async fn ruled(stage: Stage, rules: &[(&str, &str, Action)]) -> Stage {
     let rule = |(permission, pattern, action): &(&str, &str, Action)| {
         Rule::new(*permission, *pattern, *action)
     };
@@ -205,7 +205,7 @@ async fn ruled(stage: Stage, rules: &[(&str, &str, Action)]) -> Stage {
 }
 
 /// A session in which a person is asked about commands, and about writes as this says.
-async fn asking(script: Script, writes: Action) -> Stage {
+pub(crate) async fn asking(script: Script, writes: Action) -> Stage {
     let stage = Stage::asking(script, Limits::default(), Asks::SOMEBODY).await;
     let rules = [
         (Need::FS_READ, "*", Action::Allow),

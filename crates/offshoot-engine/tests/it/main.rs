@@ -46,3 +46,4 @@ mod talk;
 mod task_tool;
 mod tools;
 mod trouble;
+mod unstarted;

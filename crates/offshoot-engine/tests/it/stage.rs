@@ -34,7 +34,7 @@ use offshoot_types::store::{Append, NewEntry, Store};
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 
 pub(crate) use self::guard::{Guard, deny, ending};
-pub(crate) use self::probe::Probe;
+pub(crate) use self::probe::{Notes, Probe};
 pub(crate) use self::script::{
     Gate, Line, Script, call, cut, fail, say, task, task_arguments, task_in_background,
 };

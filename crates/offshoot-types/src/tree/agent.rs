@@ -12,7 +12,7 @@ use crate::event::{Entry, Event, Hooked, Parent, Role, Spawned, TurnEnd};
 use crate::hook::Point;
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
 use crate::message::{AssistantMessage, Author, Call, StopReason, Usage};
-use crate::permission::{Action, Layer, Need};
+use crate::permission::{Action, Decision, Layer, Need};
 use crate::question::Question;
 use crate::settlement::Settlement;
 use crate::terms::Terms;
@@ -99,6 +99,16 @@ pub struct OpenCall {
     pub child: Option<AgentId>,
     /// What it waits to be told.
     pub asks: Option<Ask>,
+    /// What it has asked and was allowed. It keeps that until it starts, also over a crash.
+    pub allowed: Option<Allowed>,
+}
+
+impl OpenCall {
+    /// Returns what it asks, or has asked and was allowed; `None` if no person was asked about it.
+    pub fn asked(&self) -> Option<&Ask> {
+        let allowed = self.allowed.as_ref().map(|allowed| &allowed.ask);
+        self.asks.as_ref().or(allowed)
+    }
 }
 
 /// What a call waits to be told.
@@ -110,6 +120,15 @@ pub struct Ask {
     pub questions: Vec<Question>,
     /// When it is too late to answer.
     pub deadline: Option<Timestamp>,
+}
+
+/// What a call has asked, and the decision that allows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// What it has asked.
+    pub ask: Ask,
+    /// Who has allowed it.
+    pub by: Decision,
 }
 
 /// One run of an agent.
@@ -438,9 +457,14 @@ impl Agent {
                     });
                 }
             }
-            Event::Decided { call, .. } => {
+            Event::Decided { call, decision, .. } => {
                 if let Some(open) = self.calls.get_mut(call) {
-                    open.asks = None;
+                    let by = decision.clone();
+                    match (open.asks.take(), decision.action) {
+                        (Some(ask), Action::Allow) => open.allowed = Some(Allowed { ask, by }),
+                        (None, Action::Allow) => {}
+                        (_, Action::Ask | Action::Deny) => open.allowed = None,
+                    }
                 }
             }
             Event::Prompted(message) => {
@@ -513,6 +537,7 @@ impl Agent {
             started: false,
             child: None,
             asks: None,
+            allowed: None,
         };
         let calls = message.calls().enumerate().map(open);
         self.calls = calls.map(|open| (open.call.clone(), open)).collect();
