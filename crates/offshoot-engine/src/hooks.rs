@@ -62,6 +62,8 @@ pub(crate) struct Caller<'a> {
 pub(crate) struct Heard {
     /// What each did, where that is worth an entry.
     pub(crate) hooked: Vec<Hooked>,
+    /// What each did that heard of a call that is over, and all that it tells the agent.
+    after_call: Vec<Hooked>,
     /// The strictest word.
     pub(crate) word: Word,
     /// Whose it is.
@@ -94,6 +96,13 @@ impl Heard {
         let hooked = std::mem::take(&mut self.hooked);
         let event = |hooked| Event::Hooked(Box::new(hooked));
         hooked.into_iter().map(event).collect()
+    }
+
+    /// Returns the entries that say that hooks have heard of a call that is over, and what they tell the
+    /// agent: other calls of its message are not, and the process may die before they are.
+    pub(crate) fn events_between_groups(self) -> impl Iterator<Item = Event> {
+        let hooked = self.after_call.into_iter();
+        hooked.map(|hooked| Event::Hooked(Box::new(hooked)))
     }
 
     fn take(&mut self, watch: &dyn Watch, occasion: &Occasion, said: Result<Say, Trouble>) {
@@ -136,18 +145,21 @@ impl Heard {
                 (did, note, word, told)
             }
         };
+        let hooked = Hooked {
+            hook: watch.name().to_owned(),
+            point,
+            call: occasion.call().cloned(),
+            did,
+            note,
+            context: told.map(|text| context::capped(text, MOST_OF_CONTEXT)),
+        };
+        if point.is_after_call() {
+            self.after_call.push(hooked.clone());
+        }
         // That hooks heard of the end of a run is remembered, so that it is told once.
-        if did != Did::Passed || note.is_some() || point.is_end_of_run() {
-            self.hooked.push(Hooked {
-                hook: watch.name().to_owned(),
-                point,
-                call: occasion.call().cloned(),
-                did,
-                note,
-                context: told
-                    .filter(|_| point.guards())
-                    .map(|text| context::capped(text, MOST_OF_CONTEXT)),
-            });
+        if hooked.did != Did::Passed || hooked.note.is_some() || point.is_end_of_run() {
+            let context = hooked.context.filter(|_| point.guards());
+            self.hooked.push(Hooked { context, ..hooked });
         }
         if let Word::Ask { reason } = &word {
             self.asks.push((watch.name().to_owned(), reason.clone()));

@@ -8,8 +8,10 @@
 //!
 //! Only `Plan::run` writes: outcomes as they come, and the start of the next group
 //! in the same append. The first group starts in the append of the message (R15),
-//! so calls of one kind cost no commit more. Arguments are checked before anything
-//! is decided (TLS-02). Waiting for a child or an answer holds no slot (R27).
+//! so calls of one kind cost no commit more. Where hooks hear of calls that are over,
+//! they hear of a group before the next one starts, and its outcomes are committed
+//! by then. Arguments are checked before anything is decided (TLS-02). Waiting for a
+//! child or an answer holds no slot (R27).
 
 mod call;
 mod outcomes;
@@ -39,7 +41,7 @@ use crate::agent::Agent;
 use crate::ask::{self, Answered, Asking, Judged};
 use crate::context::{Callable, Prefix};
 use crate::desk::Desk;
-use crate::hooks::calls::Rulings;
+use crate::hooks::calls::{GroupHooks, Rulings};
 use crate::log::Batch;
 use crate::sabotage::{Bug, planted};
 use crate::scheduler::own::OwnCall;
@@ -113,7 +115,8 @@ impl Plan {
     }
 
     /// Starts the next group once the current one is over, and goes on while the calls of a group are
-    /// over at once: a background `task` is, with its receipt.
+    /// over at once: a background `task` is, with its receipt. Hooks that want to hear of those are told
+    /// first.
     fn start_groups(&mut self, scope: TurnScope<'_>, judged: JudgedWhen, batch: &mut Batch) {
         while self.current.is_empty() || planted(Bug::GroupsAtOnce) {
             let Some((_, group)) = self.later.pop_first() else {
@@ -136,7 +139,15 @@ impl Plan {
                     None => self.start(scope, call, batch),
                 }
             }
+            if scope.agent.is_watched_after() {
+                return;
+            }
         }
+    }
+
+    /// Tells whether a group is over and the next one has not started.
+    fn is_between_groups(&self) -> bool {
+        self.current.is_empty() && !self.later.is_empty()
     }
 
     /// Starts a call of the current group.
@@ -152,8 +163,12 @@ impl Plan {
     }
 
     /// Runs the calls and appends their outcomes, but for the last ones: the caller decides whether to
-    /// wait for those to be written.
-    pub(crate) async fn run(mut self, scope: TurnScope<'_>) -> Result<Ran, StoreError> {
+    /// wait for those to be written. Hooks hear of every group but the last in between.
+    pub(crate) async fn run(
+        mut self,
+        scope: TurnScope<'_>,
+        mut hooks: Option<GroupHooks<'_>>,
+    ) -> Result<Ran, StoreError> {
         let TurnScope { agent, cancel, .. } = scope;
         let desk = Desk::new(agent, cancel);
         let mut running: FuturesUnordered<BoxFuture<'_, Result<Progress, StoreError>>> =
@@ -172,26 +187,38 @@ impl Plan {
                 ));
             }
             let mut outcomes = Outcomes::default();
-            let is_dangling = planted(Bug::DanglingCalls) && cancel.is_cancelled();
-            if running.is_empty() || is_dangling {
-                let last = outcomes;
-                return Ok(Ran { entries, last });
-            }
-            agent.set_activity(self.activity(&desk));
-            tokio::select! {
-                biased;
-                () = cancel.cancelled(), if !stopped => {
-                    stopped = true;
-                    self.stop(agent, &mut outcomes);
+            if !self.is_between_groups() {
+                let is_dangling = planted(Bug::DanglingCalls) && cancel.is_cancelled();
+                if running.is_empty() || is_dangling {
+                    let last = outcomes;
+                    return Ok(Ran { entries, last });
                 }
-                () = desk.changed.notified() => {}
-                Some(some) = running.next() => self.take(scope, some?, &mut outcomes),
+                agent.set_activity(self.activity(&desk));
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled(), if !stopped => {
+                        stopped = true;
+                        self.stop(agent, &mut outcomes);
+                    }
+                    () = desk.changed.notified() => {}
+                    Some(some) = running.next() => self.take(scope, some?, &mut outcomes),
+                }
+                // Whatever else has happened by now shares the commit.
+                while let Some(Some(more)) = running.next().now_or_never() {
+                    self.take(scope, more?, &mut outcomes);
+                }
             }
-            // Whatever else has happened by now shares the commit.
-            while let Some(Some(more)) = running.next().now_or_never() {
-                self.take(scope, more?, &mut outcomes);
-            }
-            if self.current.is_empty() && !self.later.is_empty() {
+            if self.is_between_groups() {
+                if let Some(hooks) = &mut hooks {
+                    entries.extend(std::mem::take(&mut outcomes).send(agent).await?);
+                    let (events, stop) = hooks.tell(agent, &entries, cancel).await;
+                    if !events.is_empty() {
+                        outcomes.batch().extend(events);
+                    }
+                    if let Some(reason) = stop {
+                        self.refuse_later(&reason, &mut outcomes);
+                    }
+                }
                 self.start_groups(scope, JudgedWhen::Earlier, outcomes.batch());
             }
             if outcomes.is_empty() {
@@ -247,6 +274,16 @@ impl Plan {
                 let outcome = call::not_run(&call.call);
                 outcomes.finish(Finished::of(call.call.id, outcome));
             }
+        }
+    }
+
+    /// Ends the calls of later groups: a hook that heard of a call stops the agent.
+    fn refuse_later(&mut self, reason: &str, outcomes: &mut Outcomes) {
+        let later = std::mem::take(&mut self.later);
+        for call in later.into_values().flatten() {
+            let text = format!("{} did not run: {reason}", call.call.tool);
+            let outcome = Outcome::error(ErrorKind::Denied, text);
+            outcomes.finish(Finished::of(call.call.id, outcome));
         }
     }
 

@@ -42,6 +42,36 @@ pub(crate) struct Rulings {
     shown: Option<BTreeSet<CallId>>,
     /// Why the agent is to stop once the calls are over.
     stop: Option<String>,
+    /// The calls that are over and of which hooks have heard that.
+    told: BTreeSet<CallId>,
+}
+
+/// What hooks that hear of calls after each group are told of, and where what they say is kept.
+pub(crate) struct GroupHooks<'a> {
+    pub(crate) rulings: &'a mut Rulings,
+    pub(crate) message: &'a AssistantMessage,
+    /// Entries about the calls from before any of them ran.
+    pub(crate) before: &'a [Arc<Entry>],
+}
+
+impl GroupHooks<'_> {
+    /// Tells hooks of the calls that are over since. Returns what they did, and why the agent is to stop,
+    /// if one says so.
+    pub(crate) async fn tell(
+        &mut self,
+        agent: &Agent,
+        since: &[Arc<Entry>],
+        cancel: &CancellationToken,
+    ) -> (Vec<Event>, Option<String>) {
+        let finished = self.before.iter().chain(since);
+        let over = self.rulings.untold(self.message, finished);
+        if cancel.is_cancelled() {
+            return (Vec::new(), None);
+        }
+        let (heard, stop) = self.rulings.tell(agent, over, cancel).await;
+        let events = heard.into_iter().flat_map(Heard::events_between_groups);
+        (events.collect(), stop)
+    }
 }
 
 /// What hooks have against a call.
@@ -57,7 +87,8 @@ enum Ruling {
 
 impl Rulings {
     /// What hooks said of the calls of the last message before the process died, as far as it is still
-    /// to be done: what the agent is to be told, and that it is to stop. What they said of calls that
+    /// to be done: what the agent is to be told, and that it is to stop. And which calls that are over
+    /// they have heard of. What they said of calls that
     /// they are asked about again does not count any more.
     fn remembered(log: &[Entry], again: &[&Call]) -> Self {
         let is_said_again = |hooked: &Hooked, call: &CallId| {
@@ -71,11 +102,14 @@ impl Rulings {
             }
             // What was said of a prompt or of an end is not about these calls.
             if let Event::Hooked(hooked) = &entry.event
-                && hooked.point.guards()
+                && (hooked.point.guards() || hooked.point.is_after_call())
                 && let Some(call) = &hooked.call
                 && !is_said_again(hooked, call)
             {
                 rulings.recall(hooked);
+                if hooked.point.is_after_call() {
+                    rulings.told.insert(call.clone());
+                }
             }
         }
         rulings
@@ -87,6 +121,10 @@ impl Rulings {
         // Whoever was asked twice, because a process died between, is heard once.
         if let Some(told) = told.filter(|told| !self.contexts.contains(told)) {
             self.contexts.push(told);
+        }
+        if let (true, Did::Refused { reason }) = (hooked.point.is_after_call(), &hooked.did) {
+            let objection = marked(&hooked.hook, hooked.point, reason);
+            self.contexts.push(objection);
         }
         if let Did::Stopped { reason } = &hooked.did {
             let stop = said(&format!("hook {}", hooked.hook), reason);
@@ -213,6 +251,44 @@ impl Rulings {
             Some(Ruling::Ask(asking)) => asking,
             Some(Ruling::Deny { .. } | Ruling::Cancelled) | None => &[],
         }
+    }
+
+    /// Returns the calls that are over and of which hooks have not heard that.
+    fn untold<'a>(
+        &self,
+        message: &AssistantMessage,
+        finished: impl Iterator<Item = &'a Arc<Entry>>,
+    ) -> Vec<(CallId, What)> {
+        let over = finished.filter_map(|entry| after(message, &entry.event));
+        over.filter(|(call, _)| !self.told.contains(call)).collect()
+    }
+
+    /// Tells hooks of calls that are over, and keeps what they say to the agent. Returns what was heard,
+    /// and why the agent is to stop, if a hook says so.
+    async fn tell(
+        &mut self,
+        agent: &Agent,
+        over: Vec<(CallId, What)>,
+        cancel: &CancellationToken,
+    ) -> (Vec<Heard>, Option<String>) {
+        self.told.extend(over.iter().map(|(call, _)| call.clone()));
+        let told = over.into_iter().map(|(_, what)| async {
+            let point = what.point();
+            (point, agent.call_hooks(what, cancel).await)
+        });
+        let (mut all, mut stop) = (Vec::new(), None);
+        for (point, mut heard) in join_all(told).await {
+            self.contexts.append(&mut heard.contexts);
+            match &heard.word {
+                Word::Nothing | Word::Ask { .. } => {}
+                // It has happened; that somebody objects is for the agent to know.
+                Word::Deny { reason } => self.contexts.push(marked(&heard.by, point, reason)),
+                Word::Stop { .. } => drop(stop.get_or_insert_with(|| heard.reason())),
+            }
+            all.push(heard);
+        }
+        self.stop = self.stop.take().or_else(|| stop.clone());
+        (all, stop)
     }
 
     fn take(&mut self, call: CallId, mut heard: Heard) {
@@ -408,6 +484,9 @@ impl Agent {
 
     /// Tells whether a person would be asked about a call, after what hooks have said so far.
     fn would_ask(&self, call: &Call, judged: Option<Judged>, heard: &Heard) -> bool {
+        if self.asked(&call.id).is_some() {
+            return false;
+        }
         // A question asks somebody anyway, and for no permission.
         if heard.cancelled || !self.is_watched(Point::PermissionRequest) || call.tool == QUESTION {
             return false;
@@ -419,45 +498,25 @@ impl Agent {
         }
     }
 
-    /// Tells hooks of the calls of a message that are over, and the agent what hooks say to it.
-    /// Returns how the turn ends if one of them stops it.
+    /// Tells hooks of the calls of a message that are over and that they have not heard of, and the agent
+    /// what hooks say to it. Returns how the turn ends if one of them stops it.
     pub(crate) async fn after_calls(
         &self,
-        rulings: Rulings,
+        mut rulings: Rulings,
         message: &AssistantMessage,
         finished: &[Arc<Entry>],
         transcript: &mut Transcript,
         cancel: &CancellationToken,
     ) -> Result<Option<TurnEnd>, StoreError> {
-        let Rulings {
-            mut contexts,
-            mut stop,
-            ..
-        } = rulings;
-        let over: Vec<What> = finished
-            .iter()
-            .filter_map(|entry| after(message, &entry.event))
-            .collect();
+        let over = rulings.untold(message, finished.iter());
         if cancel.is_cancelled() {
             // Nobody waits for what they say, and the agent reads nothing any more.
-            notices::send(self, over);
+            notices::send(self, over.into_iter().map(|(_, what)| what).collect());
             return Ok(None);
         }
-        let told = over.into_iter().map(|what| async {
-            let point = what.point();
-            (point, self.call_hooks(what, cancel).await)
-        });
-        let mut events = Vec::new();
-        for (point, mut heard) in join_all(told).await {
-            events.extend(heard.events());
-            contexts.append(&mut heard.contexts);
-            match &heard.word {
-                Word::Nothing | Word::Ask { .. } => {}
-                // It has happened; that somebody objects is for the agent to know.
-                Word::Deny { reason } => contexts.push(marked(&heard.by, point, reason)),
-                Word::Stop { .. } => drop(stop.get_or_insert_with(|| heard.reason())),
-            }
-        }
+        let (mut heard, _) = rulings.tell(self, over, cancel).await;
+        let events = heard.iter_mut().flat_map(Heard::events).collect();
+        let Rulings { contexts, stop, .. } = rulings;
         self.pass_on(events, &contexts, transcript).await?;
         Ok(stop.map(|reason| TurnEnd::Denied { reason }))
     }
@@ -476,30 +535,28 @@ fn used(call: &Call) -> Use {
 }
 
 /// Returns what hooks are told of a call that is over; nothing of one that was refused.
-fn after(message: &AssistantMessage, event: &Event) -> Option<What> {
+fn after(message: &AssistantMessage, event: &Event) -> Option<(CallId, What)> {
     let Event::CallFinished { call, outcome, .. } = event else {
         return None;
     };
     let used = used(message.calls().find(|made| made.id == *call)?);
-    match &outcome.body {
+    let what = match &outcome.body {
         Body::Error {
             kind: ErrorKind::Denied,
-        if self.asked(&call.id).is_some() {
-            return false;
-        }
             ..
-        } => None,
-        Body::Error { kind, text } => Some(What::PostToolUseFailure {
+        } => return None,
+        Body::Error { kind, text } => What::PostToolUseFailure {
             used,
             error: text.clone(),
             interrupted: matches!(
                 kind,
                 ErrorKind::Cancelled | ErrorKind::Interrupted | ErrorKind::AbortedByParent
             ),
-        }),
-        Body::Output(response) => Some(What::PostToolUse {
+        },
+        Body::Output(response) => What::PostToolUse {
             used,
             response: response.clone(),
-        }),
-    }
+        },
+    };
+    Some((call.clone(), what))
 }

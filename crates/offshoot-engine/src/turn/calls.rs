@@ -18,7 +18,7 @@ use super::{broken, fold, follow};
 use crate::agent::Agent;
 use crate::caps::StepPermit;
 use crate::context::Prefix;
-use crate::hooks::calls::Rulings;
+use crate::hooks::calls::{GroupHooks, Rulings};
 use crate::log::{Batch, Sent};
 use crate::scheduler::{Plan, Ran, TurnScope, resume};
 use crate::slots::Rank;
@@ -41,7 +41,7 @@ struct Judgement<'a> {
     /// What has to be in the log before they run.
     batch: Batch,
     rulings: Rulings,
-    /// Those of them that were over when their process died: hooks have not heard of them.
+    /// Those of them that were over when their process died: hooks may not have heard of them.
     before: Vec<Arc<Entry>>,
     /// What was reserved for the message.
     held: Option<StepPermit>,
@@ -162,7 +162,7 @@ impl Agent {
             plan,
             scope,
             batch,
-            rulings,
+            mut rulings,
             before,
             held,
             cancel,
@@ -175,7 +175,12 @@ impl Agent {
         }
         follow(transcript, entries)?;
         drop(held);
-        let ran = Box::pin(plan.run(scope));
+        let hooks = listening.then_some(GroupHooks {
+            rulings: &mut rulings,
+            message,
+            before: &finished,
+        });
+        let ran = Box::pin(plan.run(scope, hooks));
         let (ran, cap) = self.within(None, scope.cancel, ran).await;
         let Ran { mut entries, last } = ran?;
         let hooked = listening || rulings.has_more();

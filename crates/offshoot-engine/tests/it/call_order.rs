@@ -8,6 +8,7 @@ use offshoot_engine::{Asks, Attachment, Limits};
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::command::{Order, Receipt, Scope, Verdict};
 use offshoot_types::event::{Entry, Event};
+use offshoot_types::hook::{Point, Say, Word};
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::asks::{answer, asked, no};
 use crate::stage::{
-    Gate, Line, Probe, Script, Stage, call, data, kind, outcome_texts, say, task_arguments,
+    Gate, Guard, Line, Probe, Script, Stage, call, data, kind, outcome_texts, say, task_arguments,
 };
 
 /// Files in memory. `put` writes one, behind a gate if there is one, and `get` reads one.
@@ -562,4 +563,73 @@ async fn r10_a_call_is_judged_again_if_calls_have_run_before_it() {
     assert_eq!(kind(&outcomes[1]), ErrorKind::Denied);
     let in_order = [(Start, 0), (End, 0), (End, 1)];
     assert_eq!(history(&stage).await, in_order);
+}
+
+/// A session whose calls a hook hears of when they are over.
+async fn heard_after(script: Script, guard: Guard) -> (Stage, Arc<Guard>) {
+    let guard = Arc::new(guard);
+    (Stage::watched(script, Asks::YES, &guard).await, guard)
+}
+
+#[tokio::test]
+async fn hooks_hear_of_a_group_before_the_next_one_starts() {
+    let background = (worker_in_background(), vec![(Start, 0), (End, 0)]);
+    let write = (put("b"), vec![(Start, 0), (End, 0)]);
+    for (first, over) in [background, write] {
+        let gate = Gate::shut();
+        let guard = Guard::at(&[Point::PostToolUse]).behind(&gate);
+        let script = lead(&[first, put("a"), get("a")])
+            .part("lead", [say("heard")])
+            .part("worker", worker_says("ok"));
+        let (stage, guard) = heard_after(script, guard).await;
+        let _tools = Files::default().on(&stage);
+        stage.prompt(stage.root(), "go").await;
+        guard.called(1).await;
+        assert_eq!(history(&stage).await, over);
+        gate.open();
+        stage.quiet().await;
+        let of_lead = guard.seen().into_iter();
+        let of_lead = of_lead.filter(|it| it.who.agent == stage.root());
+        assert_eq!(of_lead.count(), 3, "each call is told of once");
+        assert_eq!(read_by_lead(&stage)[1..], ["written", "text"]);
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_stops_the_agent_after_a_group_lets_no_later_call_run() {
+    let guard = Guard::at(&[Point::PostToolUse]).saying(Say {
+        word: Word::Stop {
+            reason: "enough".to_owned(),
+        },
+        ..Say::nothing()
+    });
+    let (stage, guard) = heard_after(lead(&[put("a"), get("a"), worker()]), guard).await;
+    let _tools = Files::default().on(&stage);
+    stage.ask("go").await;
+    assert_eq!(guard.seen().len(), 1);
+    let outcomes = stage.outcomes("lead").await;
+    assert_eq!(data(&outcomes[0]), json!("written"));
+    for not_run in &outcomes[1..] {
+        assert_eq!(kind(not_run), ErrorKind::Denied);
+        assert!(not_run.for_model().contains("enough"));
+    }
+    assert!(!has_children(&stage).await);
+    assert_eq!(stage.script.sent("lead").len(), 1, "the turn is over");
+}
+
+#[tokio::test]
+async fn r15_hooks_after_calls_cost_no_commit_in_a_message_with_one_group() {
+    let guard = Guard::at(&[Point::PostToolUse]);
+    let (stage, guard) = heard_after(lead(&[get("a"), get("b")]), guard).await;
+    let files = Files::default();
+    for path in ["a", "b"] {
+        let mut files = files.files.lock().unwrap();
+        files.insert(path.to_owned(), "text".to_owned());
+    }
+    let _tools = files.on(&stage);
+    let before = stage.wire.appends();
+    stage.ask("go").await;
+    let appends = stage.wire.appends() - before;
+    assert!(appends <= 4, "{appends} appends");
+    assert_eq!(guard.seen().len(), 2);
 }

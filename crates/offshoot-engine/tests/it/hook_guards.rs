@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use offshoot_engine::Asks;
 use offshoot_types::command::{Order, Verdict};
-use offshoot_types::event::Event;
+use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hooks, Point, Say, Trouble, What, Word};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Manifest, Mode};
@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::asks::{answer, asked};
 use crate::stage::{
     Gate, Guard, Script, Stage, Trouble as Wired, call, data, kind, say, task_in_background,
+    user_texts,
 };
 
 fn ask(reason: &str) -> Say {
@@ -161,9 +162,29 @@ async fn tls_18_a_yes_to_a_hook_shows_a_search_nothing_that_rules_ask_about() {
     assert_eq!(seen, json!([true, true]));
 }
 
-#[tokio::test]
-async fn r16_hooks_hear_of_calls_that_were_over_when_the_process_died() {
-    let guard = Arc::new(Guard::at(&[Point::PostToolUse, Point::PostToolUseFailure]));
+/// When a process dies, as a hook sees it that hears of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dies {
+    WhileItHears,
+    Afterwards,
+}
+
+/// Returns the calls that a hook heard of, and what the agent was told, where the process died beside a
+/// call that asks.
+async fn heard_over_a_crash(dies: Dies) -> (Vec<String>, Vec<String>) {
+    let gate = Gate::shut();
+    if dies == Dies::Afterwards {
+        gate.open();
+    }
+    let points = [Point::PostToolUse, Point::PostToolUseFailure];
+    let guard = Guard::at(&points).behind(&gate).speaking(|it, _| {
+        let read = matches!(&it.what, What::PostToolUse { used, .. } if used.tool == "read");
+        Ok(Say {
+            context: read.then(|| "mind the gap".to_owned()),
+            ..Say::nothing()
+        })
+    });
+    let guard = Arc::new(guard);
     let both = call(&[
         ("read", json!({ "path": "a" })),
         ("write", json!({ "path": "b" })),
@@ -179,22 +200,35 @@ async fn r16_hooks_hear_of_calls_that_were_over_when_the_process_died() {
     let stage = stage.crash().await;
     stage.prompt(stage.root(), "go").await;
     let question = asked(&stage, 1).await;
-    let over =
-        |entry: &offshoot_types::event::Entry| matches!(entry.event, Event::CallFinished { .. });
-    stage.until(over).await;
+    guard.called(1).await;
+    if dies == Dies::Afterwards {
+        let noted = |entry: &Entry| matches!(entry.event, Event::Hooked(_));
+        stage.until(noted).await;
+    }
     let stage = stage.crash().await;
+    gate.open();
     stage.order(stage.root(), Order::Resume).await;
     answer(&stage, question, Verdict::Once).await;
     stage.quiet().await;
-    let told: Vec<String> = guard
-        .seen()
-        .iter()
-        .map(|it| match &it.what {
-            What::PostToolUse { used, .. } => used.tool.clone(),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(told, ["read", "write"]);
+    let heard = guard.seen().into_iter().map(|it| match it.what {
+        What::PostToolUse { used, .. } => used.tool,
+        other => panic!("{other:?}"),
+    });
+    (heard.collect(), user_texts(&stage.script.sent("lead")[1]))
+}
+
+#[tokio::test]
+async fn r16_hooks_hear_of_calls_that_were_over_when_the_process_died() {
+    let (heard, told) = heard_over_a_crash(Dies::WhileItHears).await;
+    assert_eq!(heard, ["read", "read", "write"]);
+    assert_eq!(told[1].matches("mind the gap").count(), 1, "{told:?}");
+}
+
+#[tokio::test]
+async fn r16_hooks_that_heard_of_a_call_before_the_process_died_do_not_hear_of_it_again() {
+    let (heard, told) = heard_over_a_crash(Dies::Afterwards).await;
+    assert_eq!(heard, ["read", "write"]);
+    assert_eq!(told[1].matches("mind the gap").count(), 1, "{told:?}");
 }
 
 #[tokio::test]

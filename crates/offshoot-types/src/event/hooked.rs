@@ -20,8 +20,8 @@ pub struct Hooked {
     /// What it had to tell people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What it tells the agent once the call is over: whoever takes the call up after a crash does. Of
-    /// other points it stands in the message that told it.
+    /// What it tells the agent once the calls of the message are over: the process that takes them up
+    /// after a crash does. Otherwise it stands in the message that told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }

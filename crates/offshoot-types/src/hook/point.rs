@@ -71,6 +71,11 @@ impl Point {
         Self::ALL.into_iter().find(|point| point.name() == name)
     }
 
+    /// Tells whether a hook hears here of a call that is over.
+    pub fn is_after_call(self) -> bool {
+        matches!(self, Self::PostToolUse | Self::PostToolUseFailure)
+    }
+
     /// Tells whether a hook that breaks down here leaves a call unguarded.
     pub fn guards(self) -> bool {
         match self {
