@@ -399,7 +399,7 @@ impl Actor {
         let token = self.agent.token();
         let cancel = token.child_token();
         self.stop_turn = Some(cancel.clone());
-        if let Some(batch) = self.agent.plan_title(&self.transcript) {
+        if let Some(batch) = self.agent.plan_first_title(&self.transcript) {
             self.appends.push(self.agent.log.append(batch));
         }
         let transcript = std::mem::take(&mut self.transcript);

@@ -83,25 +83,30 @@ impl Helped {
 }
 
 impl Agent {
-    /// Plans the helper that names the session, if this is the time for it: at its first message,
-    /// or where the process ended before the last one was done, and the session has no name (SA-45).
-    pub(crate) fn plan_title(&self, transcript: &Transcript) -> Option<Batch> {
-        self.parts.helpers.models.tier(Tier::Small)?;
-        let first = {
+    /// Plans the helper that names the session, at its first message (SA-45).
+    pub(crate) fn plan_first_title(&self, transcript: &Transcript) -> Option<Batch> {
+        let is_first = {
             let state = self.board.state();
             let agent = state.tree.agent(&self.id)?;
-            let is_first = agent.turns.get() == 1 && agent.tally.steps == 0;
-            let is_due = is_first || is_title_cut_off(&state.tree);
-            agent
-                .turn
-                .as_ref()
-                .filter(|_| self.is_root() && is_due && agent.title.is_none())?;
-            let Some(Item::User(message)) = transcript.items().first() else {
-                return None;
-            };
-            message.text.clone()
+            agent.turn.is_some() && agent.turns.get() == 1 && agent.tally.steps == 0
         };
-        let first = context::capped(first, MOST_OF_FIRST);
+        is_first.then(|| self.plan_title(transcript))?
+    }
+
+    /// Plans the helper that names the session, if it has no name and can get one.
+    pub(crate) fn plan_title(&self, transcript: &Transcript) -> Option<Batch> {
+        self.parts.helpers.models.tier(Tier::Small)?;
+        let is_named = {
+            let state = self.board.state();
+            state.tree.agent(&self.id)?.title.is_some()
+        };
+        let Some(Item::User(first)) = transcript.items().first() else {
+            return None;
+        };
+        if is_named || !self.is_root() {
+            return None;
+        }
+        let first = context::capped(first.text.clone(), MOST_OF_FIRST);
         let (_, batch) = self.plan_help(Purpose::Title, &first).ok()?;
         Some(batch)
     }
@@ -208,7 +213,7 @@ impl Agent {
 }
 
 /// Tells whether the last title was cut off by the end of its process.
-fn is_title_cut_off(tree: &Tree) -> bool {
+pub(crate) fn is_title_cut_off(tree: &Tree) -> bool {
     let helpers = tree.helpers().iter().rev().filter_map(|id| tree.agent(id));
     let mut titles = helpers.filter(|agent| {
         let helper = agent.spawned.helper();

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{self, Agent, Ended, nothing};
 use crate::board::Board;
+use crate::helper;
 use crate::hooks::notices;
 use crate::hooks::prompts::Start;
 use crate::inherit::{self, Inherited};
@@ -331,6 +332,26 @@ impl Session {
             inputs,
             self.working,
         ));
+        Ok(())
+    }
+
+    /// Has the session named if the process that was to name it ended before it was done (SA-45).
+    async fn make_title_again(&self) -> Result<(), StoreError> {
+        let root = self.board.tree.root();
+        if self.departure.is_near() || !helper::is_title_cut_off(&self.board.state().tree) {
+            return Ok(());
+        }
+        let log = self.parts.store.agent_log(root).await?;
+        let entries: Vec<Arc<Entry>> = log.into_iter().map(Arc::new).collect();
+        let Some(agent) = agent(&self.board, &self.parts, root, &entries, None) else {
+            return Ok(());
+        };
+        let mut transcript = Transcript::default();
+        turn::follow(&mut transcript, entries)?;
+        // These are entries of the helper: the log of the root keeps its one writer.
+        if let Some(batch) = agent.plan_title(&transcript) {
+            agent.log.append(batch).await?;
+        }
         Ok(())
     }
 

@@ -58,7 +58,7 @@ impl Session {
             let order = waited.unwrap_or_else(|| Ordered::unheard(command));
             Box::pin(self.take(order)).await?;
         }
-        Ok(())
+        self.make_title_again().await
     }
 
     /// Carries out `Order::Resume`, which opens the session and asks for nothing else.

@@ -389,8 +389,8 @@ async fn a_summary_that_waits_for_a_turn_is_stopped_with_it() {
     assert!(stage.script.sent("summary").is_empty());
 }
 
-#[tokio::test]
-async fn sa_45_a_title_that_its_process_cut_off_is_made_at_the_next_opening() {
+/// A session whose process died while it was being named.
+async fn left_unnamed() -> Stage {
     let gate = Gate::shut();
     let script = Script::default()
         .part("lead", [say("hello"), say("again"), say("and again")])
@@ -398,14 +398,46 @@ async fn sa_45_a_title_that_its_process_cut_off_is_made_at_the_next_opening() {
     let stage = Stage::helped(script, cast(), small()).await;
     stage.ask("say hello").await;
     stage.asked("title", 1).await;
-    let stage = stage.crash().await;
-    stage.ask("once more").await;
+    stage.crash().await
+}
+
+async fn until_named(stage: &Stage) {
     stage
         .until(|entry| matches!(&entry.event, Event::Titled { title, .. } if title == "A name"))
         .await;
-    assert_eq!(helpers(&stage).await.len(), 2);
-    stage.ask("and now").await;
-    assert_eq!(helpers(&stage).await.len(), 2, "a session is named once");
+}
+
+#[tokio::test]
+async fn sa_45_a_title_that_its_process_cut_off_is_made_at_the_next_opening() {
+    for prompt in [None, Some("once more")] {
+        let stage = left_unnamed().await;
+        match prompt {
+            Some(prompt) => stage.ask(prompt).await,
+            // No message comes.
+            None => drop(stage.order(stage.root(), Order::Resume).await),
+        }
+        until_named(&stage).await;
+        assert_eq!(helpers(&stage).await.len(), 2, "{prompt:?}");
+        stage.ask("and now").await;
+        assert_eq!(helpers(&stage).await.len(), 2, "a session is named once");
+    }
+}
+
+#[tokio::test]
+async fn sa_45_a_process_that_only_looks_makes_no_title() {
+    let stage = left_unnamed().await;
+    // It takes the tree and recovers it, and nothing is to be done there.
+    let name = Rename {
+        title: "Mine".to_owned(),
+        by: Author::Human,
+    };
+    let promoted = stage.order(stage.root(), Order::Promote).await;
+    assert!(matches!(promoted, Receipt::NoEffect { .. }));
+    assert_eq!(helpers(&stage).await.len(), 1);
+    // A session that has got a name meanwhile needs none.
+    stage.order(stage.root(), Order::Rename(name)).await;
+    stage.ask("once more").await;
+    assert_eq!(helpers(&stage).await.len(), 1);
 }
 
 #[tokio::test]
