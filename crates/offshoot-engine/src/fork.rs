@@ -388,11 +388,13 @@ impl<'a> Copy<'a> {
             });
             let child = self.children.entries(&call.id, &self.ids);
             self.entries.extend(child);
+            let mut outcome = outcome.clone();
+            self.children.retarget(&mut outcome);
             // All of its runs are told here, those too that the other root was told of later: a copy
             // of a child is at rest from its beginning, and a completion names the other child.
             self.push(Event::CallFinished {
                 call: call.id.clone(),
-                outcome: outcome.clone(),
+                outcome,
                 delivers: self.children.told_of(&call.id),
             });
         }

@@ -5,8 +5,9 @@
 //! session has been removed, each child that the copied conversation was told of
 //! is copied as well, with all below it, under new ids. Of a child only that is
 //! copied which was told: what it said later goes to the original alone.
-//! What the root was told stays word for word, old ids included; `copy_of` in a
-//! child's metadata says whose copy it is.
+//! What the root's model reads stays word for word, old ids and paths included; the
+//! metadata of outcomes names the copies, and `copy_of` in a child's metadata says
+//! whose copy it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use offshoot_types::event::{Entry, Event, Origin, Spawned};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantPart};
-use offshoot_types::outcome::Body;
+use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::transcript::Item;
 use offshoot_types::tree::Tree;
 use serde_json::{Map, Value};
@@ -145,6 +146,7 @@ impl<'a> Children<'a> {
                 if let Body::Output(data) = &mut outcome.body {
                     self.rename_in(data);
                 }
+                self.retarget(outcome);
             }
             Event::Completion { run, .. } => self.rename(&mut run.agent),
             Event::Rewound {
@@ -199,6 +201,13 @@ impl<'a> Children<'a> {
         if let Ok(mut keys) = keys {
             keys.insert("copy_of".to_owned(), id.as_str().into());
             spawned.metadata = Some(RawJson::of(&keys));
+        }
+    }
+
+    /// Has the metadata of an outcome name the copies of children. What a model reads stays as it is.
+    pub(super) fn retarget(&self, outcome: &mut Outcome) {
+        for fact in outcome.metadata.extra.values_mut() {
+            self.rename_in(fact);
         }
     }
 

@@ -503,6 +503,17 @@ async fn pd_49_a_copy_keeps_the_children_it_was_told_of_when_the_original_is_gon
         let metadata: serde_json::Value = metadata.read().unwrap();
         assert_eq!(metadata["copy_of"], old.as_str());
     }
+    // The metadata of outcomes names the copies.
+    let of_root = log.iter().filter(|entry| entry.agent.as_str() == "copy");
+    let named: Vec<String> = of_root
+        .filter_map(|entry| match &entry.event {
+            Event::CallFinished { outcome, .. } => Some(outcome),
+            _ => None,
+        })
+        .filter_map(|outcome| outcome.metadata.extra.get("subagent_id"))
+        .map(|id| id.read().unwrap())
+        .collect();
+    assert_eq!(named, [tree.walk()[1].as_str()]);
     // What they said is nested in the rows of the copy.
     let rows = stage
         .store

@@ -48,6 +48,11 @@ impl Extra {
         self.0.get(&moved_aside(key))
     }
 
+    /// Returns the facts, to be changed where they stand.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut RawJson> {
+        self.0.values_mut()
+    }
+
     /// Returns the facts as they are stored, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
