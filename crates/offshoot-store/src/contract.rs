@@ -96,6 +96,7 @@ checks! {
         what_is_hidden_keeps_its_rows_and_does_not_count,
         r8_a_child_that_is_taken_back_is_archived_with_all_below_it,
         a_copy_may_tell_of_children_that_are_not_its_own,
+        a_copy_outlives_the_session_that_it_was_copied_from,
         pd_49_a_copy_may_tell_of_copies_of_children;
     journal:
         changes_come_back_in_order,

@@ -442,7 +442,8 @@ impl Backend for Memory {
         };
         let entries = || kept.entries.iter().map(AsRef::as_ref);
         let rows = chat::fold(entries());
-        let exported = chat::export(rows, session, || {
+        let is_kept = |original: &AgentId| Ok(self.homes.contains_key(original));
+        let exported = chat::export(rows, session, is_kept, || {
             let own = entries().filter(|entry: &&Entry| entry.agent == *session);
             chat::fold_agent(own, &mut chat::Logs::of(entries()))
         });

@@ -19,10 +19,11 @@ use super::transcript;
 
 /// Returns a session with the transcripts of its opaque children, given the rows that are kept of it.
 /// `whole` folds its own log without a cap: it is called if a row is cut or there are no rows. `None`
-/// if the session is unknown.
+/// if the session is unknown. A copy of a session that `is_kept` does not know any more has no parent.
 pub(crate) fn export<E>(
     mut rows: Rows,
     session: &AgentId,
+    is_kept: impl FnOnce(&AgentId) -> Result<bool, E>,
     whole: impl FnOnce() -> Result<Rows, E>,
 ) -> Result<Option<ChatExport>, E> {
     let has_rows = rows.sessions.contains_key(session);
@@ -41,16 +42,22 @@ pub(crate) fn export<E>(
             }
         }
     }
-    let Some(row) = rows.sessions.get(session) else {
+    let Some(mut row) = rows.sessions.remove(session) else {
         return Ok(None);
     };
+    if let (Kind::Fork, Some(original)) = (row.kind, &row.parent_id)
+        && !is_kept(original)?
+    {
+        row.parent_id = None;
+        row.parent_message_id = None;
+    }
     let own = rows.messages.values();
     let mut messages: Vec<&MessageRow> = own.filter(|row| row.session_id == *session).collect();
     // Stable, and the rows come by id: what was written in one millisecond stays in the order of ids.
     messages.sort_by_key(|row| row.created_at);
     let messages = messages.into_iter().map(|row| message(&rows, row, &cut));
     Ok(Some(ChatExport {
-        session: self::session(row),
+        session: self::session(&row),
         messages: messages.collect(),
         has_rows,
     }))

@@ -42,7 +42,12 @@ async fn check_rows(store: &Handle, scene: &Scene) -> Value {
     let log = log.expect("it can be read");
     let root = scene.tree().root();
     let export = store.chat(root).await.expect("it can be read");
-    let folded = chat::export(chat::fold(&log), root, || {
+    let sessions = store.sessions().await.expect("it can be read");
+    let is_kept = |original: &AgentId| {
+        let mut roots = sessions.iter().map(|session| session.tree.root());
+        Ok(roots.any(|root| root == original))
+    };
+    let folded = chat::export(chat::fold(&log), root, is_kept, || {
         let own = log.iter().filter(|entry| entry.agent == *root);
         chat::fold_agent(own, &mut chat::Logs::of(&log))
     });
@@ -237,4 +242,29 @@ pub(super) async fn a_copy_may_tell_of_children_that_are_not_its_own(a: Handle, 
     // From there on it is like any other.
     scene.complete("copy", "told again", ("child", 1));
     assert_eq!(append(&a, &lease, &mut scene).await, CONFLICT);
+}
+
+/// PD-49: a copy does not name a session that is not there any more.
+pub(super) async fn a_copy_outlives_the_session_that_it_was_copied_from(a: Handle, b: Handle) {
+    let mut other = Scene::new("s");
+    other.root();
+    let lease = write(&a, &mut other).await;
+    let mut scene = Scene::new("copy");
+    scene.root_copying(Copied {
+        session: AgentId::new("s"),
+        message: MessageId::new("m"),
+        until: Seq::new(1),
+        until_pos: None,
+    });
+    let first = scene.take();
+    assert!(a.create(scene.tree(), first).await.is_ok());
+    let rows = check_rows(&b, &scene).await;
+    assert_eq!(rows["session"]["parent_id"], "s");
+    a.delete(lease).await.expect("it is owned");
+    let export = b.chat(&AgentId::new("copy")).await;
+    let export = RawJson::of(&export.expect("it can be read"));
+    let rows: Value = export.read().expect("rows are JSON");
+    assert_eq!(rows["session"]["kind"], "fork");
+    assert_eq!(rows["session"]["parent_id"], Value::Null);
+    assert_eq!(rows["session"]["parent_message_id"], Value::Null);
 }

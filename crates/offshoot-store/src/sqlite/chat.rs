@@ -500,7 +500,13 @@ pub(super) fn export(
     session: &AgentId,
 ) -> Result<Option<ChatExport>, Failure> {
     let rows = of(connection, OF_SESSION, session.as_str())?;
-    chat::export(rows, session, || {
+    let is_kept = |original: &AgentId| {
+        let sql = "SELECT 1 FROM chat_sessions WHERE id = ?1";
+        Ok(connection
+            .prepare_cached(sql)?
+            .exists([original.as_str()])?)
+    };
+    chat::export(rows, session, is_kept, || {
         let log = read::agent_log(connection, session)?;
         let root = log.first().map(|entry| entry.tree.root().clone());
         let root = root.map(|root| of(connection, OF_SESSION, root.as_str()));
