@@ -29,6 +29,7 @@ use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Among, Found, Session};
 use crate::project_context::Reading;
+use crate::sessions::remove::remove_unprompted;
 use crate::signals::Signals;
 use crate::{
     clock, config, definitions, hooks, inside_agent, logging, output, prompt, render, rules,
@@ -132,7 +133,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     if let Some(speaker) = speaker(&session, swap.as_deref()) {
         output::note(&speaker);
     }
-    let agent = session.id.root().clone();
+    let (id, agent) = (session.id.clone(), session.id.root().clone());
     let view = face.open(settings, &session.id, &agent)?;
     let view = view.telling_of_tiers(unmapped);
     let inquiry = Inquiry {
@@ -149,7 +150,16 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
         talk: Talk::Once,
         ends,
     };
-    drive::drive(runtime, inquiry, view, &mut signals).await
+    let done = drive::drive(runtime, inquiry, view, &mut signals).await;
+    if done.is_err() && !known {
+        // A hook may have refused the first prompt: then the session holds nothing.
+        let data = &settings.data_dir.value;
+        let store = assemble::store(data)?;
+        if let Err(error) = remove_unprompted(store.as_ref(), &id, data).await {
+            tracing::warn!(%error, "remove the session, in which nothing was said");
+        }
+    }
+    done
 }
 
 /// Says who answers, where that is not who the session began with.

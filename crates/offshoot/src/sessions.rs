@@ -9,7 +9,7 @@ mod export;
 mod files;
 mod list;
 mod order;
-mod remove;
+pub(crate) mod remove;
 mod request;
 mod rewind;
 mod wait;

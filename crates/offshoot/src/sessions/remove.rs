@@ -8,8 +8,9 @@ use std::path::Path;
 
 use offshoot_engine::scratch;
 use offshoot_store::Handle;
-use offshoot_types::id::TreeId;
-use offshoot_types::store::{Store, StoreErrorKind};
+use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::{Pos, TreeId};
+use offshoot_types::store::{Lease, Store, StoreErrorKind};
 
 use super::claim;
 use crate::cli::Consent;
@@ -96,9 +97,32 @@ async fn remove_one(store: &dyn Store, session: &TreeId, data_dir: &Path) -> Res
         }
         error.into()
     })?;
+    delete(store, lease, data_dir).await
+}
+
+/// Removes a session that was opened for a prompt which no agent took: nothing was said in it. Leaves
+/// one alone that another process has used meanwhile.
+pub(crate) async fn remove_unprompted(
+    store: &dyn Store,
+    session: &TreeId,
+    data_dir: &Path,
+) -> Result<(), Stop> {
+    let lease = claim(store, session).await?;
+    let log = lookup::log(store, session, Pos::ZERO).await?;
+    let is_unused = |entry: &Entry| matches!(entry.event, Event::Spawned(_) | Event::Hooked(_));
+    if log.iter().all(is_unused) && store.pending(session).await?.is_empty() {
+        return delete(store, lease, data_dir).await;
+    }
+    store.release(lease).await?;
+    Ok(())
+}
+
+/// Deletes the log of a session and its scratch folder.
+async fn delete(store: &dyn Store, lease: Lease, data_dir: &Path) -> Result<(), Stop> {
+    let session = lease.tree.clone();
     store.delete(lease).await?;
     if let Some(base) = data_dir.join("scratch").to_str() {
-        match std::fs::remove_dir_all(scratch::of_session(base, session)) {
+        match std::fs::remove_dir_all(scratch::of_session(base, &session)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             Ok(()) | Err(_) => {}
         }

@@ -129,8 +129,10 @@ command = "! grep -q hunter2 || { echo 'that is a password' >&2; exit 2; }"
     let done = stage.offshoot(asked("hunter2"));
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("that is a password"), "{done:?}");
-    let list = stage.offshoot(["sessions", "list"]);
-    assert!(!list.stdout.contains("hunter2"), "{list:?}");
+    let list = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    assert!(list.events().is_empty(), "{list:?}");
+    let next = ["run", "--continue", "go"];
+    stage.offshoot(next).complained(2, "there is no session in");
     // Neither of one that is said to a session that is there.
     stage.offshoot(asked("go")).succeeded();
     let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
