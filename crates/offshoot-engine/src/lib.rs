@@ -49,6 +49,7 @@ mod task;
 mod todo;
 mod toolbox;
 mod turn;
+mod unread;
 mod update;
 mod watch;
 

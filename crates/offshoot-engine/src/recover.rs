@@ -18,7 +18,7 @@ use offshoot_types::tree::{Agent, Mail, OpenCall, Tree};
 
 use crate::hooks::announce;
 use crate::sabotage::{Bug, planted};
-use crate::settle;
+use crate::{settle, unread};
 
 /// What a lost run's settlement says.
 const WHY: &str = "its process ended before it was done";
@@ -68,7 +68,10 @@ pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env, hooks: &Hooks) ->
         let status = Status::Lost {
             why: WHY.to_owned(),
         };
-        let settlement = settle::settlement(&agent.tally, status, env.now());
+        let mut settlement = settle::settlement(&agent.tally, status, env.now());
+        let mut tally = agent.tally.clone();
+        events.iter().for_each(|event| tally.take(event));
+        settlement.unread = unread::below(tree, id, &tally);
         events.push(Event::Settled {
             run,
             settlement,

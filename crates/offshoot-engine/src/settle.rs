@@ -15,7 +15,7 @@ use offshoot_types::transcript::Completion;
 use offshoot_types::tree::{Agent, Tally, Tree};
 use serde_json::{Value, json};
 
-use crate::{compact, context, hooks, inherit};
+use crate::{compact, context, hooks, inherit, unread};
 
 /// Most bytes of a child's answer that its parent is shown. As JSON it may take twice as many, and
 /// still fits into a context.
@@ -79,7 +79,7 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
     let mut outcome = match (&settlement.status, settlement.status.reason()) {
         (Status::Completed, _) => {
             let data = match (value(settlement), unanswered(settlement)) {
-                (None, _) => json!({ "output": shown(settlement) }),
+                (None, _) => json!({ "output": shown(child, settlement) }),
                 (Some(value), None) => json!({ "output": value }),
                 // There is no place for words in a value.
                 (Some(value), Some(words)) => json!({ "output": value, "unanswered": words }),
@@ -88,14 +88,15 @@ pub(crate) fn outcome(child: &AgentId, agent: &Agent, settlement: &Settlement) -
         }
         (Status::Partial(_), reason) => {
             let head = format!("[partial: {}]", reason.unwrap_or_default());
-            let text = format!("{head} {}", shown(settlement));
+            let text = format!("{head} {}", shown(child, settlement));
             let data = json!({ "output": text.trim_end() });
             marked(output(child, agent, data), settlement)
         }
-        (Status::Cancelled(CancelledBy::Ancestor | CancelledBy::Shutdown), _) => Outcome::error(
-            ErrorKind::AbortedByParent,
-            format!("agent {definition} was aborted by parent"),
-        ),
+        (Status::Cancelled(CancelledBy::Ancestor | CancelledBy::Shutdown), _) => {
+            let mut text = format!("agent {definition} was aborted by parent");
+            push_notice(&mut text, unread::notice(child, settlement));
+            Outcome::error(ErrorKind::AbortedByParent, text)
+        }
         (
             Status::Cancelled(CancelledBy::User | CancelledBy::Parent)
             | Status::Failed { .. }
@@ -153,6 +154,9 @@ pub(crate) fn capsule(run: &RunId, tree: &Tree, settlement: &Settlement) -> Valu
     if let Some(unanswered) = unanswered(settlement) {
         capsule["unanswered"] = unanswered.into();
     }
+    if let Some(unread) = unread::notice(&run.agent, settlement) {
+        capsule["unread"] = unread.into();
+    }
     if let Some(path) = &settlement.transcript_path {
         capsule["transcript_path"] = path.clone().into();
     }
@@ -190,14 +194,23 @@ pub(crate) fn is_long(settlement: &Settlement) -> bool {
     output.is_some_and(|text| text.len() > MAX_ANSWER_BYTES)
 }
 
-/// Returns what a parent is shown of a run in words: what it said, and what it could not do because
-/// nobody answered.
-fn shown(settlement: &Settlement) -> String {
-    let said = said(settlement);
-    match unanswered(settlement) {
-        None => said,
-        Some(unanswered) if said.is_empty() => format!("[{unanswered}]"),
-        Some(unanswered) => format!("{said}\n[{unanswered}]"),
+/// Returns what a parent is shown of a run in words: what it said, what it could not do because
+/// nobody answered, and what it has not read.
+fn shown(child: &AgentId, settlement: &Settlement) -> String {
+    let mut text = said(settlement);
+    let unanswered = unanswered(settlement).map(|words| format!("[{words}]"));
+    push_notice(&mut text, unanswered);
+    push_notice(&mut text, unread::notice(child, settlement));
+    text
+}
+
+/// Puts a notice of ours on a line of its own.
+fn push_notice(text: &mut String, notice: Option<String>) {
+    if let Some(notice) = notice {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&notice);
     }
 }
 
@@ -253,9 +266,9 @@ fn failure(
         text.push_str("; its last text was: ");
         text.push_str(&said(settlement));
     }
-    if let Some(unanswered) = unanswered(settlement) {
-        text.push_str(&format!("\n[{unanswered}]"));
-    }
+    let unanswered = unanswered(settlement).map(|words| format!("[{words}]"));
+    push_notice(&mut text, unanswered);
+    push_notice(&mut text, unread::notice(child, settlement));
     text.push_str(&handle_of_failure(settlement));
     text
 }
@@ -281,17 +294,17 @@ pub(crate) fn completion_text(completion: &Completion, max_bytes: usize) -> Stri
         ..
     } = completion;
     let status = settlement.status.word();
-    let body = context::capped(told(settlement), max_bytes);
+    let body = context::capped(told(&run.agent, settlement), max_bytes);
     block(&run.agent, definition, call.as_ref(), status, &body)
 }
 
 /// Renders the end of a run for its parent: why it ended so, what it said, where the rest is.
-pub(crate) fn told(settlement: &Settlement) -> String {
+pub(crate) fn told(child: &AgentId, settlement: &Settlement) -> String {
     let mut text = String::new();
     if let Some(reason) = settlement.status.reason() {
         text.push_str(&format!("[{}: {reason}]\n", settlement.status.word()));
     }
-    text.push_str(&shown(settlement));
+    text.push_str(&shown(child, settlement));
     text.push_str(&handle_of_failure(settlement));
     text.truncate(text.trim_end().len());
     text
@@ -348,7 +361,7 @@ pub(crate) fn without_mark(text: &str, mark: &str) -> String {
 
 /// Breaks whatever a reader could take for one of our marks: nobody else's words may pass for a
 /// completion, a hook's, a summary or a directive.
-fn without_marks(text: &str) -> String {
+pub(crate) fn without_marks(text: &str) -> String {
     without_any(text, &[MARK, hooks::MARK, compact::MARK, inherit::MARK])
 }
 
@@ -384,12 +397,14 @@ fn is_unseen(c: char) -> bool {
 }
 
 /// How notices of ours begin behind their bracket and a number, without what nobody sees.
-const NOTICES: [&str; 10] = [
+const NOTICES: [&str; 12] = [
     "partial:",
     "truncated:",
     "oneofitscalls",
     "ofitscalls",
     "whatitdidisin",
+    "unread:",
+    "unreadresult:",
     "cancelled:",
     "failed:",
     "budget_exhausted:",

@@ -33,6 +33,7 @@ use crate::reply::{self, Reply};
 use crate::sabotage::{Bug, planted};
 use crate::settle;
 use crate::slots::Rank;
+use crate::unread;
 pub(crate) use arrived::Arrived;
 
 /// A turn that is over but for saying so in the log.
@@ -328,7 +329,8 @@ impl Agent {
         let after = tally_after(agent, events);
         let stopped = state.node(&self.id).and_then(Node::stopped);
         let status = settle::status(&after, stopped);
-        let settlement = settle::settlement(&after, status, self.parts.env.now());
+        let mut settlement = settle::settlement(&after, status, self.parts.env.now());
+        settlement.unread = unread::below(&state.tree, &self.id, &after);
         Some((run, settlement))
     }
 

@@ -254,6 +254,10 @@ pub enum Scope {
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one receipt a command, and it is not kept in numbers"
+)]
 pub enum Receipt {
     /// The session is there, and its first prompt with it.
     Opened,

@@ -53,6 +53,38 @@ pub struct Settlement {
     /// How many of its calls needed an answer that nobody was there to give.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unanswered: u32,
+    /// Results of agents below it that the run ended without having read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Box<Unread>>,
+}
+
+/// Results of agents below a run that the run's model, or a model between them, has not read.
+///
+/// They are named here so that the parent's model knows of them. Naming delivers nothing: the
+/// agents that have not read them read them in their next run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// The results; each is followed by those that its own agent has not read.
+    pub results: Vec<UnreadResult>,
+    /// How many more there are that are not named.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u32,
+}
+
+/// A result that its parent's model has not read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreadResult {
+    /// The agent whose run settled.
+    pub agent: AgentId,
+    /// The manifest it was spawned from.
+    pub definition: String,
+    /// How the run ended: the word of its status.
+    pub status: String,
+    /// Its parent, which has not read the result.
+    pub reader: AgentId,
+    /// The beginning of its last text, on one line; ends with `…` where it was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins: Option<String>,
 }
 
 fn is_zero(count: &u32) -> bool {
@@ -75,6 +107,7 @@ impl Settlement {
             value: None,
             files: Vec::new(),
             unanswered: 0,
+            unread: None,
         }
     }
 }
@@ -104,6 +137,9 @@ impl Settlement {
         }
         if self.unanswered > 0 {
             extra.insert("unanswered", &self.unanswered);
+        }
+        if let Some(unread) = &self.unread {
+            extra.insert("unread", unread);
         }
         if let Some(path) = &self.transcript_path {
             extra.insert("transcript_path", path);

@@ -445,7 +445,10 @@ impl Tree {
             delivered: false,
             untold: false,
         });
-        agent.tally = Tally::default();
+        agent.tally = Tally {
+            unread: std::mem::take(&mut agent.tally.unread),
+            ..Tally::default()
+        };
         agent.spent = Spent::default();
         if agent.spawned.helper().is_some() {
             return;

@@ -18,7 +18,7 @@ use crate::hooks::ends::may_be_kept;
 use crate::log::Batch;
 use crate::node::Ordered;
 use crate::scheduler::resume;
-use crate::{settle, turn};
+use crate::{settle, turn, unread};
 
 impl Actor {
     /// Waits for something, and drives the mailbox beside it. In a box, or every agent that lives would
@@ -142,7 +142,9 @@ impl Actor {
                 return Ok(());
             };
             let now = self.agent.parts.env.now();
-            (run, settle::settlement(&agent.tally, status, now))
+            let mut settlement = settle::settlement(&agent.tally, status, now);
+            settlement.unread = unread::below(&state.tree, &self.agent.id, &agent.tally);
+            (run, settlement)
         };
         self.agent.finish(&mut settlement, &self.transcript).await;
         let event = self.agent.settled(run, settlement, &[]);

@@ -146,7 +146,7 @@ fn of_completion(completion: &Completion) -> KeptResult {
         ..
     } = completion;
     let status = settlement.status.word().to_owned();
-    let text = settle::told(settlement);
+    let text = settle::told(&run.agent, settlement);
     result(run.agent.clone(), definition.clone(), status, text)
 }
 

@@ -17,6 +17,7 @@ use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantPart};
 use offshoot_types::outcome::{Body, Outcome};
+use offshoot_types::settlement::Settlement;
 use offshoot_types::transcript::Item;
 use offshoot_types::tree::Tree;
 use serde_json::{Map, Value};
@@ -135,7 +136,12 @@ impl<'a> Children<'a> {
             Event::Asked { .. } => return None,
             Event::Decided { grant, .. } => *grant = None,
             // Hooks hear of what happens, and nothing happens to a copy.
-            Event::Settled { untold, .. } => *untold = false,
+            Event::Settled {
+                settlement, untold, ..
+            } => {
+                *untold = false;
+                self.rename_unread(settlement);
+            }
             Event::CallStarted { child, .. } => child.iter_mut().for_each(|id| self.rename(id)),
             Event::CallFinished {
                 outcome, delivers, ..
@@ -148,7 +154,12 @@ impl<'a> Children<'a> {
                 }
                 self.retarget(outcome);
             }
-            Event::Completion { run, .. } => self.rename(&mut run.agent),
+            Event::Completion {
+                run, settlement, ..
+            } => {
+                self.rename(&mut run.agent);
+                self.rename_unread(settlement);
+            }
             Event::Rewound {
                 drops, consumes, ..
             } => {
@@ -214,6 +225,14 @@ impl<'a> Children<'a> {
     fn rename(&self, id: &mut AgentId) {
         if let Some(new) = self.ids.get(id) {
             *id = new.clone();
+        }
+    }
+
+    fn rename_unread(&self, settlement: &mut Settlement) {
+        let unread = settlement.unread.iter_mut();
+        for result in unread.flat_map(|unread| &mut unread.results) {
+            self.rename(&mut result.agent);
+            self.rename(&mut result.reader);
         }
     }
 

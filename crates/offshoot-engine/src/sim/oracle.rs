@@ -655,10 +655,18 @@ fn told(tree: &Tree, run: &RunId, sent: &BTreeSet<&str>) -> Result<(), String> {
     }
 }
 
-/// Returns the unique words of a text.
+/// Returns the unique words of a text, but for those that a notice of an unread result only names:
+/// that is no delivery.
 fn words(text: &str) -> impl Iterator<Item = &str> {
+    const NAMED: &str = "[unread result:";
     text.match_indices("word").filter_map(|(at, _)| {
-        let rest = &text[at..];
+        let (before, rest) = text.split_at(at);
+        let is_named = before
+            .rfind(NAMED)
+            .is_some_and(|from| !before[from..].contains(']'));
+        if is_named {
+            return None;
+        }
         let end = rest.find('.')?;
         rest[4..end]
             .bytes()

@@ -46,4 +46,5 @@ mod talk;
 mod task_tool;
 mod tools;
 mod trouble;
+mod unread;
 mod unstarted;

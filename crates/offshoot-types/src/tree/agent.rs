@@ -180,13 +180,22 @@ pub struct Tally {
     pub kept: u32,
     /// Whether hooks have been told that it ends, and it has done nothing since.
     pub told: bool,
+    /// Child runs that the agent was told of and that its model has not answered to yet. The next run
+    /// goes on with them.
+    pub unread: Vec<RunId>,
 }
 
 impl Tally {
     /// Takes the next event of the run.
     pub fn take(&mut self, event: &Event) {
         match event {
-            Event::Completion { settlement, .. } => self.unheard |= settlement.status.wakes(),
+            Event::Completion {
+                run, settlement, ..
+            } => {
+                self.unheard |= settlement.status.wakes();
+                self.unread.push(run.clone());
+            }
+            Event::CallFinished { delivers, .. } => self.unread.extend_from_slice(delivers),
             Event::TurnStarted { .. } => {
                 self.unheard = false;
                 self.told = false;
@@ -197,6 +206,7 @@ impl Tally {
             }
             Event::Replied(message) => {
                 self.told = false;
+                self.unread.clear();
                 self.steps += 1;
                 self.usage += message.usage;
                 if let Some(cost) = message.cost {
@@ -229,7 +239,6 @@ impl Tally {
             | Event::Became(_)
             | Event::Asked { .. }
             | Event::CallStarted { .. }
-            | Event::CallFinished { .. }
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }

@@ -8,7 +8,7 @@ use offshoot_types::event::{Event, Origin, Spawned};
 use offshoot_types::id::MessageId;
 use offshoot_types::permission::Action;
 use offshoot_types::report::Report;
-use offshoot_types::settlement::Settlement;
+use offshoot_types::settlement::{Settlement, Unread, UnreadResult};
 
 use super::{Length, MOST, harmless};
 
@@ -130,6 +130,16 @@ fn many(count: u64, thing: &str) -> String {
     }
 }
 
+/// Names the results that a run has not read.
+fn unread(unread: &Unread) -> String {
+    let name = |it: &UnreadResult| format!("{} {} ({})", it.definition, it.agent, it.status);
+    let mut names: Vec<String> = unread.results.iter().map(name).collect();
+    if unread.left_out > 0 {
+        names.push(format!("{} more", unread.left_out));
+    }
+    names.join(", ")
+}
+
 /// What a run came to, beyond its words.
 fn end(settlement: &Settlement) -> Vec<(&'static str, String)> {
     let path = |path: &Option<String>| path.clone().unwrap_or_default();
@@ -158,6 +168,13 @@ fn end(settlement: &Settlement) -> Vec<(&'static str, String)> {
             value.map_or_else(String::new, |value| value.as_str().to_owned()),
         ),
         ("changed", settlement.files.join(", ")),
+        (
+            "unread",
+            settlement
+                .unread
+                .as_deref()
+                .map_or_else(String::new, unread),
+        ),
         ("answer", path(&settlement.output_path)),
         ("transcript", path(&settlement.transcript_path)),
     ]);
