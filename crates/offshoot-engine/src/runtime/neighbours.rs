@@ -98,6 +98,7 @@ impl Inner {
             biased;
             told = announce::tell_all(&self.parts, board) => told.is_ok(),
             () = self.departure.now.cancelled() => false,
+            () = self.departure.when_quiet.cancelled() => false,
             () = self.wanted(&board.tree, nudged, pending) => false,
         };
         if told && !board.owes_a_stop() {

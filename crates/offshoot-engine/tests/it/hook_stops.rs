@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use offshoot_engine::{Asks, Ending};
 use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Did, Entry, Event};
@@ -108,19 +107,24 @@ async fn left_at_work(gate: &Gate) -> (Stage, Arc<Guard>) {
 }
 
 #[tokio::test]
-async fn a_hook_that_a_neighbour_tells_of_a_lost_child_is_heard_out_by_who_leaves() {
-    let gate = Gate::shut();
-    let (stage, guard) = left_at_work(&gate).await;
-    stage.open_another("neighbour").await;
-    guard.called(1).await;
-    let mut left = std::pin::pin!(stage.leave(Ending::WhenQuiet));
-    for _ in 0..100 {
-        assert!(left.as_mut().now_or_never().is_none());
-        tokio::task::yield_now().await;
+async fn exit_does_not_wait_for_a_hook_of_a_recovered_session_and_the_next_process_calls_it() {
+    for ending_of_process in [Ending::WhenQuiet, Ending::Now] {
+        let gate = Gate::shut();
+        let (stage, guard) = left_at_work(&gate).await;
+        stage.open_another("neighbour").await;
+        guard.called(1).await;
+        // The gate is shut: the hook does not return.
+        stage.runtime.shutdown(ending_of_process).await;
+        assert!(noted(&stage).await.is_empty());
+
+        let stage = stage.crash().await;
+        gate.open();
+        stage.open_another("the next neighbour").await;
+        until_noted(&stage).await;
+        let seen = guard.seen();
+        assert_eq!(seen.len(), 2, "once for each process");
+        assert_eq!(ending(&seen[1]), ("lost", false, true));
     }
-    gate.open();
-    left.await;
-    assert_eq!(ending(&guard.seen()[0]), ("lost", false, true));
 }
 
 #[tokio::test]

@@ -57,10 +57,10 @@ fn a_stop_hook_that_was_killed_with_its_process_is_called_by_the_next_and_then_n
     // Comes back when the hook has written to it.
     std::fs::read(&began).unwrap();
     first.kill();
-    // Whoever works in the same folder tells the hooks, and waits for them.
+    // The process that opens the session calls the hooks, and waits for them.
     for _ in 0..2 {
         stage
-            .offshoot([&RUN[..], &["second", "talk"]].concat())
+            .offshoot([&RUN[..], &["first", "talk"]].concat())
             .succeeded();
         let told = told(&stage);
         let [start, stop, again] = &told[..] else {
