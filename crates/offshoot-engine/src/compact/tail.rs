@@ -37,32 +37,8 @@ impl<'a> Tail<'a> {
     /// Keeps the last turns, as far as they fit. `usable` is the size of the context, in tokens.
     pub(super) fn of(transcript: &'a Transcript, rules: &Compacting, usable: Option<u64>) -> Self {
         let view = transcript.view();
-        let budget = match usable {
-            Some(usable) => usable.saturating_mul(rules.tail_budget_pct) / 100,
-            // A provider found it too long and nobody knows what it takes: a part of what there is.
-            None => size(&view).saturating_mul(rules.tail_budget_pct) / 100,
-        };
-        let fits = |at: &usize| size(&view[*at..]) <= budget;
-        // A tail that leaves nothing to sum up makes no room.
-        let helps = |at: &usize| fits(at) && has_news(&view[..*at]);
-        let starts = turn_starts(&view);
-        let turns = |count: usize| starts.iter().rev().nth(count.checked_sub(1)?).copied();
-        if let Some(at) = turns(rules.tail_turns).filter(helps) {
-            return Self::at(view, at, None);
-        }
-        if let Some(at) = turns(1).filter(|at| helps(at) && rules.tail_turns > 0) {
-            let warning = (rules.tail_turns > 1).then_some("only the last turn was kept");
-            return Self::at(view, at, warning);
-        }
-        // Of one long turn half at most, so that there is something to gain.
-        let half = size(&view) / 2;
-        let steps = (0..view.len()).filter(|at| matches!(view[*at], Item::Assistant(_)));
-        let kept = steps
-            .rev()
-            .take_while(|at| fits(at) && size(&view[*at..]) <= half);
-        let at = kept.last().unwrap_or(view.len());
-        let warning = "of the last turn only its last steps were kept";
-        Self::at(view, at, Some(warning).filter(|_| rules.tail_turns > 0))
+        let (at, warning) = start(&view, rules, usable, &sizes(&view));
+        Self::at(view, at, warning)
     }
 
     /// Says which message is being worked on: it is kept word for word, if not in the tail.
@@ -104,6 +80,40 @@ impl<'a> Tail<'a> {
     }
 }
 
+/// Returns where the tail begins, and what to say of it. `sizes` has, for every place in the view, how
+/// many tokens there are from there on.
+fn start(
+    view: &[&Item],
+    rules: &Compacting,
+    usable: Option<u64>,
+    sizes: &[u64],
+) -> (usize, Option<&'static str>) {
+    let budget = match usable {
+        Some(usable) => usable.saturating_mul(rules.tail_budget_pct) / 100,
+        // A provider found it too long and nobody knows what it takes: a part of what there is.
+        None => sizes[0].saturating_mul(rules.tail_budget_pct) / 100,
+    };
+    let fits = |at: &usize| sizes[*at] <= budget;
+    // A tail that leaves nothing to sum up makes no room.
+    let helps = |at: &usize| fits(at) && has_news(&view[..*at]);
+    let starts = turn_starts(view);
+    let turns = |count: usize| starts.iter().rev().nth(count.checked_sub(1)?).copied();
+    if let Some(at) = turns(rules.tail_turns).filter(helps) {
+        return (at, None);
+    }
+    if let Some(at) = turns(1).filter(|at| helps(at) && rules.tail_turns > 0) {
+        let warning = (rules.tail_turns > 1).then_some("only the last turn was kept");
+        return (at, warning);
+    }
+    // Of one long turn half at most, so that there is something to gain.
+    let half = sizes[0] / 2;
+    let steps = (0..view.len()).filter(|at| matches!(view[*at], Item::Assistant(_)));
+    let kept = steps.rev().take_while(|at| fits(at) && sizes[*at] <= half);
+    let at = kept.last().unwrap_or(view.len());
+    let warning = "of the last turn only its last steps were kept";
+    (at, Some(warning).filter(|_| rules.tail_turns > 0))
+}
+
 /// Tells whether there is anything among items but an earlier summary.
 fn has_news(items: &[&Item]) -> bool {
     items.iter().any(|item| !matches!(item, Item::Compacted(_)))
@@ -129,10 +139,20 @@ fn turn_starts(view: &[&Item]) -> Vec<usize> {
     starts
 }
 
-/// Returns how many tokens items have in a request, roughly.
-fn size(items: &[&Item]) -> u64 {
-    let mut messages = Vec::new();
-    context::push_items(&mut messages, items.iter().copied(), None);
-    let bytes: u64 = messages.iter().map(caps::message_bytes).sum();
-    bytes / BYTES_PER_TOKEN
+/// Returns how many tokens a request has, roughly, from each item of a view on, and behind the last.
+/// Every item is rendered once.
+fn sizes(view: &[&Item]) -> Vec<u64> {
+    let mut bytes = 0;
+    let mut sizes = vec![0];
+    for item in view.iter().rev() {
+        let mut messages = Vec::new();
+        context::push_items(&mut messages, [*item], None);
+        bytes += messages.iter().map(caps::message_bytes).sum::<u64>();
+        sizes.push(bytes / BYTES_PER_TOKEN);
+    }
+    sizes.reverse();
+    sizes
 }
+
+#[cfg(test)]
+mod tests;
