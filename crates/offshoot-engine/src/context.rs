@@ -4,7 +4,8 @@
 //! index, environment, tool catalogue), rendered once for all agents of one
 //! definition and model in a tree, then the conversation, item by item. Equal
 //! transcripts give equal bytes, and a longer transcript only adds messages.
-//! Everything that enters has a hard cap.
+//! Prompts, outcomes, completions and what a model said have a hard cap each;
+//! thinking and unknown blocks are signed and go back as they came.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};

@@ -1,7 +1,7 @@
 //! The runtime: one loop that runs every agent.
 //!
 //! Reading order: `runtime` is what faces see; `session` owns one tree; `agent`
-//! is one actor; `turn` is the loop, on one screen; `scheduler`, `ask`, `desk` and
+//! is one actor; `turn` is the loop; `scheduler`, `ask`, `desk` and
 //! `task` are its calls; `next` and `settle` say what follows from the log; `recover` is
 //! for the dead. Nothing here knows a wire format, a driver or the environment.
 
