@@ -6,7 +6,9 @@
 
 use std::path::Path;
 
-use offshoot_types::store::{SessionSummary, StoreError};
+use offshoot_types::id::{Pos, TreeId};
+use offshoot_types::store::{SessionSummary, StoreError, StoreErrorKind};
+use offshoot_types::tree::Tree;
 
 use crate::backend::Backend;
 use crate::handle::{database, is_held};
@@ -19,6 +21,8 @@ pub struct Look {
     pub schema: i64,
     /// The roots, the one that changed last first.
     pub sessions: Vec<SessionSummary>,
+    /// Of the sessions that dead processes left at work, those that cannot be recovered, and why.
+    pub unrecoverable: Vec<(TreeId, String)>,
 }
 
 /// Looks at a data folder; `None` if there is no database in it, or an empty one.
@@ -33,5 +37,25 @@ pub fn look(data_dir: &Path) -> Result<Option<Look>, StoreError> {
         // The rows say who took it; only the lock says whether they live.
         session.owned = session.owned && is_held(data_dir, &session.tree);
     }
-    Ok(Some(Look { schema, sessions }))
+    let left = |session: &&SessionSummary| session.open_runs > 0 && !session.owned;
+    let mut unrecoverable = Vec::new();
+    for session in sessions.iter().filter(left) {
+        if let Some(why) = violation(&mut sqlite, &session.tree)? {
+            unrecoverable.push((session.tree.clone(), why));
+        }
+    }
+    Ok(Some(Look {
+        schema,
+        sessions,
+        unrecoverable,
+    }))
+}
+
+/// Returns why the log of a session cannot be folded, if so.
+fn violation(sqlite: &mut Sqlite, tree: &TreeId) -> Result<Option<String>, StoreError> {
+    match sqlite.entries(tree, Pos::ZERO, usize::MAX) {
+        Ok(entries) => Ok(Tree::fold(&entries).err().map(|it| it.to_string())),
+        Err(error) if error.kind == StoreErrorKind::Unusable => Ok(Some(error.to_string())),
+        Err(error) => Err(error),
+    }
 }

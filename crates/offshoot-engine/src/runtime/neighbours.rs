@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use offshoot_types::command::{Command, Order};
 use offshoot_types::id::TreeId;
-use offshoot_types::store::{SessionSummary, StoreError};
+use offshoot_types::store::{SessionSummary, StoreError, StoreErrorKind};
 use tokio::sync::Notify;
 
 use super::{Handle, Inner, Runtime, lock};
@@ -52,10 +52,15 @@ impl Runtime {
 
 impl Inner {
     /// Settles what dead processes left in the folder that a command is about, if it has not been
-    /// looked at before. What cannot be had is left alone: whoever opens that tree is told why.
+    /// looked at before. What cannot be recovered is left alone and logged; the client that opens that
+    /// tree is told why.
     async fn recover_others(&self, command: &Command) {
-        let Ok(sessions) = self.parts.store.sessions().await else {
-            return;
+        let sessions = match self.parts.store.sessions().await {
+            Ok(sessions) => sessions,
+            Err(error) => {
+                tracing::warn!(%error, "look for sessions of dead processes");
+                return;
+            }
         };
         let Some(folder) = folder_of(command, &sessions) else {
             return;
@@ -79,16 +84,21 @@ impl Inner {
             if held.as_ref().is_some_and(Handle::is_live) {
                 continue;
             }
-            // Looked at before anybody can find the tree taken: what comes after is meant for us.
-            let Ok(pending) = self.parts.store.pending(&session.tree).await else {
-                continue;
-            };
-            if let Ok((board, nudged)) = self.open(&session.tree).await {
-                self.announce(&board, &nudged, &pending).await;
-                // The lease goes first: whoever waits for the slot finds the tree free.
-                drop((board, held));
+            if let Err(error) = self.recover_other(&session.tree).await {
+                not_recovered(&session.tree, &error);
             }
+            // The lease went first: whoever waits for the slot finds the tree free.
+            drop(held);
         }
+    }
+
+    /// Recovers a tree that no process works in, and calls the hooks that it owes.
+    async fn recover_other(&self, tree: &TreeId) -> Result<(), StoreError> {
+        // Looked at before anybody can find the tree taken: what comes after is meant for us.
+        let pending = self.parts.store.pending(tree).await?;
+        let (board, nudged) = self.open(tree).await?;
+        self.announce(&board, &nudged, &pending).await;
+        Ok(())
     }
 
     /// Tells hooks of the ends in a tree that nobody works in, and gives it back. What they have not
@@ -96,7 +106,9 @@ impl Inner {
     async fn announce(&self, board: &Arc<Board>, nudged: &Notify, pending: &[Command]) {
         let told = tokio::select! {
             biased;
-            told = announce::tell_all(&self.parts, board) => told.is_ok(),
+            told = announce::tell_all(&self.parts, board) => {
+                told.inspect_err(|error| not_recovered(&board.tree, error)).is_ok()
+            }
             () = self.departure.now.cancelled() => false,
             () = self.departure.when_quiet.cancelled() => false,
             () = self.wanted(&board.tree, nudged, pending) => false,
@@ -135,6 +147,15 @@ impl Inner {
         let (board, nudged) = self.boards.add(lease, &self.parts, folded);
         session::recover(&self.parts, &board).await?;
         Ok((board, nudged))
+    }
+}
+
+/// Notes that a tree could not be recovered, unless another process has it or was faster. The client
+/// that opens the tree gets the same error; `doctor` names a tree whose log does not fold.
+fn not_recovered(tree: &TreeId, error: &StoreError) {
+    match error.kind {
+        StoreErrorKind::Held | StoreErrorKind::Fenced => {}
+        _ => tracing::warn!(session = %tree, %error, "recover the session of a dead process"),
     }
 }
 

@@ -1,14 +1,20 @@
 //! The process dies: what is told, once, and what is not run again.
 
-use offshoot_engine::Ending;
-use offshoot_types::command::{Order, Receipt};
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use offshoot_engine::{CommandError, Ending};
+use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::Status;
+use offshoot_types::store::StoreErrorKind;
 use serde_json::json;
+use tracing::field::{Field, Visit};
+use tracing::span;
 
 use crate::stage::{
-    Gate, Script, Stage, call, kind, opening, say, task, task_in_background, user_texts,
+    Gate, Script, Stage, Trouble, call, kind, opening, say, task, task_in_background, user_texts,
 };
 
 #[tokio::test]
@@ -32,12 +38,7 @@ async fn sa_22_ses_40_a_lost_background_child_is_told_once_and_a_second_restart_
     let stage = stage.crash().await;
     // Looking at it recovers it and starts no turn (R16).
     assert!(matches!(
-        stage
-            .order(
-                root.clone(),
-                Order::Cancel(offshoot_types::command::Scope::Run)
-            )
-            .await,
+        stage.order(root.clone(), Order::Cancel(Scope::Run)).await,
         Receipt::Settled(_)
     ));
     assert_eq!(stage.completions().await, [("lost".to_owned(), None)]);
@@ -46,12 +47,7 @@ async fn sa_22_ses_40_a_lost_background_child_is_told_once_and_a_second_restart_
 
     let stage = stage.crash().await;
     assert!(matches!(
-        stage
-            .order(
-                root.clone(),
-                Order::Cancel(offshoot_types::command::Scope::Run)
-            )
-            .await,
+        stage.order(root.clone(), Order::Cancel(Scope::Run)).await,
         Receipt::Settled(_)
     ));
     assert_eq!(
@@ -184,4 +180,84 @@ async fn r7_what_a_dead_process_left_in_another_folder_is_left_to_who_opens_it()
     // Its folder may have hooks that have to hear of the end, and that nobody has elsewhere.
     let settled = |entry: &Entry| matches!(entry.event, Event::Settled { .. });
     assert!(!log.iter().any(settled));
+}
+
+/// Keeps what is logged, one line an event.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, _metadata: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _span: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &span::Id, _values: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut line = Line(event.metadata().level().to_string());
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+
+    fn enter(&self, _span: &span::Id) {}
+
+    fn exit(&self, _span: &span::Id) {}
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.push_str(&format!(" {field}={value:?}"));
+    }
+}
+
+/// A session whose process died at work, on a disk that takes no settlement.
+async fn unrecoverable() -> Stage {
+    let never = Gate::shut();
+    let script = Script::default().part("lead", [say("never").behind(&never)]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "go").await;
+    stage.asked("lead", 1).await;
+    let stage = stage.crash().await;
+    let is_end = |event: &Event| matches!(event, Event::Settled { .. });
+    stage.wire.trouble_with(Trouble::Broken, is_end);
+    stage
+}
+
+#[tokio::test]
+async fn r16_the_client_that_opens_a_session_is_told_why_it_cannot_be_recovered() {
+    let stage = unrecoverable().await;
+    let prompt = Order::Prompt(stage.words("and?"));
+    let command = stage.command(&stage.tree, stage.root(), prompt);
+    let refused = stage.runtime.command(command).await;
+    let Err(CommandError::Store(error)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(error.kind, StoreErrorKind::Io);
+}
+
+#[tokio::test]
+async fn r7_a_session_that_cannot_be_recovered_in_the_background_is_logged_with_its_reason() {
+    let lines = Lines::default();
+    let _logged = tracing::subscriber::set_default(lines.clone());
+    let stage = unrecoverable().await;
+    stage.open_another("neighbour").await;
+    stage.wire.met(1).await;
+    while lines.0.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let lines = lines.0.lock().unwrap().clone();
+    let [line] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert!(line.starts_with("WARN"), "{line}");
+    assert!(line.contains(&format!("session={}", stage.tree)), "{line}");
+    assert!(line.contains("it is broken"), "{line}");
 }

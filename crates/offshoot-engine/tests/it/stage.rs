@@ -353,7 +353,7 @@ impl Stage {
         self.runtime.command(command).await.unwrap()
     }
 
-    fn command(&self, tree: &TreeId, agent: AgentId, order: Order) -> Command {
+    pub(crate) fn command(&self, tree: &TreeId, agent: AgentId, order: Order) -> Command {
         Command {
             id: CommandId::new(self.env.new_id()),
             tree: tree.clone(),

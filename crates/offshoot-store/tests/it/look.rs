@@ -46,6 +46,35 @@ async fn sessions_are_seen_whoever_has_them_and_however_the_folder_is_called() {
     assert_eq!(names(&data), before);
 }
 
+#[tokio::test]
+async fn a_session_left_at_work_whose_log_does_not_fold_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Handle::open(folder.path()).unwrap();
+    for name in ["whole", "broken"] {
+        let mut scene = Scene::opened(name);
+        let lease = store.claim(scene.tree()).await.unwrap();
+        store.append(&lease, scene.take()).await.unwrap();
+    }
+    drop(store);
+    assert!(
+        look(folder.path())
+            .unwrap()
+            .unwrap()
+            .unrecoverable
+            .is_empty()
+    );
+    let database = rusqlite::Connection::open(folder.path().join("offshoot.db")).unwrap();
+    let gap = "DELETE FROM entries WHERE pos = 2 AND tree = (SELECT max(tree) FROM entries)";
+    assert_eq!(database.execute(gap, []).unwrap(), 1);
+    drop(database);
+    let seen = look(folder.path()).unwrap().unwrap();
+    let [(tree, why)] = &seen.unrecoverable[..] else {
+        panic!("{:?}", seen.unrecoverable);
+    };
+    assert_eq!(tree.root().as_str(), "broken");
+    assert!(!why.is_empty());
+}
+
 #[test]
 fn what_is_no_database_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();

@@ -135,7 +135,11 @@ fn judge(number: u64) -> Finding {
 fn database(folder: &Path) -> Vec<Finding> {
     let what = "database";
     match offshoot_store::look(folder) {
-        Ok(Some(Look { schema, sessions })) => {
+        Ok(Some(Look {
+            schema,
+            sessions,
+            unrecoverable,
+        })) => {
             let opens = Finding::ok(what, format!("opens, schema {schema}"));
             let open = sessions.iter().filter(|session| session.open_runs > 0);
             let (running, interrupted): (Vec<_>, Vec<_>) = open.partition(|session| session.owned);
@@ -145,7 +149,12 @@ fn database(folder: &Path) -> Vec<Finding> {
                 running.len(),
                 interrupted.len()
             );
-            vec![opens, Finding::ok("sessions", detail)]
+            let mut findings = vec![opens, Finding::ok("sessions", detail)];
+            findings.extend(unrecoverable.iter().map(|(tree, why)| {
+                let detail = format!("session {tree} cannot be recovered: {why}");
+                Finding::fail("sessions", detail)
+            }));
+            findings
         }
         Ok(None) => vec![Finding::ok(what, "is made by the first session")],
         Err(error) => vec![Finding::fail(what, error.to_string())],
