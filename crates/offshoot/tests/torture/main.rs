@@ -1,0 +1,374 @@
+//! Real processes of the built program, cut off at every kind of moment and checked.
+//!
+//! A round prepares a folder, cuts one operation off (kill -9 after a while, a kill
+//! or an error injected at a system call, a full disk), brings the folder to rest
+//! with clean processes, and checks its database and every request that the model
+//! was sent. Without arguments this is the short form that `cargo xtask ci` runs;
+//! `cargo xtask torture` starts it with `full` and its own arguments.
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, prints what it found and reads the real clock"
+)]
+
+mod check;
+mod cut;
+mod model;
+mod operation;
+mod plan;
+mod settings;
+mod world;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cut::{CALLS, Cut, ERRORS};
+use model::Server;
+use operation::Operation;
+use plan::Dice;
+use settings::{Case, Settings};
+use world::World;
+
+/// The name that nextest lists and runs.
+const SHORT_FORM: &str = "killed_processes_lose_nothing";
+
+/// The most room that a full disk has left, in KiB.
+const MOST_ROOM: u64 = 400;
+
+/// Rounds at one time.
+const SIDE_BY_SIDE: usize = 4;
+
+/// What one operation costs when nothing cuts it off.
+#[derive(Clone, Default)]
+struct Measured {
+    took: Duration,
+    /// How often the busiest thread makes each call.
+    calls: BTreeMap<String, u64>,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    rounds: usize,
+    kills: usize,
+    injected: usize,
+    /// Answers of children that were found in their parents' requests.
+    told: usize,
+    found: usize,
+}
+
+/// What became of a round.
+struct Ended {
+    killed: bool,
+    injected: bool,
+    measured: Measured,
+    told: usize,
+    found: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--list") {
+        if !arguments.iter().any(|argument| argument == "--ignored") {
+            println!("{SHORT_FORM}: test");
+        }
+        return ExitCode::SUCCESS;
+    }
+    let settings = match arguments.split_first() {
+        Some((first, rest)) if first == "full" => Settings::read(rest),
+        _ => Ok(Settings::short()),
+    };
+    match settings.and_then(|settings| run(&settings)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("torture: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs all rounds and prints the table; fails if anything was found.
+fn run(settings: &Settings) -> Result<(), String> {
+    let began = Instant::now();
+    let bench = Bench {
+        server: Server::start(),
+        rows: Mutex::default(),
+        rounds: AtomicUsize::new(0),
+    };
+    if let Some(case) = &settings.case {
+        let cases = (0..settings.rounds as u64).map(|round| Case {
+            seed: settings.seed + round,
+            ..case.clone()
+        });
+        bench.all(cases.collect());
+        return bench.report(began);
+    }
+    let can_trace = settings.can_trace()?;
+    let can_mount = world::can_mount();
+    if !can_mount {
+        println!("torture: no tmpfs can be mounted here: a full disk is injected only");
+    }
+    let measured = bench.measure(settings, can_trace);
+    let cases = choose(settings, &measured, can_trace, can_mount);
+    bench.all(cases);
+    bench.report(began)
+}
+
+/// Chooses the rounds: half are killed after a while, the others at a call or by an error.
+fn choose(
+    settings: &Settings,
+    measured: &BTreeMap<(Operation, bool), Measured>,
+    can_trace: bool,
+    can_mount: bool,
+) -> Vec<Case> {
+    let mut dice = Dice::new(settings.seed);
+    let (mut kills, mut errors) = (Vec::new(), Vec::new());
+    for ((operation, grown), measured) in measured {
+        let case = |cut| (*operation, *grown, cut);
+        let count = |call: &str| measured.calls.get(call).copied().unwrap_or(0);
+        for call in CALLS {
+            let cut = |when| Cut::Kill {
+                call: call.to_owned(),
+                when,
+            };
+            kills.extend((1..=count(call)).map(|when| case(cut(when))));
+        }
+        for (call, error, lasting) in ERRORS {
+            let cut = |when| Cut::Error {
+                call: call.to_owned(),
+                error: error.to_owned(),
+                when,
+                lasting,
+            };
+            errors.extend((1..=count(call)).map(|when| case(cut(when))));
+        }
+        if can_mount && operation.may_fill() {
+            let rooms = (0..8).map(|_| Cut::Full(dice.below(MOST_ROOM / 4) * 4));
+            errors.extend(rooms.map(case));
+        }
+    }
+    if !settings.first_start_injections {
+        kills.retain(|(operation, grown, _)| *operation != Operation::Start || *grown);
+        errors.retain(|(operation, grown, _)| *operation != Operation::Start || *grown);
+    }
+    let random = if can_trace {
+        settings.rounds / 2
+    } else {
+        settings.rounds
+    };
+    let injected = settings.rounds - random;
+    let (all_kills, all_errors) = (kills.len(), errors.len());
+    if !settings.every {
+        sample(&mut kills, injected * 2 / 3, &mut dice);
+        sample(&mut errors, injected - injected * 2 / 3, &mut dice);
+    }
+    println!(
+        "torture: {random} kills after a while, {} of {all_kills} kills at a call, {} of {all_errors} \
+         errors and full disks; seed {}",
+        kills.len(),
+        errors.len(),
+        settings.seed
+    );
+    let operations: Vec<_> = measured.iter().collect();
+    let after = (0..random).map(|round| {
+        let ((operation, grown), measured) = operations[round % operations.len()];
+        let longest = measured.took.as_micros() as u64;
+        (
+            *operation,
+            *grown,
+            Cut::After(Duration::from_micros(dice.below(longest))),
+        )
+    });
+    let after: Vec<_> = after.collect();
+    let cases = after.into_iter().chain(kills).chain(errors);
+    cases
+        .zip(settings.seed..)
+        .map(|((operation, grown, cut), seed)| Case {
+            operation,
+            grown,
+            cut,
+            seed,
+        })
+        .collect()
+}
+
+/// Keeps so many of the list, chosen by dice.
+fn sample<T>(list: &mut Vec<T>, most: usize, dice: &mut Dice) {
+    while list.len() > most {
+        let unlucky = dice.below(list.len() as u64) as usize;
+        list.swap_remove(unlucky);
+    }
+}
+
+/// What all rounds share.
+struct Bench {
+    server: Server,
+    rows: Mutex<BTreeMap<Operation, Row>>,
+    rounds: AtomicUsize,
+}
+
+impl Bench {
+    /// Runs each operation undisturbed, and once with its calls counted.
+    fn measure(
+        &self,
+        settings: &Settings,
+        can_trace: bool,
+    ) -> BTreeMap<(Operation, bool), Measured> {
+        let mut cases = Vec::new();
+        for operation in Operation::ALL.into_iter().filter(|it| settings.wants(*it)) {
+            for grown in [false, true] {
+                let cuts = [Some(Cut::None), can_trace.then_some(Cut::Counted)];
+                cases.extend(cuts.into_iter().flatten().map(|cut| Case {
+                    operation,
+                    grown,
+                    cut,
+                    seed: settings.seed,
+                }));
+            }
+        }
+        let mut measured: BTreeMap<(Operation, bool), Measured> = BTreeMap::new();
+        for (case, ended) in self.all(cases) {
+            let entry = measured.entry((case.operation, case.grown)).or_default();
+            match case.cut {
+                Cut::None => entry.took = ended.took,
+                _ => entry.calls = ended.calls,
+            }
+        }
+        measured
+    }
+
+    /// Runs rounds side by side; returns what each process that was not cut off cost.
+    fn all(&self, cases: Vec<Case>) -> Vec<(Case, Measured)> {
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..SIDE_BY_SIDE {
+                scope.spawn(|| {
+                    while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let ended = self.round(case);
+                        let mut results = results.lock().expect("no round panics");
+                        results.push((case.clone(), ended));
+                    }
+                });
+            }
+        });
+        results.into_inner().expect("no round panics")
+    }
+
+    fn round(&self, case: &Case) -> Measured {
+        let number = self.rounds.fetch_add(1, Ordering::Relaxed);
+        let mut world = World::new(&self.server, format!("r{number}"), case.seed);
+        let ended = perform(case, &mut world);
+        let mut rows = self.rows.lock().expect("no round panics");
+        let row = rows.entry(case.operation).or_default();
+        row.rounds += 1;
+        row.kills += usize::from(ended.killed);
+        row.injected += usize::from(ended.injected);
+        row.told += ended.told;
+        if let Some(found) = ended.found {
+            row.found += 1;
+            let folder = world.keep();
+            println!(
+                "\nround {number}, seed {}, {case}: {found}\n  kept: {}\n  again: cargo xtask torture \
+                 --seed {} --only {case}\n",
+                case.seed,
+                folder.display(),
+                case.seed
+            );
+        }
+        ended.measured
+    }
+
+    /// Prints the table; fails if anything was found.
+    fn report(&self, began: Instant) -> Result<(), String> {
+        let rows = self.rows.lock().expect("no round panics");
+        println!(
+            "\n{:16} {:>7} {:>7} {:>9} {:>7} {:>7}",
+            "operation", "rounds", "kills", "injected", "told", "found"
+        );
+        let mut sum = Row::default();
+        let print = |name: &str, row: Row| {
+            let Row {
+                rounds,
+                kills,
+                injected,
+                told,
+                found,
+            } = row;
+            println!("{name:16} {rounds:>7} {kills:>7} {injected:>9} {told:>7} {found:>7}");
+        };
+        for (operation, row) in rows.iter() {
+            print(operation.name(), *row);
+            sum.rounds += row.rounds;
+            sum.kills += row.kills;
+            sum.injected += row.injected;
+            sum.told += row.told;
+            sum.found += row.found;
+        }
+        print("all", sum);
+        println!("within {:.1} s", began.elapsed().as_secs_f64());
+        match sum.found {
+            0 => Ok(()),
+            found => Err(format!("{found} rounds failed")),
+        }
+    }
+}
+
+/// Runs one round to its end.
+fn perform(case: &Case, world: &mut World<'_>) -> Ended {
+    let result = (|| {
+        if case.grown {
+            let old = world.session("old");
+            world.prompted(&old)?;
+            world.prompted(&old)?;
+        }
+        case.operation.perform(world, &case.cut)?;
+        let sessions = world.come_to_rest(case.operation)?;
+        check::check(world, &sessions)
+    })();
+    let mut ended = Ended {
+        killed: false,
+        injected: false,
+        measured: Measured::default(),
+        told: result.as_ref().copied().unwrap_or_default(),
+        found: result.err(),
+    };
+    if let Some(done) = &world.cut_process {
+        ended.killed = done.code.is_none();
+        let is_traced = !done.trace.is_empty() && case.cut != Cut::Counted;
+        ended.injected = is_traced
+            && (ended.killed
+                || done.trace.contains("INJECTED")
+                || done.trace.contains("killed by SIGKILL"));
+        ended.measured.took = done.took;
+        if case.cut == Cut::Counted {
+            ended.measured.calls = count(&done.trace);
+        }
+    }
+    ended
+}
+
+/// Counts the calls of the busiest thread in a trace, by name.
+fn count(trace: &str) -> BTreeMap<String, u64> {
+    let mut by_thread: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for line in trace.lines() {
+        let Some((thread, rest)) = line.split_once(' ') else {
+            continue;
+        };
+        if let Some((name, _)) = rest.trim_start().split_once('(') {
+            *by_thread.entry((thread, name)).or_default() += 1;
+        }
+    }
+    let mut most = BTreeMap::new();
+    for ((_, name), count) in by_thread {
+        let entry = most.entry(name.to_owned()).or_default();
+        *entry = count.max(*entry);
+    }
+    most
+}
