@@ -72,7 +72,8 @@ fn has_nextest(root: &Path) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
+/// Runs cargo in the workspace; fails if it does.
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
     let line = format!("cargo {}", arguments.join(" "));
     let status = Command::new("cargo")
         .args(arguments)

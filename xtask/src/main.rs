@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask ci`, `tidy` and `bench`.
+//! The project's own commands: `cargo xtask ci`, `tidy`, `bench` and `torture`.
 //!
 //! Needs Rust and nothing else, so that what CI runs can be run by anyone. It is
 //! not part of the product: no other crate depends on it, and it on none.
@@ -11,17 +11,20 @@
 mod bench;
 mod ci;
 mod tidy;
+mod torture;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | bench [PART]
+const USAGE: &str = "usage: cargo xtask ci | tidy | bench [PART] | torture [ARGUMENTS]
 
-  ci     format, clippy, tests, tidy; stops at the first stage that fails
-  tidy   the house rules that no compiler checks, and the gauges
-  bench  what Offshoot costs, in one table of medians; PART is http, criterion or instructions";
+  ci       format, clippy, tests, tidy; stops at the first stage that fails
+  tidy     the house rules that no compiler checks, and the gauges
+  bench    what Offshoot costs, in one table of medians; PART is http, criterion or instructions
+  torture  kills processes at any moment and checks that nothing is lost; ARGUMENTS are --rounds N, --seed S,
+           --only OPERATION or one round, --every (each injection, not a sample), --no-strace";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
@@ -37,6 +40,9 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let command = arguments.next();
     if command.as_deref() == Some("bench") {
         return bench::run(root()?, arguments);
+    }
+    if command.as_deref() == Some("torture") {
+        return torture::run(root()?, arguments);
     }
     if let Some(extra) = arguments.next() {
         bail!("read arguments: nothing may follow the command, got `{extra}`\n{USAGE}");

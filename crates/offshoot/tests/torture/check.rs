@@ -190,7 +190,7 @@ fn told_once(
             ));
         }
     }
-    let Some(last) = of_agent().filter(|sent| !sent.by_helper).next_back() else {
+    let Some(last) = of_agent().rfind(|sent| !sent.by_helper) else {
         return Ok(0);
     };
     let mut told = 0;

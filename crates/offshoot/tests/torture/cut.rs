@@ -61,6 +61,20 @@ pub(crate) enum Cut {
 }
 
 impl Cut {
+    pub(crate) fn kill(call: &str, when: u64) -> Self {
+        let call = call.to_owned();
+        Self::Kill { call, when }
+    }
+
+    pub(crate) fn error(call: &str, error: &str, when: u64, lasting: bool) -> Self {
+        Self::Error {
+            call: call.to_owned(),
+            error: error.to_owned(),
+            when,
+            lasting,
+        }
+    }
+
     /// Returns the arguments of strace; none if it is not needed.
     pub(crate) fn injection(&self) -> Option<Vec<String>> {
         let (trace, inject) = match self {
@@ -126,16 +140,11 @@ impl FromStr for Cut {
             ["counted"] => Ok(Self::Counted),
             ["after", delay] => Ok(Self::After(Duration::from_micros(number(delay)?))),
             ["full", room] => Ok(Self::Full(number(room)?)),
-            ["kill", call, when] => Ok(Self::Kill {
-                call: (*call).to_owned(),
-                when: number(when)?,
-            }),
-            ["error", call, error, when] => Ok(Self::Error {
-                call: (*call).to_owned(),
-                error: (*error).to_owned(),
-                when: number(when)?,
-                lasting: when.ends_with('+'),
-            }),
+            ["kill", call, when] => Ok(Self::kill(call, number(when)?)),
+            ["error", call, error, when] => {
+                let lasting = when.ends_with('+');
+                Ok(Self::error(call, error, number(when)?, lasting))
+            }
             _ => Err(format!("{text} is no way to cut a process off")),
         }
     }

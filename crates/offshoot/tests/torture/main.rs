@@ -110,15 +110,18 @@ fn run(settings: &Settings) -> Result<(), String> {
         return bench.report(began);
     }
     let can_trace = settings.can_trace()?;
-    let can_mount = world::can_mount();
+    let can_mount = settings.mounts && world::can_mount();
     if !can_mount {
-        println!("torture: no tmpfs can be mounted here: a full disk is injected only");
+        println!("torture: no small file system is mounted: a full disk is an injected error");
     }
     let measured = bench.measure(settings, can_trace);
     let cases = choose(settings, &measured, can_trace, can_mount);
     bench.all(cases);
     bench.report(began)
 }
+
+/// What is cut off, in a grown folder or not, and how.
+type Choice = (Operation, bool, Cut);
 
 /// Chooses the rounds: half are killed after a while, the others at a call or by an error.
 fn choose(
@@ -128,46 +131,47 @@ fn choose(
     can_mount: bool,
 ) -> Vec<Case> {
     let mut dice = Dice::new(settings.seed);
+    let measured: Vec<_> = measured
+        .iter()
+        .filter(|((operation, grown), _)| settings.may_cut(*operation, *grown))
+        .collect();
+    // One list for each call of an operation: calls that are made often are not chosen more often.
     let (mut kills, mut errors) = (Vec::new(), Vec::new());
-    for ((operation, grown), measured) in measured {
-        let case = |cut| (*operation, *grown, cut);
-        let count = |call: &str| measured.calls.get(call).copied().unwrap_or(0);
+    for ((operation, grown), measured) in &measured {
+        let list = |call: &str, cut: &dyn Fn(u64) -> Cut| -> Vec<Choice> {
+            let count = measured.calls.get(call).copied().unwrap_or(0);
+            (1..=count)
+                .map(|when| (*operation, *grown, cut(when)))
+                .collect()
+        };
         for call in CALLS {
-            let cut = |when| Cut::Kill {
-                call: call.to_owned(),
-                when,
-            };
-            kills.extend((1..=count(call)).map(|when| case(cut(when))));
+            kills.push(list(call, &|when| Cut::kill(call, when)));
         }
         for (call, error, lasting) in ERRORS {
-            let cut = |when| Cut::Error {
-                call: call.to_owned(),
-                error: error.to_owned(),
-                when,
-                lasting,
-            };
-            errors.extend((1..=count(call)).map(|when| case(cut(when))));
+            errors.push(list(call, &|when| Cut::error(call, error, when, lasting)));
         }
         if can_mount && operation.may_fill() {
-            let rooms = (0..8).map(|_| Cut::Full(dice.below(MOST_ROOM / 4) * 4));
-            errors.extend(rooms.map(case));
+            let full = (0..8).map(|_| Cut::Full(dice.below(MOST_ROOM / 4) * 4));
+            errors.push(full.map(|cut| (*operation, *grown, cut)).collect());
         }
-    }
-    if !settings.first_start_injections {
-        kills.retain(|(operation, grown, _)| *operation != Operation::Start || *grown);
-        errors.retain(|(operation, grown, _)| *operation != Operation::Start || *grown);
     }
     let random = if can_trace {
         settings.rounds / 2
     } else {
         settings.rounds
     };
-    let injected = settings.rounds - random;
-    let (all_kills, all_errors) = (kills.len(), errors.len());
-    if !settings.every {
-        sample(&mut kills, injected * 2 / 3, &mut dice);
-        sample(&mut errors, injected - injected * 2 / 3, &mut dice);
-    }
+    let (all_kills, all_errors) = (
+        kills.iter().flatten().count(),
+        errors.iter().flatten().count(),
+    );
+    let (most_kills, most_errors) = if settings.every {
+        (all_kills, all_errors)
+    } else {
+        let injected = settings.rounds - random;
+        (injected * 2 / 3, injected - injected * 2 / 3)
+    };
+    let kills = sample(kills, most_kills, &mut dice);
+    let errors = sample(errors, most_errors, &mut dice);
     println!(
         "torture: {random} kills after a while, {} of {all_kills} kills at a call, {} of {all_errors} \
          errors and full disks; seed {}",
@@ -175,19 +179,15 @@ fn choose(
         errors.len(),
         settings.seed
     );
-    let operations: Vec<_> = measured.iter().collect();
-    let after = (0..random).map(|round| {
-        let ((operation, grown), measured) = operations[round % operations.len()];
+    let after = |round: usize| {
+        let ((operation, grown), measured) = measured[round % measured.len()];
         let longest = measured.took.as_micros() as u64;
-        (
-            *operation,
-            *grown,
-            Cut::After(Duration::from_micros(dice.below(longest))),
-        )
-    });
-    let after: Vec<_> = after.collect();
-    let cases = after.into_iter().chain(kills).chain(errors);
-    cases
+        let delay = Duration::from_micros(dice.below(longest));
+        (*operation, *grown, Cut::After(delay))
+    };
+    let after: Vec<Choice> = (0..random).map(after).collect();
+    let chosen = after.into_iter().chain(kills).chain(errors);
+    chosen
         .zip(settings.seed..)
         .map(|((operation, grown, cut), seed)| Case {
             operation,
@@ -198,12 +198,19 @@ fn choose(
         .collect()
 }
 
-/// Keeps so many of the list, chosen by dice.
-fn sample<T>(list: &mut Vec<T>, most: usize, dice: &mut Dice) {
-    while list.len() > most {
-        let unlucky = dice.below(list.len() as u64) as usize;
-        list.swap_remove(unlucky);
+/// Takes so many from all lists: each time a list is chosen by dice, then one of what it still has.
+fn sample(mut lists: Vec<Vec<Choice>>, most: usize, dice: &mut Dice) -> Vec<Choice> {
+    let mut chosen = Vec::new();
+    while chosen.len() < most {
+        lists.retain(|list| !list.is_empty());
+        if lists.is_empty() {
+            break;
+        }
+        let list = dice.below(lists.len() as u64) as usize;
+        let list = &mut lists[list];
+        chosen.push(list.swap_remove(dice.below(list.len() as u64) as usize));
     }
+    chosen
 }
 
 /// What all rounds share.
@@ -313,10 +320,14 @@ impl Bench {
         }
         print("all", sum);
         println!("within {:.1} s", began.elapsed().as_secs_f64());
-        match sum.found {
-            0 => Ok(()),
-            found => Err(format!("{found} rounds failed")),
+        if sum.found > 0 {
+            return Err(format!("{} rounds failed", sum.found));
         }
+        // Otherwise the rounds had nothing to lose.
+        if sum.rounds >= 50 && (sum.kills < sum.rounds / 5 || sum.told < sum.rounds) {
+            return Err("too few processes were killed, or too few children answered".to_owned());
+        }
+        Ok(())
     }
 }
 

@@ -17,8 +17,11 @@ use serde_json::{Value, json};
 
 use crate::plan::{self, Call, Plans};
 
-/// Numbers every call that the server has made up: ids are not used twice.
-static CALLS: AtomicU64 = AtomicU64::new(0);
+/// Returns a number for an id or a key: none is used twice.
+fn number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// One request, as far as the checks need it.
 pub(crate) struct Sent {
@@ -228,7 +231,7 @@ fn calls_reply(calls: &[Call], messages: &[Value]) -> String {
     let child = first_child(messages);
     let calls = calls.iter().enumerate().map(|(index, call)| {
         let (tool, arguments) = arguments(call, child.as_ref());
-        let id = format!("call_{}", CALLS.fetch_add(1, Ordering::Relaxed));
+        let id = format!("call_{}", number());
         json!({ "index": index, "id": id, "type": "function",
                 "function": { "name": tool, "arguments": arguments.to_string() } })
     });
@@ -244,12 +247,12 @@ fn arguments(call: &Call, child: Option<&(String, String)>) -> (&'static str, Va
                 json!({ "subagent_type": "general", "prompt": prompt, "background": background });
             ("task", arguments)
         }
-        (Call::Message { suffix }, Some((name, id))) => {
-            let text = format!("plan({name}.{suffix})");
+        (Call::Message, Some((name, id))) => {
+            let text = format!("plan({name}.m{})", number());
             ("message", json!({ "session_id": id, "text": text }))
         }
         (Call::Cancel, Some((_, id))) => ("cancel", json!({ "session_id": id })),
-        (Call::Children | Call::Message { .. } | Call::Cancel, _) => ("children", json!({})),
+        (Call::Children | Call::Message | Call::Cancel, _) => ("children", json!({})),
         (Call::Wait, _) => ("wait", json!({ "timeout_ms": 2000 })),
         (Call::Write { name }, _) => ("write", json!({ "path": name, "content": "written" })),
         (Call::Bash, _) => {

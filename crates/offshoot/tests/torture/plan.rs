@@ -49,10 +49,8 @@ pub(crate) enum Call {
     },
     Children,
     Wait,
-    /// Says `plan(CHILD.SUFFIX)` to the first child that was started in the background.
-    Message {
-        suffix: String,
-    },
+    /// Says something to the first child that was started in the background.
+    Message,
     /// Cancels that child.
     Cancel,
     /// Writes a file of this name.
@@ -116,9 +114,7 @@ fn draw(key: &str, depth: u32, dice: &mut Dice, agents: &mut usize, plans: &mut 
                 }
                 12 => Call::Children,
                 13 => Call::Wait,
-                14 => Call::Message {
-                    suffix: format!("m{step}{place}"),
-                },
+                14 => Call::Message,
                 15 => Call::Cancel,
                 16 => Call::Bash,
                 _ => Call::Write {

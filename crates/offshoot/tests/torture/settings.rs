@@ -7,8 +7,8 @@ use std::str::FromStr;
 use crate::cut::Cut;
 use crate::operation::Operation;
 
-/// Whether injections into the very first start of a folder are part of the short form. They find a
-/// known bug: a kill there leaves a rollback journal that no later start repairs (issue 17).
+/// Whether the short form cuts off the very first start in a data folder. It finds a known bug: a kill
+/// there may leave a rollback journal that no later start repairs (issue 17).
 const FIRST_START_IN_SHORT_FORM: bool = false;
 
 /// Rounds of the short form, besides those that measure.
@@ -69,7 +69,9 @@ pub(crate) struct Settings {
     only: Option<Operation>,
     /// Every injection, not a sample.
     pub(crate) every: bool,
-    pub(crate) first_start_injections: bool,
+    /// Whether full disks are small file systems that are mounted.
+    pub(crate) mounts: bool,
+    cuts_first_start: bool,
     needs_strace: bool,
     uses_strace: bool,
 }
@@ -83,7 +85,8 @@ impl Settings {
             case: None,
             only: None,
             every: false,
-            first_start_injections: FIRST_START_IN_SHORT_FORM,
+            mounts: false,
+            cuts_first_start: FIRST_START_IN_SHORT_FORM,
             needs_strace: false,
             uses_strace: true,
         }
@@ -93,7 +96,8 @@ impl Settings {
     pub(crate) fn read(arguments: &[String]) -> Result<Self, String> {
         let mut settings = Self {
             rounds: 200,
-            first_start_injections: true,
+            mounts: true,
+            cuts_first_start: true,
             needs_strace: true,
             ..Self::short()
         };
@@ -133,6 +137,12 @@ impl Settings {
     /// Tells whether an operation is part of it.
     pub(crate) fn wants(&self, operation: Operation) -> bool {
         self.only.is_none_or(|only| only == operation)
+    }
+
+    /// Tells whether an operation is cut off in a grown folder, or in a fresh one.
+    pub(crate) fn may_cut(&self, operation: Operation, grown: bool) -> bool {
+        let starts = matches!(operation, Operation::Start | Operation::TwoProcesses);
+        self.cuts_first_start || grown || !starts
     }
 
     /// Tells whether calls can be injected, and says so; fails where they have to be and cannot.

@@ -188,7 +188,8 @@ impl<'a> World<'a> {
         let mut command = match cut.injection() {
             Some(injection) => {
                 let mut command = Command::new("strace");
-                command.args(["-f", "-qq", "-o"]);
+                // Threads are traced; keepers and the commands that agents run are not.
+                command.args(["-f", "-b", "execve", "-qq", "-o"]);
                 command.arg(self.output(&label, "trace"));
                 command.args(injection).arg("--").arg(program);
                 command
@@ -386,13 +387,11 @@ pub(crate) fn can_mount() -> bool {
 fn tool(name: &str, arguments: &[&str], folder: &Path) -> Result<(), String> {
     let output = Command::new(name).args(arguments).arg(folder).output();
     let output = output.map_err(|error| format!("start {name}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
-            "{name} {arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        )),
+    if output.status.success() {
+        return Ok(());
     }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{name} {arguments:?}: {said}"))
 }
 
 /// Returns how much a folder holds, with its files rounded up to pages.
