@@ -141,8 +141,14 @@ impl Settings {
 
     /// Tells whether an operation is cut off in a grown folder, or in a fresh one.
     pub(crate) fn may_cut(&self, operation: Operation, grown: bool) -> bool {
-        let starts = matches!(operation, Operation::Start | Operation::TwoProcesses);
-        self.cuts_first_start || grown || !starts
+        let is_first_start = matches!(
+            operation,
+            Operation::Start
+                | Operation::TwoProcesses
+                | Operation::MessageOwner
+                | Operation::CancelOwner
+        );
+        self.cuts_first_start || grown || !is_first_start
     }
 
     /// Tells whether calls can be injected, and says so; fails where they have to be and cannot.
