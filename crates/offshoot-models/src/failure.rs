@@ -24,9 +24,11 @@ pub(crate) struct Asked {
     pub(crate) model: String,
     /// Address without user, password and query.
     pub(crate) place: String,
-    pub(crate) key: Option<Secret>,
-    /// Where users put the key.
-    pub(crate) key_variable: String,
+    pub(crate) has_key: bool,
+    /// Every secret that is sent, the key among them.
+    pub(crate) secrets: Vec<Secret>,
+    /// The variable that users put the key into; `None` if the server takes no key.
+    pub(crate) key_variable: Option<String>,
 }
 
 /// What a provider says of a failure, in the middle of a stream or in place of one.
@@ -74,9 +76,10 @@ impl Asked {
             (None, None) => String::new(),
         };
         let status = refusal.status;
-        let advice = match (status, &self.key) {
-            (401 | 403, Some(_)) => format!("; check {}", self.key_variable),
-            (401 | 403, None) => format!("; set {}", self.key_variable),
+        let advice = match (status, &self.key_variable) {
+            (401 | 403, Some(variable)) if self.has_key => format!("; check {variable}"),
+            (401 | 403, Some(variable)) => format!("; set {variable}"),
+            (401 | 403, None) => "; name the variable of its key in `api_key_env`".to_owned(),
             (300..=399 | 404 | 405, _) => "; check the model's name and the base URL".to_owned(),
             _ => String::new(),
         };
@@ -97,11 +100,8 @@ impl Asked {
 
     /// Makes words of others fit for a sentence: one line, no key, not too long.
     fn presentable(&self, words: &str) -> String {
-        let line = one_line(words);
-        let line = match &self.key {
-            Some(key) => key.hide_in(&line),
-            None => line,
-        };
+        let secrets = self.secrets.iter();
+        let line = secrets.fold(one_line(words), |line, secret| secret.hide_in(&line));
         // Hidden first: a key that is cut off could not be found any more.
         match line.char_indices().nth(MAX_SHOWN) {
             Some((end, _)) => format!("{}…", &line[..end]),

@@ -17,7 +17,7 @@ mod sse;
 mod transport;
 
 pub use offline::Offline;
-pub use openai_chat::{CapField, OpenAiChat, OpenAiChatSettings};
+pub use openai_chat::{CapField, Header, OpenAiChat, OpenAiChatSettings};
 pub use registry::ModelSet;
 pub use scripted::{ScriptError, Scripted};
 pub use secret::Secret;

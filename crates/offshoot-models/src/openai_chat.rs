@@ -1,4 +1,4 @@
-//! The provider `openai-chat/NAME`: OpenAI's Chat Completions, as many servers speak it.
+//! The dialect `openai-chat`: OpenAI's Chat Completions, as many servers speak it.
 //!
 //! Here are the settings, their check, and the models of one server; what goes
 //! over the wire is `encode` and `decode`, both pure. Nothing is read from the
@@ -11,6 +11,7 @@ mod encode;
 mod settings;
 mod wire;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,7 @@ use crate::failure::Asked;
 use crate::secret::Secret;
 use crate::transport::{HeaderText, HttpRequest, Method, Transport, public};
 
-pub use settings::{CapField, OpenAiChatSettings};
+pub use settings::{CapField, Header, OpenAiChatSettings};
 
 use decode::Decoder;
 
@@ -37,7 +38,9 @@ use decode::Decoder;
 /// Finds them by their name within the provider, and knows none beforehand: whether there is a
 /// model of that name, the server says when it is asked.
 pub struct OpenAiChat {
-    /// Settings that cannot be right are told whoever asks for a model, and nobody else.
+    /// The name of the provider in names of models.
+    provider: String,
+    /// Settings that cannot be right are an error of each `find`.
     server: Result<Arc<Server>, ModelError>,
     /// Those that were asked for, so that the same name gives the same model.
     models: Mutex<BTreeMap<String, Arc<ChatModel>>>,
@@ -51,8 +54,9 @@ struct Server {
     /// The base address, as errors show it.
     place: String,
     key: Option<Secret>,
-    /// Where users put it.
-    key_variable: String,
+    /// The variable that users put the key into; `None` if the server takes no key.
+    key_variable: Option<String>,
+    headers: Vec<Header>,
     cap_field: CapField,
     slots: Arc<Semaphore>,
     /// By the name of a model.
@@ -67,7 +71,7 @@ struct ChatModel {
 }
 
 impl OpenAiChat {
-    /// The name of this provider in names of models.
+    /// The name of the provider that needs no configuration, and of this dialect.
     pub const PROVIDER: &str = "openai-chat";
     /// The variable that users put their key into, unless they say otherwise.
     pub const KEY_VARIABLE: &str = "OPENAI_API_KEY";
@@ -76,6 +80,7 @@ impl OpenAiChat {
 
     /// A provider with these settings; `find` says what is wrong with them.
     pub fn new(settings: OpenAiChatSettings, transport: Arc<dyn Transport>) -> Self {
+        let provider = settings.provider.clone();
         let server = settings.check().map(|checked| {
             Arc::new(Server {
                 transport,
@@ -83,6 +88,7 @@ impl OpenAiChat {
                 endpoint: checked.endpoint(),
                 key: checked.key,
                 key_variable: checked.key_variable,
+                headers: checked.headers,
                 cap_field: checked.cap_field,
                 slots: Arc::new(Semaphore::new(checked.slots)),
                 prices: checked.prices,
@@ -90,6 +96,7 @@ impl OpenAiChat {
             })
         });
         Self {
+            provider,
             server,
             models: Mutex::default(),
         }
@@ -99,7 +106,7 @@ impl OpenAiChat {
 impl Models for OpenAiChat {
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         if name.trim().is_empty() {
-            let provider = Self::PROVIDER;
+            let provider = &self.provider;
             let message = format!("find model `{provider}/{name}`: give a name, {provider}/NAME");
             return Err(ModelError::new(ModelErrorKind::Config, message));
         }
@@ -130,7 +137,8 @@ impl Model for ChatModel {
         let asked = Asked {
             model: self.name.clone(),
             place: server.place.clone(),
-            key: server.key.clone(),
+            has_key: server.key.is_some(),
+            secrets: server.secrets(),
             key_variable: server.key_variable.clone(),
         };
         let body = match encode::body(&request, &self.name, server.cap_field) {
@@ -166,16 +174,28 @@ impl Model for ChatModel {
 }
 
 impl Server {
-    fn headers(&self) -> Vec<(&'static str, HeaderText)> {
+    /// Returns what is secret of a request.
+    fn secrets(&self) -> Vec<Secret> {
+        let headers = self.headers.iter().filter_map(|header| match &header.text {
+            HeaderText::Secret(secret) => Some(secret),
+            HeaderText::Plain(_) => None,
+        });
+        self.key.iter().chain(headers).cloned().collect()
+    }
+
+    fn headers(&self) -> Vec<(Cow<'static, str>, HeaderText)> {
         let plain = |text: &str| HeaderText::Plain(text.to_owned());
         let mut headers = vec![
-            ("content-type", plain("application/json")),
-            ("accept", plain("text/event-stream")),
+            (Cow::from("content-type"), plain("application/json")),
+            (Cow::from("accept"), plain("text/event-stream")),
         ];
-        if let Some(key) = &self.key {
+        let own = |name: &str| self.headers.iter().any(|header| header.name == name);
+        if let Some(key) = self.key.as_ref().filter(|_| !own("authorization")) {
             let bearer = Secret::new(format!("Bearer {}", key.expose()));
-            headers.push(("authorization", HeaderText::Secret(bearer)));
+            headers.push((Cow::from("authorization"), HeaderText::Secret(bearer)));
         }
+        let own = self.headers.iter();
+        headers.extend(own.map(|header| (Cow::from(header.name.clone()), header.text.clone())));
         headers
     }
 }

@@ -7,6 +7,7 @@
 
 mod http;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
@@ -38,7 +39,7 @@ pub struct HttpRequest {
     /// Where; may hold secrets in its user and query.
     pub url: Url,
     /// Names in lower case.
-    pub headers: Vec<(&'static str, HeaderText)>,
+    pub headers: Vec<(Cow<'static, str>, HeaderText)>,
     /// The body.
     pub body: Bytes,
 }

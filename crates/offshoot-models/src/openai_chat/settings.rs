@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use url::{Host, Url};
 
 use crate::secret::Secret;
-use crate::transport::public;
+use crate::transport::{HeaderText, public};
 
 use super::OpenAiChat;
 
@@ -24,14 +24,18 @@ const DEFAULT_SLOTS: usize = 64;
 /// How to reach a server. The default is OpenAI's own, without a key.
 #[derive(Clone)]
 pub struct OpenAiChatSettings {
+    /// The name of the provider in names of models, as errors name it.
+    pub provider: String,
     /// The address that `chat/completions` is appended to.
     pub base_url: String,
     /// Where the address comes from, as errors name it.
     pub base_url_source: String,
     /// The key. Servers on loopback may do without.
     pub api_key: Option<Secret>,
-    /// The variable that users put the key into, as errors name it.
-    pub key_variable: String,
+    /// The variable that users put the key into, as errors name it; `None` if the server takes no key.
+    pub key_variable: Option<String>,
+    /// Headers that are sent with every request.
+    pub headers: Vec<Header>,
     /// What the server calls the cap of the output; `None` decides by the address.
     pub cap_field: Option<CapField>,
     /// How many requests may be under way at a time; the others wait.
@@ -40,6 +44,17 @@ pub struct OpenAiChatSettings {
     pub prices: BTreeMap<String, Price>,
     /// How many tokens a conversation may have, by the same names.
     pub windows: BTreeMap<String, u64>,
+}
+
+/// A header that is sent with every request.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// In lower case.
+    pub name: String,
+    /// Its text.
+    pub text: HeaderText,
+    /// Where the text comes from, as errors name it.
+    pub source: String,
 }
 
 /// What a server calls the cap of the output.
@@ -57,8 +72,9 @@ pub(super) struct Checked {
     pub(super) base_url: Url,
     /// Made of characters that a header may have.
     pub(super) key: Option<Secret>,
-    /// Where users put it.
-    pub(super) key_variable: String,
+    pub(super) key_variable: Option<String>,
+    /// Each with a text that a header may have.
+    pub(super) headers: Vec<Header>,
     pub(super) cap_field: CapField,
     /// At least one.
     pub(super) slots: usize,
@@ -69,10 +85,12 @@ pub(super) struct Checked {
 impl Default for OpenAiChatSettings {
     fn default() -> Self {
         Self {
+            provider: OpenAiChat::PROVIDER.to_owned(),
             base_url: OPENAI_URL.to_owned(),
             base_url_source: OpenAiChat::BASE_URL_VARIABLE.to_owned(),
             api_key: None,
-            key_variable: OpenAiChat::KEY_VARIABLE.to_owned(),
+            key_variable: Some(OpenAiChat::KEY_VARIABLE.to_owned()),
+            headers: Vec::new(),
             cap_field: None,
             slots: DEFAULT_SLOTS,
             prices: BTreeMap::new(),
@@ -85,10 +103,12 @@ impl fmt::Debug for OpenAiChatSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let base_url = Url::parse(&self.base_url).map(|url| public(&url)).ok();
         f.debug_struct("OpenAiChatSettings")
+            .field("provider", &self.provider)
             .field("base_url", &base_url)
             .field("base_url_source", &self.base_url_source)
             .field("api_key", &self.api_key)
             .field("key_variable", &self.key_variable)
+            .field("headers", &self.headers)
             .field("cap_field", &self.cap_field)
             .field("slots", &self.slots)
             .field("prices", &self.prices)
@@ -99,11 +119,17 @@ impl fmt::Debug for OpenAiChatSettings {
 
 impl OpenAiChatSettings {
     pub(super) fn check(self) -> Result<Checked, ModelError> {
-        let variable = &self.key_variable;
+        let variable = self.key_variable.as_deref();
         let base_url = address(&self.base_url, &self.base_url_source, variable)?;
-        let key = self.api_key.map(|secret| key(secret, variable));
+        let source = variable.unwrap_or("the settings");
+        let key = self.api_key.map(|secret| key(secret, source));
         let key = key.transpose()?.flatten();
-        if key.is_none() && !is_loopback(&base_url) {
+        for header in &self.headers {
+            header.check(&base_url)?;
+        }
+        if let (None, Some(variable)) = (&key, variable)
+            && !is_loopback(&base_url)
+        {
             return Err(config(format!(
                 "ask a model at {}: it needs a key; set {variable} (to any text, if the server \
                  wants none)",
@@ -118,11 +144,32 @@ impl OpenAiChatSettings {
             base_url,
             key,
             key_variable: self.key_variable,
+            headers: self.headers,
             cap_field: self.cap_field.unwrap_or(default_cap),
             slots: self.slots.clamp(1, Semaphore::MAX_PERMITS),
             prices: self.prices,
             windows: self.windows,
         })
+    }
+}
+
+impl Header {
+    /// Refuses a text that is empty or that no header may have, without repeating it.
+    fn check(&self, base_url: &Url) -> Result<(), ModelError> {
+        let text = match &self.text {
+            HeaderText::Plain(text) => text,
+            HeaderText::Secret(secret) => secret.expose(),
+        };
+        let is_shown = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+        let wrong = match text.trim() {
+            "" => "is empty",
+            text if text.bytes().all(is_shown) => return Ok(()),
+            _ => "holds a character that no header may have",
+        };
+        let (place, Self { name, source, .. }) = (public(base_url), self);
+        Err(config(format!(
+            "ask a model at {place}: the header `{name}` {wrong}; set {source}"
+        )))
     }
 }
 
@@ -140,7 +187,7 @@ impl Checked {
     }
 }
 
-fn address(text: &str, source: &str, key_variable: &str) -> Result<Url, ModelError> {
+fn address(text: &str, source: &str, key_variable: Option<&str>) -> Result<Url, ModelError> {
     let like = "give an address like http://localhost:11434/v1";
     let without_scheme = || {
         config(format!(
@@ -159,9 +206,10 @@ fn address(text: &str, source: &str, key_variable: &str) -> Result<Url, ModelErr
     }
     // Addresses are shown, logged and handed to commands: what is secret has a place of its own.
     if !url.username().is_empty() || url.password().is_some() {
+        let place = key_variable.unwrap_or("the variable that `api_key_env` names");
         return Err(config(format!(
             "read the address in {source}: it has a user or a password in it, which are not sent; \
-             take them out and put the key into {key_variable}"
+             take them out and put the key into {place}"
         )));
     }
     Ok(url)
@@ -194,13 +242,21 @@ fn config(message: String) -> ModelError {
 
 #[cfg(test)]
 mod tests {
-    use super::{CapField, OpenAiChatSettings, Secret};
+    use super::{CapField, Header, HeaderText, OpenAiChatSettings, Secret};
 
     fn settings(base_url: &str, key: Option<&str>) -> OpenAiChatSettings {
         OpenAiChatSettings {
             base_url: base_url.to_owned(),
             api_key: key.map(Secret::new),
             ..OpenAiChatSettings::default()
+        }
+    }
+
+    fn secret_header(text: &str) -> Header {
+        Header {
+            name: "x-key".to_owned(),
+            text: HeaderText::Secret(Secret::new(text)),
+            source: "X_KEY".to_owned(),
         }
     }
 
@@ -301,7 +357,7 @@ mod tests {
     fn what_is_wrong_is_told_with_where_it_was_said() {
         let elsewhere = |base_url: &str, key: Option<&str>| OpenAiChatSettings {
             base_url_source: "mine.toml line 3".to_owned(),
-            key_variable: "MY_KEY".to_owned(),
+            key_variable: Some("MY_KEY".to_owned()),
             ..settings(base_url, key)
         };
         for (base_url, key, told) in [
@@ -321,14 +377,45 @@ mod tests {
 
     #[test]
     fn neither_the_key_nor_a_password_is_printed() {
-        let settings = settings("https://me:pass@h:1/v1?key=abc", Some("sk-1"));
+        let settings = OpenAiChatSettings {
+            headers: vec![secret_header("sk-2")],
+            ..settings("https://me:pass@h:1/v1?key=abc", Some("sk-1"))
+        };
         assert_eq!(
             format!("{settings:?}"),
-            "OpenAiChatSettings { base_url: Some(\"https://h:1/v1\"), base_url_source: \
-             \"OPENAI_BASE_URL\", api_key: Some(***), key_variable: \"OPENAI_API_KEY\", \
-             cap_field: None, slots: 64, prices: {}, \
+            "OpenAiChatSettings { provider: \"openai-chat\", base_url: Some(\"https://h:1/v1\"), \
+             base_url_source: \"OPENAI_BASE_URL\", api_key: Some(***), key_variable: \
+             Some(\"OPENAI_API_KEY\"), headers: [Header { name: \"x-key\", text: ***, source: \
+             \"X_KEY\" }], cap_field: None, slots: 64, prices: {}, \
              windows: {} }"
         );
+    }
+
+    #[test]
+    fn a_server_without_a_key_variable_needs_no_key() {
+        let keyless = OpenAiChatSettings {
+            key_variable: None,
+            ..settings("http://10.0.0.1/v1", None)
+        };
+        assert!(keyless.check().is_ok());
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_sent_is_refused_without_repeating_it() {
+        for (text, wrong) in [
+            ("", "is empty"),
+            (" ", "is empty"),
+            ("sk\n1", "holds a character that no header may have"),
+        ] {
+            let wrongly = OpenAiChatSettings {
+                headers: vec![secret_header(text)],
+                ..settings("http://h", Some("k"))
+            };
+            check_error(
+                wrongly,
+                &format!("ask a model at http://h: the header `x-key` {wrong}; set X_KEY"),
+            );
+        }
     }
 
     #[test]

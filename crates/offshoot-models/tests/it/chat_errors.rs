@@ -187,7 +187,7 @@ async fn a_wrong_key_a_missing_key_and_a_missing_model_name_a_way_on() {
     let place = server.base_url();
     let without_key = OpenAiChatSettings {
         api_key: None,
-        key_variable: "MY_KEY".to_owned(),
+        key_variable: Some("MY_KEY".to_owned()),
         ..settings(place.clone())
     };
     assert_eq!(
