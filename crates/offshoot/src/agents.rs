@@ -36,7 +36,7 @@ impl<'a> Listed<'a> {
 /// Carries out `offshoot agents …`.
 pub(crate) fn agents(args: Agents, settings: &Settings) -> Result<Code, Stop> {
     let workspace = config::workspace(args.place().cwd.as_deref())?;
-    let mut models = Models::load(&assemble::chosen(&settings.model)?)?;
+    let mut models = Models::load(&assemble::chosen(&settings.model, settings)?, settings)?;
     let catalogue = definitions::load(settings, Some(&workspace), &mut models);
     match args.command {
         AgentsCommand::List { json, .. } => {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime, Who, own_tools};
-use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
+use offshoot_models::{Header, HeaderText, Http, ModelSet, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
 use offshoot_tools::shell::{Base, Bash, Environment, Keeper};
@@ -25,7 +25,7 @@ use offshoot_types::store::Store;
 use offshoot_types::tier::{ModelChoices, Tier};
 
 use crate::cli::{Consent, Waiting};
-use crate::config::{self, Hook, Settings, Source, Sourced};
+use crate::config::{self, HeaderSetting, Hook, Key, Provider, Settings, Source, Sourced};
 use crate::env::System;
 use crate::exit::Stop;
 use crate::hooks;
@@ -58,11 +58,12 @@ pub(crate) struct Host {
     asks: Asks,
     /// Where sessions are kept.
     data_dir: PathBuf,
-    openai_chat: OpenAiChatSettings,
+    /// The servers of models.
+    providers: Vec<OpenAiChatSettings>,
     /// How conversations are shortened.
     compaction: Compacting,
-    /// The variable that holds a key.
-    key_variable: String,
+    /// The variables whose values are secret.
+    secret_variables: Vec<String>,
     /// What the user and projects say of permissions.
     rules: Rules,
     hooks: Vec<Hook>,
@@ -71,34 +72,18 @@ pub(crate) struct Host {
 impl Host {
     /// A host that is asked by nobody: for commands that start no turn of their own.
     pub(crate) fn of(settings: &Settings) -> Self {
-        let config::OpenAiChat {
-            base_url,
-            api_key_env,
-            key,
-        } = &settings.openai_chat;
-        let named = |model: &str| {
-            let (provider, name) = model.split_once('/')?;
-            (provider == OpenAiChat::PROVIDER).then(|| name.to_owned())
-        };
-        let prices = settings.prices.iter();
-        let prices = prices.filter_map(|(model, price)| Some((named(model)?, price.value)));
-        let windows = settings.windows.iter();
-        let windows = windows.filter_map(|(model, window)| Some((named(model)?, window.value)));
+        let providers = settings.providers.iter();
+        let secret = settings
+            .providers
+            .values()
+            .flat_map(Provider::secret_variables);
         Self {
             limits: settings.limits(),
             asks: Asks::NOBODY,
             data_dir: settings.data_dir.value.clone(),
-            openai_chat: OpenAiChatSettings {
-                base_url: base_url.value.clone(),
-                base_url_source: base_url.source.to_string(),
-                api_key: key.as_ref().map(|key| Secret::new(key.expose().to_owned())),
-                key_variable: api_key_env.value.clone(),
-                prices: prices.collect(),
-                windows: windows.collect(),
-                ..OpenAiChatSettings::default()
-            },
+            providers: providers.map(|(name, it)| server(name, it)).collect(),
             compaction: settings.compacting(),
-            key_variable: api_key_env.value.clone(),
+            secret_variables: secret.map(str::to_owned).collect(),
             rules: Rules::of(settings),
             hooks: settings.hooks(),
         }
@@ -139,6 +124,47 @@ impl Host {
     }
 }
 
+/// Returns how the server of a provider is reached.
+fn server(name: &str, provider: &Provider) -> OpenAiChatSettings {
+    let secret = |key: &Key| Secret::new(key.expose().to_owned());
+    let headers = provider.headers.iter().map(|(name, header)| {
+        let (text, source) = match &header.value {
+            HeaderSetting::Text(text) => {
+                (HeaderText::Plain(text.clone()), header.source.to_string())
+            }
+            HeaderSetting::Variable(variable) => {
+                // Where the variable is not set, the empty text is refused with its name.
+                let held = provider.header_keys.get(variable);
+                let text = held.map_or_else(|| Secret::new(""), secret);
+                (HeaderText::Secret(text), variable.clone())
+            }
+        };
+        let name = name.clone();
+        Header { name, text, source }
+    });
+    let models = provider.models.iter();
+    let prices = models.clone().filter_map(|(model, setting)| {
+        let price = setting.price.as_ref()?;
+        Some((model.clone(), price.value))
+    });
+    let windows = models.filter_map(|(model, setting)| {
+        let window = setting.context_window.as_ref()?;
+        Some((model.clone(), window.value))
+    });
+    let variable = provider.api_key_env.as_ref();
+    OpenAiChatSettings {
+        provider: name.to_owned(),
+        base_url: provider.base_url.value.clone(),
+        base_url_source: provider.base_url.source.to_string(),
+        api_key: provider.key.as_ref().map(secret),
+        key_variable: variable.map(|variable| variable.value.clone()),
+        headers: headers.collect(),
+        prices: prices.collect(),
+        windows: windows.collect(),
+        ..OpenAiChatSettings::default()
+    }
+}
+
 /// Models, and the agents that came with the first of them.
 #[derive(Default)]
 pub(crate) struct Models {
@@ -153,7 +179,7 @@ pub(crate) struct Models {
 
 impl Models {
     /// Loads a model by the name that `model_name` gave it, and what its agents name.
-    pub(crate) fn load(name: &str) -> Result<Self, Stop> {
+    pub(crate) fn load(name: &str, settings: &Settings) -> Result<Self, Stop> {
         let mut loaded = Self {
             offline: is_offline(name),
             ..Self::default()
@@ -170,7 +196,7 @@ impl Models {
             let named = manifest.model.as_deref();
             let named = named.filter(|model| Tier::named(model).is_none());
             if let (Some(model), Some(folder)) = (named, folder) {
-                let whole = model_name(model, folder)?;
+                let whole = model_name(model, folder, settings)?;
                 loaded.add(&whole)?;
                 manifest.model = Some(whole);
             }
@@ -187,11 +213,11 @@ impl Models {
     /// it has to be named: no model is asked, and paid, that the user did not name.
     pub(crate) fn with_choices(mut self, settings: &Settings, host: &Host) -> Result<Self, Stop> {
         for (tier, asked) in &settings.tiers {
-            let name = self.usable(&format!("tiers.{tier}"), asked, host)?;
+            let name = self.usable(&format!("tiers.{tier}"), asked, settings, host)?;
             self.choices.tiers.insert(*tier, name);
         }
         if let Some(asked) = &settings.child_model {
-            self.choices.child = Some(self.usable("child_model", asked, host)?);
+            self.choices.child = Some(self.usable("child_model", asked, settings, host)?);
         }
         self.free_small();
         Ok(self)
@@ -219,9 +245,15 @@ impl Models {
     }
 
     /// Loads a model that a setting names.
-    fn usable(&mut self, key: &str, asked: &Sourced<String>, host: &Host) -> Result<String, Stop> {
+    fn usable(
+        &mut self,
+        key: &str,
+        asked: &Sourced<String>,
+        settings: &Settings,
+        host: &Host,
+    ) -> Result<String, Stop> {
         let wrong = |stop: Stop| stop.about(key);
-        let name = chosen(asked).map_err(wrong)?;
+        let name = chosen(asked, settings).map_err(wrong)?;
         let usable = self.add(&name).and_then(|()| check(&name, host));
         usable.map_err(|stop| wrong(stop.coming_from(&asked.source)))?;
         Ok(name)
@@ -264,10 +296,12 @@ impl Models {
         }
         let (shown, way) = match name.strip_prefix(SCRIPTED) {
             Some(path) => (format!("script {path}"), "set `price` in it".to_owned()),
-            None => (
-                name.to_owned(),
-                format!("set [prices.\"{name}\"] in your own offshoot.toml"),
-            ),
+            None => {
+                let (provider, model) = name.split_once('/').unwrap_or((name, ""));
+                let table = format!("[providers.{provider}.models.\"{model}\"]");
+                let way = format!("set `price` in {table} of your own offshoot.toml");
+                (name.to_owned(), way)
+            }
         };
         Err(Stop::usage(format!(
             "the cost is capped and the price of {shown} is not known; {way}, or drop the cap"
@@ -277,11 +311,15 @@ impl Models {
     /// Returns all models there are: those that were loaded, `offline`, the providers', and scripts.
     fn into_set(self, host: &Host) -> ModelSet {
         let http = Arc::new(Http::new());
-        let server = OpenAiChat::new(host.openai_chat.clone(), http);
         let set = self.models.into_iter().collect::<ModelSet>();
-        let set = set.with_offline();
-        let set = set.with_provider(SCRIPTED.trim_end_matches('/'), Arc::new(Scripts::default()));
-        set.with_provider(OpenAiChat::PROVIDER, Arc::new(server))
+        let scripts = SCRIPTED.trim_end_matches('/');
+        let set = set.with_provider(scripts, Arc::new(Scripts::default()));
+        host.providers
+            .iter()
+            .fold(set.with_offline(), |set, settings| {
+                let server = OpenAiChat::new(settings.clone(), http.clone());
+                set.with_provider(&settings.provider, Arc::new(server))
+            })
     }
 }
 
@@ -296,9 +334,9 @@ pub(crate) fn check(name: &str, host: &Host) -> Result<(), Stop> {
 }
 
 /// Returns the name, as the log keeps it, of the model that was chosen.
-pub(crate) fn chosen(model: &Sourced<String>) -> Result<String, Stop> {
+pub(crate) fn chosen(model: &Sourced<String>, settings: &Settings) -> Result<String, Stop> {
     let folder = model.source.base().unwrap_or(Path::new(""));
-    model_name(&model.value, folder).map_err(|stop| stop.coming_from(&model.source))
+    model_name(&model.value, folder, settings).map_err(|stop| stop.coming_from(&model.source))
 }
 
 /// Returns the line that says which model was chosen, and why; `None` if the flag chose it.
@@ -315,9 +353,9 @@ pub(crate) fn choice(model: &Sourced<String>) -> Option<String> {
 }
 
 /// Returns the name of a model as the log keeps it; files are seen from `folder`.
-pub(crate) fn model_name(asked: &str, folder: &Path) -> Result<String, Stop> {
+pub(crate) fn model_name(asked: &str, folder: &Path, settings: &Settings) -> Result<String, Stop> {
     let Some(path) = asked.strip_prefix(SCRIPTED).filter(|path| !path.is_empty()) else {
-        return known(asked).map(str::to_owned);
+        return known(asked, settings).map(str::to_owned);
     };
     let whole = config::absolute(&folder.join(path))?;
     match whole.into_os_string().into_string() {
@@ -337,18 +375,24 @@ pub(crate) fn is_offline(name: &str) -> bool {
 }
 
 /// Refuses a name that nothing here could be asked under.
-fn known(asked: &str) -> Result<&str, Stop> {
+fn known<'a>(asked: &'a str, settings: &Settings) -> Result<&'a str, Stop> {
     let (provider, name) = asked.split_once('/').unwrap_or((asked, ""));
     match (provider, name) {
         _ if is_offline(asked) => Ok(asked),
-        (OpenAiChat::PROVIDER, name) if !name.is_empty() => Ok(asked),
+        (provider, name) if !name.is_empty() && settings.providers.contains_key(provider) => {
+            Ok(asked)
+        }
         _ if Tier::named(asked).is_some() => Err(Stop::usage(format!(
             "{asked} is a tier, and here a model is needed: PROVIDER/NAME"
         ))),
-        _ => Err(Stop::usage(format!(
-            "there is no model {asked}; there are: offline, {}/NAME, scripted/FILE",
-            OpenAiChat::PROVIDER
-        ))),
+        _ => {
+            let providers = settings.providers.keys();
+            let providers: Vec<String> = providers.map(|name| format!("{name}/NAME")).collect();
+            let providers = providers.join(", ");
+            Err(Stop::usage(format!(
+                "there is no model {asked}; there are: offline, {providers}, scripted/FILE"
+            )))
+        }
     }
 }
 
@@ -440,13 +484,13 @@ fn runtime_of(
         compaction: host.compaction.clone(),
     };
     let mut tools = offshoot_tools::builtin();
-    let bash = Bash::new(keeper(), environment(&host.key_variable));
+    let bash = Bash::new(keeper(), environment(&host.secret_variables));
     tools.push(Arc::new(bash));
     let data = data(&host.data_dir);
     Runtime::new(Parts {
         charter: Arc::new(host.rules),
         helpers,
-        hooks: hooks::assemble(&host.hooks, keeper(), environment(&host.key_variable)),
+        hooks: hooks::assemble(&host.hooks, keeper(), environment(&host.secret_variables)),
         store,
         models,
         tools: tools.into(),
@@ -487,9 +531,9 @@ fn keeper() -> Keeper {
 }
 
 /// Returns what commands see of the environment: keys stay with us.
-fn environment(key_variable: &str) -> Environment {
+fn environment(secret_variables: &[String]) -> Environment {
     let mut remove: Vec<OsString> = KEYS.iter().map(OsString::from).collect();
-    remove.push(key_variable.into());
+    remove.extend(secret_variables.iter().map(OsString::from));
     let base = Base::Inherited;
     Environment { base, remove }
 }

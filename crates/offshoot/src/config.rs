@@ -11,6 +11,7 @@ mod hook;
 mod layer;
 mod limit;
 mod page;
+mod providers;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use offshoot_engine::{Compacting, Limits};
-use offshoot_types::caps::Price;
 use offshoot_types::permission::Rule as Permission;
 use offshoot_types::tier::Tier;
 
@@ -35,17 +35,12 @@ use limit::Limit;
 
 pub(crate) use hook::Hook;
 pub(crate) use layer::{Color, Layer, Level};
+pub(crate) use providers::{HeaderSetting, Provider, Providers};
 pub(crate) use source::{Source, Sourced};
 pub(crate) use variables::Key;
 
 /// The agent that is asked when none is named.
 const AGENT: &str = "build";
-
-/// Where `openai-chat` models are asked when nobody says otherwise.
-const OPENAI: &str = "https://api.openai.com/v1";
-
-/// The variable that holds a key when nobody says otherwise.
-const OPENAI_KEY: &str = "OPENAI_API_KEY";
 
 /// Most rules of a file that are listed among the settings; `permissions list` has all.
 const MOST_RULES: usize = 20;
@@ -65,7 +60,8 @@ pub(crate) struct Settings {
     pub(crate) color: Sourced<Color>,
     pub(crate) log_level: Option<Sourced<Level>>,
     pub(crate) log_file: Option<Sourced<PathBuf>>,
-    pub(crate) openai_chat: OpenAiChat,
+    /// The servers of models, by name.
+    pub(crate) providers: Providers,
     /// The config files that were read, the strongest last.
     pub(crate) files: Vec<PathBuf>,
     /// Where the user's own agents are, whether there are any or not; `None` without a home.
@@ -74,10 +70,6 @@ pub(crate) struct Settings {
     pub(crate) style: Style,
     /// Whether it can do nothing but take line after line.
     pub(crate) dumb: bool,
-    /// What models cost, by `PROVIDER/NAME`.
-    pub(crate) prices: BTreeMap<String, Sourced<Price>>,
-    /// How many tokens conversations with them may have.
-    pub(crate) windows: BTreeMap<String, Sourced<u64>>,
     /// Folders whose repositories the user trusts; absolute.
     pub(crate) trusted_projects: Vec<Sourced<PathBuf>>,
     /// Whether the one of the folder to work in is trusted for this call.
@@ -95,16 +87,6 @@ pub(crate) struct Settings {
     hooks: Vec<Hook>,
     /// Each in the unit of its limit.
     limits: BTreeMap<Limit, Sourced<u64>>,
-}
-
-/// How the server of `openai-chat` models is reached.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenAiChat {
-    pub(crate) base_url: Sourced<String>,
-    /// The variable that holds the key.
-    pub(crate) api_key_env: Sourced<String>,
-    /// What it holds; `None` if it is not set.
-    pub(crate) key: Option<Key>,
 }
 
 /// Where the files of projects are looked for.
@@ -184,7 +166,6 @@ impl Settings {
         let or = |value: Option<Sourced<String>>, usual: &str| {
             value.unwrap_or_else(|| Sourced::default(usual.to_owned()))
         };
-        let api_key_env = or(layer.api_key_env, OPENAI_KEY);
         let color = layer.color.unwrap_or(Sourced::default(Color::Auto));
         let style = Style {
             colour: terminal::has_colors(color.value, &std::io::stdout(), surroundings),
@@ -201,15 +182,9 @@ impl Settings {
             dumb: terminal::is_dumb(surroundings),
             log_level: layer.log_level,
             log_file: layer.log_file,
-            openai_chat: OpenAiChat {
-                base_url: or(layer.base_url, OPENAI),
-                key: variables::key(surroundings, &api_key_env.value)?,
-                api_key_env,
-            },
+            providers: providers::providers(layer.providers, surroundings)?,
             files,
             agents_dir: find::user_agents(surroundings),
-            prices: layer.prices,
-            windows: layer.windows,
             trusted_projects: layer.trusted_projects,
             trust_project: layer.trust_project,
             compaction: layer.compaction,
@@ -290,24 +265,10 @@ impl Settings {
             let name = format!("limits.{}", limit.name());
             add(&name, limit.shown(number.value), &number.source);
         }
-        let OpenAiChat {
-            base_url,
-            api_key_env,
-            ..
-        } = &self.openai_chat;
-        // As far as it may be shown: a password or a key may be in the rest.
-        let address = offshoot_models::public_address(&base_url.value);
-        add("openai_chat.base_url", address, &base_url.source);
-        let name = api_key_env.value.clone();
-        add("openai_chat.api_key_env", name, &api_key_env.source);
-        for (model, Sourced { value, source }) in &self.prices {
-            let Price { input, output, .. } = value;
-            let name = format!("prices.\"{model}\"");
-            let price = format!("${input} in, ${output} out, a million tokens");
-            add(&name, price, source);
-        }
-        for (model, Sourced { value, source }) in &self.windows {
-            add(&format!("windows.\"{model}\""), value.to_string(), source);
+        for (name, provider) in &self.providers {
+            for (key, value, source) in provider.made(name) {
+                add(&key, value, &source);
+            }
         }
         for (rule, Sourced { value, source }) in &self.compaction {
             let name = format!("compaction.{}", rule.name());

@@ -42,7 +42,7 @@ pub(crate) fn load(settings: &Settings, workspace: Option<&str>, models: &mut Mo
     let (mut catalogue, user) = own(settings, models);
     if let Some(workspace) = workspace {
         let project = project(settings, workspace, &catalogue, user.as_ref());
-        add_project(project, models, &mut catalogue);
+        add_project(project, settings, models, &mut catalogue);
     }
     if let Some((path, manifests)) = models.script() {
         let (usable, broken): (Vec<Manifest>, Vec<Manifest>) = manifests
@@ -110,7 +110,7 @@ fn own(settings: &Settings, models: &mut Models) -> (Catalogue, Option<Folder>) 
         let files = contents.files.into_iter().map(|file| {
             let mut reading = file.reading;
             let folder = Path::new(&reading.path).parent().map(Path::to_owned);
-            find_model(&mut reading, folder.as_deref(), models);
+            find_model(&mut reading, folder.as_deref(), settings, models);
             check(&mut reading);
             reading
         });
@@ -177,7 +177,12 @@ fn project(
 }
 
 /// Adds the agents of a project that are accepted, and lists the others.
-fn add_project(project: Project, models: &mut Models, catalogue: &mut Catalogue) {
+fn add_project(
+    project: Project,
+    settings: &Settings,
+    models: &mut Models,
+    catalogue: &mut Catalogue,
+) {
     let mut used = Vec::new();
     let mut listed = Vec::new();
     for (mut reading, thing) in project.files {
@@ -187,7 +192,7 @@ fn add_project(project: Project, models: &mut Models, catalogue: &mut Catalogue)
                 listed.push((reading.path, manifest.clone(), doubt));
             }
             (Ok(_), Some(Standing::Accepted(_))) => {
-                find_model(&mut reading, None, models);
+                find_model(&mut reading, None, settings, models);
                 used.push(reading);
             }
             (Ok(_), None) | (Err(_), _) => used.push(reading),
@@ -362,7 +367,12 @@ fn no_schema(manifest: &Manifest) -> Option<String> {
 
 /// Loads the model that a file names; a script is seen from the folder of the file, if its author
 /// may name one.
-fn find_model(reading: &mut Reading, scripts: Option<&Path>, models: &mut Models) {
+fn find_model(
+    reading: &mut Reading,
+    scripts: Option<&Path>,
+    settings: &Settings,
+    models: &mut Models,
+) {
     let Ok(manifest) = &mut reading.manifest else {
         return;
     };
@@ -375,7 +385,7 @@ fn find_model(reading: &mut Reading, scripts: Option<&Path>, models: &mut Models
         let why = "a project's agent cannot have a script for a model";
         return reading.refuse("model", why);
     }
-    let whole = assemble::model_name(model, scripts.unwrap_or(Path::new("")));
+    let whole = assemble::model_name(model, scripts.unwrap_or(Path::new("")), settings);
     let whole = whole.and_then(|whole| {
         models.add(&whole)?;
         Ok(whole)

@@ -102,7 +102,8 @@ impl Subject {
         let data = assemble::data(&settings.data_dir.value);
         let charter = Arc::new(rules.clone());
         // No model is asked here: without one, only what a script brings is not known.
-        let models = assemble::chosen(&settings.model).and_then(|model| Models::load(&model));
+        let models = assemble::chosen(&settings.model, settings)
+            .and_then(|model| Models::load(&model, settings));
         let agents = definitions::load(settings, Some(&workspace), &mut models.unwrap_or_default());
         let tree = session.tree.clone();
         let chain = chain_in(tree, &agent, charter, &agents.registry(), data.as_deref());
@@ -122,7 +123,7 @@ impl Subject {
 
     fn on_path(whom: &Whom, settings: &Settings) -> Result<Self, Stop> {
         let workspace = config::workspace(whom.place.cwd.as_deref())?;
-        let mut models = Models::load(&assemble::chosen(&settings.model)?)?;
+        let mut models = Models::load(&assemble::chosen(&settings.model, settings)?, settings)?;
         let catalogue = definitions::load(settings, Some(&workspace), &mut models);
         let name = whom.agent.as_deref().unwrap_or(&settings.agent.value);
         let names = steps(name, &catalogue);

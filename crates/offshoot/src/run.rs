@@ -177,7 +177,7 @@ pub(crate) async fn open(
     host: Host,
 ) -> Result<Opened, Stop> {
     let asked_model = wanted.choice.model.as_deref();
-    let asked_model = asked_model.map(|model| assemble::model_name(model, Path::new("")));
+    let asked_model = asked_model.map(|model| assemble::model_name(model, Path::new(""), settings));
     let asked_model = asked_model.transpose()?;
     let store = assemble::store(&settings.data_dir.value)?;
     let known = existing(store.as_ref(), wanted).await?;
@@ -194,10 +194,10 @@ pub(crate) async fn open(
         (Some(kept), asked, _) => keep_model(&id, kept, asked.as_deref())?,
         (None, Some(asked), _) => asked,
         (None, None, Some(id)) => return Err(unknown(id)),
-        (None, None, None) => assemble::chosen(&settings.model)?,
+        (None, None, None) => assemble::chosen(&settings.model, settings)?,
     };
     assemble::check(&model, &host)?;
-    let mut models = Models::load(&model)?.with_choices(settings, &host)?;
+    let mut models = Models::load(&model, settings)?.with_choices(settings, &host)?;
     let workspace = match known.as_ref().and_then(Session::workspace) {
         Some(kept) => kept.to_owned(),
         None => config::workspace(wanted.cwd)?,

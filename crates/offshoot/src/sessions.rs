@@ -243,7 +243,7 @@ async fn message(
     let face = Face::of(json, settings);
     let host = asking(Host::of(settings), face.can_ask());
     let mut models = match session.model() {
-        Some(model) => Models::load(model)?.with_choices(settings, &host)?,
+        Some(model) => Models::load(model, settings)?.with_choices(settings, &host)?,
         None => Models::default(),
     };
     let agents = definitions::load(settings, session.workspace(), &mut models);

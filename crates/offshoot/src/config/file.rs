@@ -6,7 +6,7 @@
 //! asked, which may cost money or be a script of its own that runs commands, nor
 //! where data, logs or keys go. No file may hold a key.
 
-mod by_model;
+mod providers;
 mod rules;
 
 use std::fs;
@@ -37,7 +37,7 @@ const MOST_BYTES: usize = 1024 * 1024;
 const MODEL_DANGER: &str = "choose who reads what you talk about";
 
 /// Every key there is.
-const KEYS: [&str; 38] = [
+const KEYS: [&str; 40] = [
     "model",
     "child_model",
     "agent",
@@ -62,11 +62,13 @@ const KEYS: [&str; 38] = [
     "limits.session.time",
     "limits.session.tokens",
     "limits.session.cost_usd",
-    "openai_chat.base_url",
-    "openai_chat.api_key_env",
+    "providers.NAME.kind",
+    "providers.NAME.base_url",
+    "providers.NAME.api_key_env",
+    "providers.NAME.headers",
+    "providers.NAME.models.NAME.context_window",
+    "providers.NAME.models.NAME.price",
     "permissions",
-    "prices",
-    "windows",
     "hooks",
     "compaction.auto",
     "compaction.reserve_tokens",
@@ -79,11 +81,12 @@ const KEYS: [&str; 38] = [
 ];
 
 /// The tables they are in.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "log",
     "limits",
     "limits.session",
-    "openai_chat",
+    "providers",
+    "providers.NAME.models",
     "compaction",
     "compaction.smart_recovery",
 ];
@@ -216,22 +219,12 @@ impl Reading<'_> {
                 }
                 "log" => self.log(self.table("log", value)?)?,
                 "limits" => self.limits("limits.", self.table("limits", value)?)?,
-                "openai_chat" => {
-                    let danger = "send your key elsewhere";
-                    self.for_users_only("openai_chat", danger, OWN_FILE, key)?;
-                    self.openai_chat(self.table("openai_chat", value)?)?;
+                "providers" => {
+                    let danger = "choose where your key goes, or what your money buys";
+                    self.for_users_only("providers", danger, OWN_FILE, key)?;
+                    self.providers(self.table("providers", value)?)?;
                 }
                 "permissions" => self.permissions(value)?,
-                "prices" => {
-                    let danger = "say what your money buys";
-                    self.for_users_only("prices", danger, OWN_FILE, key)?;
-                    self.prices(self.table("prices", value)?)?;
-                }
-                "windows" => {
-                    let danger = "say what your models take";
-                    self.for_users_only("windows", danger, OWN_FILE, key)?;
-                    self.windows(self.table("windows", value)?)?;
-                }
                 "compaction" => {
                     let danger = "have you pay for summaries";
                     self.for_users_only("compaction", danger, OWN_FILE, key)?;
@@ -239,7 +232,10 @@ impl Reading<'_> {
                 }
                 // A project's are read too, and told apart: whether they are used is not said here.
                 "hooks" => self.hooks(value)?,
-                _ => return Err(self.unknown("", key)),
+                _ => {
+                    let replaced = self.replaced(entry);
+                    return Err(replaced.unwrap_or_else(|| self.unknown("", key)));
+                }
             }
         }
         Ok(())
@@ -308,26 +304,6 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn openai_chat(&mut self, table: &DeTable<'_>) -> Result<(), Stop> {
-        for (key, value) in entries(table) {
-            match key.get_ref().as_ref() {
-                "base_url" => {
-                    self.layer.base_url = Some(self.text("openai_chat.base_url", value)?);
-                }
-                "api_key_env" => {
-                    let name = self.text("openai_chat.api_key_env", value)?;
-                    if name.value.contains(['=', '\0']) {
-                        let what = "`openai_chat.api_key_env` is not the name of a variable";
-                        return Err(self.page.fault(what, &value.span(), None));
-                    }
-                    self.layer.api_key_env = Some(name);
-                }
-                _ => return Err(self.unknown("openai_chat.", key)),
-            }
-        }
-        Ok(())
-    }
-
     /// Refuses, in a project's file, what only its user may decide.
     fn for_users_only(
         &self,
@@ -390,7 +366,7 @@ impl Reading<'_> {
         paths.iter().map(|path| self.path(name, path)).collect()
     }
 
-    fn word<T: ValueEnum>(
+    pub(super) fn word<T: ValueEnum>(
         &self,
         name: &str,
         value: &Spanned<DeValue<'_>>,
@@ -417,7 +393,7 @@ impl Reading<'_> {
     }
 
     /// Reads a whole number.
-    fn count(
+    pub(super) fn count(
         &self,
         name: &str,
         (least, most): (u64, u64),
@@ -474,7 +450,7 @@ impl Reading<'_> {
     }
 
     /// Reads an amount of dollars, with a point or without.
-    fn amount(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<f64, Stop> {
+    pub(super) fn amount(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<f64, Stop> {
         let number = value.get_ref();
         let whole = number.as_integer().filter(|digits| digits.radix() == 10);
         let digits = match (whole, number.as_float()) {
@@ -507,17 +483,28 @@ impl Reading<'_> {
     }
 
     fn unknown(&self, table: &str, key: &Spanned<std::borrow::Cow<'_, str>>) -> Stop {
+        self.unknown_of(table.trim_end_matches('.'), table, key)
+    }
+
+    /// Refuses a key of the table at `path`; `table` is how `KEYS` writes that table.
+    fn unknown_of(
+        &self,
+        path: &str,
+        table: &str,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+    ) -> Stop {
         let name = format!("{table}{}", key.get_ref());
-        let shown = name.escape_debug();
+        let dot = if path.is_empty() { "" } else { "." };
+        let shown = format!("{path}{dot}{}", key.get_ref().escape_debug());
         let (what, way) = match name.as_str() {
             "yes" => (
                 "`yes` cannot be set in a file".to_owned(),
                 "consent is given for one run, with --yes".to_owned(),
             ),
-            "api_key" | "openai_chat.api_key" => (
+            "api_key" | "providers.NAME.api_key" => (
                 format!("`{shown}` cannot be set in a file"),
                 "keep the key in the environment: in OPENAI_API_KEY, or in the variable that \
-                 `openai_chat.api_key_env` names"
+                 `providers.NAME.api_key_env` names"
                     .to_owned(),
             ),
             name => (format!("unknown key `{shown}`"), meant(name, self.owner)),
@@ -586,7 +573,7 @@ fn sibling(table: &str, name: &str) -> Option<&'static str> {
 
 /// Tells whether a key, or all of a table, is for a user's file only.
 fn is_users(key: &str) -> bool {
-    let tables = ["openai_chat", "prices", "windows", "compaction", "tiers"];
+    let tables = ["providers", "compaction", "tiers"];
     let keys = [
         "model",
         "child_model",

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use offshoot_types::caps::Price;
 use offshoot_types::permission::Rule as Permission;
 use offshoot_types::tier::Tier;
 
 use super::compaction::Rule;
 use super::hook::Hook;
 use super::limit::Limit;
+use super::providers::ProviderLayer;
 use super::source::Sourced;
 
 /// When output has colours.
@@ -50,12 +50,8 @@ pub(crate) struct Layer {
     pub(crate) log_file: Option<Sourced<PathBuf>>,
     /// Each in the unit of its limit.
     pub(crate) limits: BTreeMap<Limit, Sourced<u64>>,
-    pub(crate) base_url: Option<Sourced<String>>,
-    pub(crate) api_key_env: Option<Sourced<String>>,
-    /// What models cost, by `PROVIDER/NAME`.
-    pub(crate) prices: BTreeMap<String, Sourced<Price>>,
-    /// How many tokens conversations with them may have.
-    pub(crate) windows: BTreeMap<String, Sourced<u64>>,
+    /// The servers of models, by name.
+    pub(crate) providers: BTreeMap<String, ProviderLayer>,
     /// Each a whole number, or 0 and 1.
     pub(crate) compaction: BTreeMap<Rule, Sourced<u64>>,
     /// Folders whose repositories the user trusts.
@@ -77,10 +73,11 @@ impl Layer {
     pub(crate) fn over(self, below: Self) -> Self {
         let mut limits = below.limits;
         limits.extend(self.limits);
-        let mut prices = below.prices;
-        prices.extend(self.prices);
-        let mut windows = below.windows;
-        windows.extend(self.windows);
+        let mut providers = below.providers;
+        for (name, provider) in self.providers {
+            let own = providers.remove(&name).unwrap_or_default();
+            providers.insert(name, provider.over(own));
+        }
         let mut tiers = below.tiers;
         tiers.extend(self.tiers);
         let mut compaction = below.compaction;
@@ -104,10 +101,7 @@ impl Layer {
             log_level: self.log_level.or(below.log_level),
             log_file: self.log_file.or(below.log_file),
             limits,
-            base_url: self.base_url.or(below.base_url),
-            api_key_env: self.api_key_env.or(below.api_key_env),
-            prices,
-            windows,
+            providers,
             compaction,
             trusted_projects,
             trust_project: self.trust_project || below.trust_project,

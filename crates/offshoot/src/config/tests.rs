@@ -1,12 +1,13 @@
 //! Settings, from what files, variables and flags say.
 
+mod providers;
 mod rules;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use offshoot_engine::{Compacting, Limits};
-use offshoot_types::caps::{Caps, Money, Price, Span};
+use offshoot_types::caps::{Caps, Money, Span};
 use offshoot_types::tier::Tier;
 
 use super::file::{self, Owner};
@@ -39,12 +40,21 @@ fn every_key_of_the_documentation_is_read_and_keeps_its_line() {
     // Whatever is not in the example is not documented by it.
     assert!(layer.model.is_some() && layer.agent.is_some() && layer.color.is_some());
     assert!(layer.log_level.is_some() && layer.log_file.is_some());
-    assert!(layer.data_dir.is_some() && layer.base_url.is_some() && layer.api_key_env.is_some());
-    assert_eq!((layer.limits.len(), layer.prices.len()), (13, 1));
+    assert!(layer.data_dir.is_some());
+    assert_eq!((layer.limits.len(), layer.providers.len()), (13, 2));
+    let provider = &layer.providers["gateway"];
+    assert!(provider.kind.is_some() && provider.base_url.is_some());
+    assert!(provider.api_key_env.is_some() && provider.headers.len() == 1);
+    let model = layer.providers["openai-chat"]
+        .models
+        .values()
+        .next()
+        .unwrap();
+    assert!(model.context_window.is_some() && model.price.is_some());
     assert_eq!(layer.user_rules.len(), 1);
     assert!(layer.child_model.is_some());
     assert_eq!(layer.tiers.len(), 3);
-    assert_eq!((layer.windows.len(), layer.compaction.len()), (1, 8));
+    assert_eq!(layer.compaction.len(), 8);
     // The example shows the defaults, but for what depends on the agent.
     let mut rules = Compacting {
         reserve_tokens: Some(20_000),
@@ -85,7 +95,7 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
     // In the wrong table, or with another dash.
     for (text, meant) in [
         ("depth = 1", "limits.depth"),
-        ("base_url = 'x'", "openai_chat.base_url"),
+        ("base_url = 'x'", "providers.NAME.base_url"),
         ("log_level = 'info'", "log.level"),
         ("chld_model = 'x'", "child_model"),
         ("[tiers]\nsmal = 'x'", "tiers.small"),
@@ -99,7 +109,12 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
             "compaction.smart_recovery.prune_tool_outputs",
         ),
         ("[limits]\nsesion = 1", "limits.session"),
-        ("[openai-chat]\nbase_url = 'x'", "openai_chat"),
+        ("[provider.x]\nbase_url = 'x'", "providers"),
+        ("[providers.x]\nbase_urls = 'x'", "providers.NAME.base_url"),
+        (
+            "[providers.openai-chat.models.m]\ncontext = 1",
+            "providers.NAME.models.NAME.context_window",
+        ),
     ] {
         let said = parse(text, Owner::User).unwrap_err();
         assert!(
@@ -127,7 +142,7 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
         "{said}"
     );
     assert!(
-        !said.contains("prices") && !said.contains("openai_chat"),
+        !said.contains("tiers") && !said.contains("providers"),
         "{said}"
     );
     let said = parse("modle = 'x'", Owner::Project).unwrap_err();
@@ -177,9 +192,9 @@ fn a_value_of_the_wrong_kind_is_said_where_it_stands() {
             "line 1, column 29",
         ),
         (
-            "windows.'openai-chat/x' = 0",
-            "`windows.\"openai-chat/x\"` is not between 1 and 1000000000",
-            "line 1, column 27",
+            "providers.openai-chat.models.x.context_window = 0",
+            "`providers.openai-chat.models.\"x\".context_window` is not between 1 and 1000000000",
+            "line 1, column 49",
         ),
         (
             "limits.slots = 0",
@@ -260,12 +275,21 @@ fn a_project_cannot_say_who_answers_or_where_data_logs_and_keys_go() {
         ("model = 'scripted/evil.yaml'", "model"),
         ("child_model = 'offline'", "child_model"),
         ("tiers.small = 'offline'", "tiers"),
-        ("windows.'openai-chat/x' = 1", "windows"),
         ("compaction.auto = false", "compaction"),
         ("data_dir = 'x'", "data_dir"),
         ("[log]\nfile = 'x'", "log.file"),
-        ("[openai_chat]\nbase_url = 'http://evil'", "openai_chat"),
-        ("openai_chat.api_key_env = 'AWS_SECRET'", "openai_chat"),
+        (
+            "[providers.openai-chat]\nbase_url = 'http://evil'",
+            "providers",
+        ),
+        (
+            "providers.openai-chat.api_key_env = 'AWS_SECRET'",
+            "providers",
+        ),
+        (
+            "providers.openai-chat.models.x.context_window = 1",
+            "providers",
+        ),
     ] {
         assert!(parse(text, Owner::User).is_ok(), "{text}");
         let said = parse(text, Owner::Project).unwrap_err();
@@ -286,10 +310,13 @@ fn a_project_cannot_say_who_answers_or_where_data_logs_and_keys_go() {
 #[test]
 fn no_file_holds_a_key_or_consent_and_no_complaint_shows_one() {
     for text in [
-        "[openai_chat]\napi_key = 'sk-1234'",
+        "[providers.openai-chat]\napi_key = 'sk-1234'",
+        "[providers.openai-chat.headers]\nApi-Key = 'sk-1234'",
+        "providers.openai-chat.headers.authorization = 'Bearer sk-1234'",
         "api_key = 'sk-1234'",
         "openai_api_key = 'sk-1234'",
-        "openai_chat.api_key_env = 'sk=1234'",
+        "providers.openai-chat.api_key_env = 'sk=1234'",
+        "providers.openai-chat.headers.x-key = '$sk=1234'",
     ] {
         let said = parse(text, Owner::User).unwrap_err();
         assert!(!said.contains("1234"), "{said}");
@@ -480,51 +507,6 @@ fn caps_of_spawned_runs_and_of_sessions_are_told_apart_and_lowered_only() {
 }
 
 #[test]
-fn a_price_is_the_users_to_say_and_made_of_amounts() {
-    let table = "[prices.'openai-chat/m/1']\ninput = 2\noutput = 10.5\ncache_read = 0.2";
-    let layer = parse(table, Owner::User).unwrap();
-    let price = Price {
-        input: 2.0,
-        output: 10.5,
-        cache_read: Some(0.2),
-        cache_write: None,
-    };
-    let (name, read) = layer.prices.into_iter().next().unwrap();
-    assert_eq!((name.as_str(), read.value), ("openai-chat/m/1", price));
-    let said = parse(table, Owner::Project).unwrap_err();
-    assert!(
-        said.contains("`prices` cannot be set by a project"),
-        "{said}"
-    );
-    for (text, what) in [
-        (
-            "prices.'m' = {input = 1, output = 2}",
-            "`prices.\"m\"` names no model whose price",
-        ),
-        (
-            "prices.'openai-chat/m' = {input = 1}",
-            "needs `input` and `output`",
-        ),
-        (
-            "prices.'openai-chat/m' = {input = 1, output = -2}",
-            "`prices.\"openai-chat/m\"` is not made of amounts of dollars",
-        ),
-        (
-            "prices.'openai-chat/m' = {input = 1, output = nan}",
-            "is not made of amounts of dollars",
-        ),
-        (
-            "prices.'openai-chat/m' = {input = 1, output = 2, cached = 1}",
-            "unknown key `prices.\"openai-chat/m\".cached`",
-        ),
-        ("prices.'openai-chat/m' = 2", "has to be a table"),
-    ] {
-        let said = parse(text, Owner::User).unwrap_err();
-        assert!(said.contains(what), "{text}: {said}");
-    }
-}
-
-#[test]
 fn a_project_ends_where_its_repository_does_or_home() {
     let home = Home::new();
     let files = || home.load(Layer::default(), &[]).unwrap().files;
@@ -552,18 +534,17 @@ fn a_project_ends_where_its_repository_does_or_home() {
 #[test]
 fn chores_are_set_with_their_sources_and_listed() {
     let home = Home::new();
-    let text = "tiers.small = 'offline'\nwindows.'openai-chat/a' = 9\ncompaction.tail_turns = 5\n\
+    let text = "tiers.small = 'offline'\nproviders.openai-chat.models.a.context_window = 9\ncompaction.tail_turns = 5\n\
                 compaction.smart_recovery.drop_middle = false\n";
     home.write(USER, text);
     let settings = home.load(Layer::default(), &[]).unwrap();
     let rules = settings.compacting();
     assert_eq!((rules.tail_turns, rules.auto), (5, true));
     assert!(!rules.smart_recovery.drop_middle && rules.smart_recovery.chunked_summarize);
-    assert_eq!(settings.windows["openai-chat/a"].value, 9);
     let made = settings.made();
     for (wanted, set) in [
         ("tiers.small", "offline"),
-        ("windows.\"openai-chat/a\"", "9"),
+        ("providers.openai-chat.models.\"a\".context_window", "9"),
         ("compaction.tail_turns", "5"),
         ("compaction.smart_recovery.drop_middle", "false"),
     ] {
@@ -580,11 +561,6 @@ fn chores_are_set_with_their_sources_and_listed() {
     assert_eq!(settings.tiers[&Tier::Small], small);
     let said = parse("small_model = 'offline'", Owner::User).unwrap_err();
     assert!(said.contains("is now `tiers.small`"), "{said}");
-    let said = parse("windows.'m' = 1", Owner::User).unwrap_err();
-    assert!(
-        said.contains("names no model whose window is set here"),
-        "{said}"
-    );
 }
 
 #[test]
@@ -633,34 +609,9 @@ fn variables_of_ours_that_say_nothing_are_mistakes_and_others_are_not_there() {
     assert!(said.contains("is `loud`, and none of off, error"), "{said}");
     let empty = [("OPENAI_API_KEY", ""), ("OPENAI_BASE_URL", "")];
     let settings = home.load(Layer::default(), &empty).unwrap();
-    assert_eq!(settings.openai_chat.key, None);
-    assert_eq!(settings.openai_chat.base_url.source, Source::Default);
-}
-
-#[test]
-fn a_key_comes_from_the_variable_that_was_named_and_is_never_printed() {
-    let home = Home::new();
-    home.write(
-        USER,
-        "[openai_chat]\napi_key_env = 'MY_KEY'\nbase_url = 'http://localhost'",
-    );
-    let variables = [("MY_KEY", "sk-mine\n"), ("OPENAI_API_KEY", "sk-other")];
-    let settings = home.load(Layer::default(), &variables).unwrap();
-    assert_eq!(
-        settings.openai_chat.key.as_ref().unwrap().expose(),
-        "sk-mine"
-    );
-    assert!(!format!("{settings:?}").contains("sk-mine"));
-    assert!(
-        settings
-            .made()
-            .iter()
-            .all(|(_, value, _)| !value.contains("sk-"))
-    );
-    // The environment has the last word on where it is sent; both are the user's.
-    let variables = [("OPENAI_BASE_URL", "http://other")];
-    let settings = home.load(Layer::default(), &variables).unwrap();
-    assert_eq!(settings.openai_chat.base_url.value, "http://other");
+    let provider = &settings.providers["openai-chat"];
+    assert_eq!(provider.key, None);
+    assert_eq!(provider.base_url.source, Source::Default);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use offshoot_types::tier::Tier;
 
 use super::file::words;
 use super::layer::{Color, Layer};
+use super::providers::{OPENAI_CHAT, ProviderLayer};
 use super::source::{Source, Sourced};
 use crate::env::Surroundings;
 use crate::exit::Stop;
@@ -50,6 +51,18 @@ fn tiers(surroundings: &Surroundings) -> Result<BTreeMap<Tier, Sourced<String>>,
     Ok(tiers)
 }
 
+/// Returns the address of the provider that needs no configuration.
+fn providers(surroundings: &Surroundings) -> Result<BTreeMap<String, ProviderLayer>, Stop> {
+    if surroundings.filled("OPENAI_BASE_URL").is_none() {
+        return Ok(BTreeMap::new());
+    }
+    let provider = ProviderLayer {
+        base_url: text(surroundings, "OPENAI_BASE_URL")?,
+        ..ProviderLayer::default()
+    };
+    Ok(BTreeMap::from([(OPENAI_CHAT.to_owned(), provider)]))
+}
+
 /// Returns what the environment says.
 pub(super) fn layer(surroundings: &Surroundings) -> Result<Layer, Stop> {
     let color = match word(surroundings, "OFFSHOOT_COLOR")? {
@@ -68,10 +81,7 @@ pub(super) fn layer(surroundings: &Surroundings) -> Result<Layer, Stop> {
         color,
         log_level: word(surroundings, "OFFSHOOT_LOG")?,
         log_file: path(surroundings, "OFFSHOOT_LOG_FILE")?,
-        base_url: match surroundings.filled("OPENAI_BASE_URL") {
-            Some(_) => text(surroundings, "OPENAI_BASE_URL")?,
-            None => None,
-        },
+        providers: providers(surroundings)?,
         // Limits, and where a key is, are not for a variable to say.
         ..Layer::default()
     })

@@ -16,7 +16,8 @@ const MOST_NAMED: usize = 10;
 
 pub(super) fn look(settings: &Settings) -> Vec<Finding> {
     // What is wrong with the model was told before.
-    let models = assemble::chosen(&settings.model).and_then(|name| Models::load(&name));
+    let models =
+        assemble::chosen(&settings.model, settings).and_then(|name| Models::load(&name, settings));
     let mut models = models.unwrap_or_default();
     let workspace = config::workspace(None).ok();
     let catalogue = definitions::load(settings, workspace.as_deref(), &mut models);

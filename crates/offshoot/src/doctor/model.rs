@@ -2,6 +2,7 @@
 //!
 //! A server is called and hung up on: no request is made and no key is sent.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use offshoot_types::tier::Tier;
@@ -9,22 +10,15 @@ use tokio::net::TcpStream;
 
 use super::Finding;
 use crate::assemble::{self, Models};
-use crate::config::{OpenAiChat, Settings, Sourced};
+use crate::config::{HeaderSetting, Provider, Settings, Sourced};
 
 /// How long a server may take to pick up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What the names of models begin with that a server has.
-const OPENAI_CHAT: &str = "openai-chat/";
-
 pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
     let what = "model";
     let model = &settings.model;
-    let loaded = assemble::chosen(model).and_then(|name| Models::load(&name));
-    let mut findings = vec![match loaded {
-        Ok(_) => Finding::ok(what, format!("{}, {}", model.value, model.source.phrase())),
-        Err(stop) => Finding::fail(what, stop.to_string()),
-    }];
+    let mut findings = vec![loadable(what, model, settings)];
     for tier in Tier::ALL {
         let what = match tier {
             Tier::Small => "small model",
@@ -32,28 +26,33 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
             Tier::Large => "large model",
         };
         findings.push(match settings.tiers.get(&tier) {
-            Some(model) => loadable(what, model),
+            Some(model) => loadable(what, model, settings),
             None => Finding::ok(what, unmapped(tier, &model.value)),
         });
     }
     let child = settings.child_model.as_ref();
-    findings.extend(child.map(|model| loadable("child model", model)));
-    let mut chosen = settings.tiers.values().chain([model]).chain(child);
-    if chosen.any(|model| model.value.starts_with(OPENAI_CHAT)) {
-        let server = &settings.openai_chat;
-        let address = address(&server.base_url.value);
+    findings.extend(child.map(|model| loadable("child model", model, settings)));
+    let chosen = settings.tiers.values().chain([model]).chain(child);
+    let used = chosen.filter_map(|model| Some(model.value.split_once('/')?.0));
+    let used: BTreeSet<&str> = used.collect();
+    for (name, provider) in &settings.providers {
+        if !used.contains(name.as_str()) {
+            continue;
+        }
+        let address = address(&provider.base_url.value);
         let host = address.as_ref().map(|(host, _)| host.clone()).ok();
         findings.push(match address {
-            Ok((host, port)) => call(server, &host, port).await,
-            Err(why) => Finding::fail("model server", format!("{}: {why}", place(server))),
+            Ok((host, port)) => call(provider, &host, port).await,
+            Err(why) => Finding::fail("model server", format!("{}: {why}", place(provider))),
         });
-        findings.push(key(server, host.as_deref()));
+        findings.extend(key(provider, host.as_deref()));
     }
     findings
 }
 
-fn loadable(what: &'static str, model: &Sourced<String>) -> Finding {
-    match assemble::chosen(model).and_then(|name| Models::load(&name)) {
+fn loadable(what: &'static str, model: &Sourced<String>, settings: &Settings) -> Finding {
+    let name = assemble::chosen(model, settings);
+    match name.and_then(|name| Models::load(&name, settings)) {
         Ok(_) => Finding::ok(what, format!("{}, {}", model.value, model.source.phrase())),
         Err(stop) => Finding::fail(what, stop.to_string()),
     }
@@ -74,9 +73,9 @@ fn unmapped(tier: Tier, model: &str) -> String {
 }
 
 /// Calls the server and hangs up.
-async fn call(server: &OpenAiChat, host: &str, port: u16) -> Finding {
+async fn call(provider: &Provider, host: &str, port: u16) -> Finding {
     let what = "model server";
-    let place = place(server);
+    let place = place(provider);
     let called = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await;
     match called {
         Ok(Ok(_)) => Finding::ok(what, format!("{place}, answers")),
@@ -89,16 +88,25 @@ async fn call(server: &OpenAiChat, host: &str, port: u16) -> Finding {
 }
 
 /// Says where the server is and who says so, without what is secret of it.
-fn place(server: &OpenAiChat) -> String {
-    let Sourced { value, source } = &server.base_url;
+fn place(provider: &Provider) -> String {
+    let Sourced { value, source } = &provider.base_url;
     let address = offshoot_models::public_address(value);
     format!("{address}, {}", source.phrase())
 }
 
-fn key(server: &OpenAiChat, host: Option<&str>) -> Finding {
+/// Says whether the key and the secret headers are there; `None` for a server that takes none.
+fn key(provider: &Provider, host: Option<&str>) -> Option<Finding> {
     let what = "model key";
-    let name = &server.api_key_env.value;
-    match &server.key {
+    let mut headers = provider.headers.values();
+    let unset = headers.find_map(|header| match &header.value {
+        HeaderSetting::Variable(name) => (!provider.header_keys.contains_key(name)).then_some(name),
+        HeaderSetting::Text(_) => None,
+    });
+    if let Some(name) = unset {
+        return Some(Finding::fail(what, format!("{name} is not set")));
+    }
+    let name = &provider.api_key_env.as_ref()?.value;
+    Some(match &provider.key {
         Some(key) if key.expose().chars().all(|letter| letter.is_ascii_graphic()) => {
             Finding::ok(what, format!("{name} is set"))
         }
@@ -111,7 +119,7 @@ fn key(server: &OpenAiChat, host: Option<&str>) -> Finding {
             what,
             format!("{name} is not set, which is right only for a server that needs no key"),
         ),
-    }
+    })
 }
 
 /// Returns the host and the port of an address.

@@ -203,7 +203,7 @@ async fn ready(settings: &Settings, found: &Found, helper: &str) -> Result<(), S
     let Some(model) = found.session.model() else {
         return Ok(());
     };
-    let mut models = Models::load(model)?.with_choices(settings, &host)?;
+    let mut models = Models::load(model, settings)?.with_choices(settings, &host)?;
     let agents = definitions::load(settings, found.session.workspace(), &mut models);
     definitions::refuse(&agents, helper)?;
     definitions::warn(&agents);

@@ -129,7 +129,7 @@ pub(crate) async fn send_as(
     let Found { agent, session } = found;
     let host = Host::of(settings);
     // An order needs no model. One that is there is used by what else may be waiting in the session.
-    let models = session.model().map(Models::load);
+    let models = session.model().map(|model| Models::load(model, settings));
     let models = models.map(|models| models?.with_choices(settings, &host));
     let mut models = models.and_then(Result::ok).unwrap_or_default();
     let agents = definitions::load(settings, session.workspace(), &mut models);

@@ -92,7 +92,7 @@ fn runtime(
     store: std::sync::Arc<dyn offshoot_types::store::Store>,
 ) -> Result<Runtime, Stop> {
     let mut models = match session.model() {
-        Some(model) => Models::load(model)?,
+        Some(model) => Models::load(model, settings)?,
         None => Models::default(),
     };
     let agents = definitions::load(settings, session.workspace(), &mut models);

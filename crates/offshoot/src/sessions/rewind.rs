@@ -108,7 +108,7 @@ pub(super) async fn fork(
         Some(part) => Some(lookup::message(&session.conversation(&agent)?, &part)?),
         None => None,
     };
-    let models = session.model().map(Models::load);
+    let models = session.model().map(|model| Models::load(model, settings));
     let mut models = models.and_then(Result::ok).unwrap_or_default();
     let agents = definitions::load(settings, session.workspace(), &mut models);
     let workspace = session.workspace().unwrap_or_default();

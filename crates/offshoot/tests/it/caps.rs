@@ -127,7 +127,7 @@ fn a_cap_on_money_of_a_model_without_a_price_says_where_prices_are_set() {
     let done = crate::stage::wait(command.env("OPENAI_API_KEY", "x").spawn().unwrap());
     done.complained(
         2,
-        "set [prices.\"openai-chat/some\"] in your own offshoot.toml, or drop the cap",
+        "set `price` in [providers.openai-chat.models.\"some\"] of your own offshoot.toml, or drop the cap",
     );
 }
 

@@ -83,7 +83,7 @@ fn an_agent_that_is_not_there_is_told_with_where_it_was_asked_for() {
 fn a_server_that_cannot_be_asked_is_told_with_where_it_was_said() {
     let stage = Stage::new(PLAIN);
     let run = ["run", "--model", "openai-chat/x", "x"];
-    let server = "[openai_chat]\napi_key_env = 'MY_KEY'\nbase_url = ";
+    let server = "[providers.openai-chat]\napi_key_env = 'MY_KEY'\nbase_url = ";
     stage.write(USER, &format!("{server}'http://10.0.0.1'"));
     let refused = with(&stage, &[], &run);
     assert!(!refused.stderr.contains("OPENAI"), "{refused:#?}");
@@ -97,10 +97,11 @@ fn a_server_that_cannot_be_asked_is_told_with_where_it_was_said() {
     let refused = with(&stage, &variables, &run);
     refused.complained(2, "read the address in the variable OPENAI_BASE_URL: ");
     // Nor does a complaint about the line itself show it.
-    stage.write(USER, "[openai_chat]\nbase_urls = 'http://me:word@10.0.0.1'");
+    let mistyped = "[providers.openai-chat]\nbase_urls = 'http://me:word@10.0.0.1'";
+    stage.write(USER, mistyped);
     let refused = with(&stage, &[], &run);
     assert!(!refused.stderr.contains("word@"), "{refused:#?}");
-    refused.complained(2, "did you mean `openai_chat.base_url`?");
+    refused.complained(2, "did you mean `providers.NAME.base_url`?");
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn no_password_of_an_address_is_shown_or_logged() {
         assert!(!done.stderr.contains("hunter2"), "{done:#?}");
     }
     let log = std::fs::read_to_string(stage.path().join("a.log")).unwrap();
-    assert!(log.contains("openai_chat.base_url"), "{log}");
+    assert!(log.contains("providers.openai-chat.base_url"), "{log}");
     assert!(!log.contains("hunter2"), "{log}");
 }
 
