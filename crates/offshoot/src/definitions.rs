@@ -11,7 +11,9 @@ mod foreign;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use offshoot_agents::{Catalogue, Diagnostic, Doubt, Reading, Scope, no_helper, unknown_tools};
+use offshoot_agents::{
+    Catalogue, Diagnostic, Doubt, Origin, Reading, Scope, no_helper, unknown_tools,
+};
 use offshoot_engine::check_json_schema;
 use offshoot_types::manifest::{Manifest, names};
 use offshoot_types::tier::{ModelChoices, Tier};
@@ -241,14 +243,17 @@ fn untrusted(catalogue: &Catalogue) -> Option<String> {
     ))
 }
 
-/// Returns the agents that get another model because their tier has none. `standard` without one is the
-/// session's model.
+/// Returns the agents of files that get another model because their tier has none. `standard` without one
+/// is the session's model. The built-in agents make do with any model, so nothing is said of them.
 pub(crate) fn without_tier_model(
     catalogue: &Catalogue,
     choices: &ModelChoices,
 ) -> BTreeMap<String, Tier> {
-    let manifests = catalogue.all().map(|agent| &agent.manifest);
-    let unmapped = manifests.filter_map(|manifest| {
+    let written = catalogue
+        .all()
+        .filter(|agent| agent.origin != Origin::BuiltIn);
+    let unmapped = written.filter_map(|agent| {
+        let manifest = &agent.manifest;
         let tier = Tier::named(manifest.model.as_deref()?)?;
         let falls_back = tier != Tier::Standard && choices.tier(tier).is_none();
         falls_back.then(|| (manifest.name.clone(), tier))

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use crate::provider::Provider;
 use crate::stage::{Done, Stage, wait};
 
 const PLAIN: &str = "replies: [{say: 'you said {prompt}'}]";
@@ -249,4 +250,47 @@ fn a_project_cannot_choose_a_model_and_its_script_runs_nothing() {
     let done = stage.offshoot(["doctor"]).exited(1);
     assert!(done.stdout.contains("`model` cannot be set"), "{done:#?}");
     assert!(!stage.path().join("hacked").exists());
+}
+
+#[test]
+fn the_agents_of_one_session_ask_several_providers_each_with_its_own_key() {
+    let stage = Stage::new(PLAIN);
+    let (strong, local) = (Provider::start(&["general"]), Provider::start(&[]));
+    let config = format!(
+        "model = 'gateway/strong'\nchild_model = 'local/small:1b'\n\
+         [providers.gateway]\nkind = 'openai-chat'\nbase_url = '{}'\napi_key_env = 'GATEWAY_KEY'\n\
+         headers = {{ X-Team = 'blue', api-key = '$TEAM_KEY' }}\n\
+         models.strong.price = {{ input = 100, output = 1000 }}\n\
+         [providers.local]\nkind = 'openai-chat'\nbase_url = '{}'\n",
+        strong.address, local.address
+    );
+    stage.write(USER, &config);
+    let keys = [
+        ("GATEWAY_KEY", "sk-gateway"),
+        ("TEAM_KEY", "sk-team"),
+        ("OPENAI_API_KEY", "sk-openai"),
+    ];
+    let done = with(&stage, &keys, &["run", "go"]).succeeded();
+    assert_eq!(strong.models("You are build"), ["strong", "strong"]);
+    assert_eq!(local.models("You are general"), ["small:1b"]);
+    for head in strong.heads() {
+        let has = |line: &str| head.lines().any(|found| found == line);
+        assert!(has("authorization: bearer sk-gateway"), "{head}");
+        assert!(has("x-team: blue") && has("api-key: sk-team"), "{head}");
+    }
+    for head in local.heads() {
+        assert!(
+            !head.contains("sk-") && !head.contains("authorization"),
+            "{head}"
+        );
+    }
+    // Two requests of the root have a price, those of its child have none.
+    assert!(done.stderr.contains("$0.22"), "{done:#?}");
+    // A header whose variable is not set is an error before anything is sent.
+    let sent = strong.sent().len();
+    let refused = with(&stage, &keys[..1], &["run", "go"]);
+    refused.complained(2, "the header `api-key` is empty; set TEAM_KEY");
+    assert_eq!(strong.sent().len(), sent);
+    let unknown = with(&stage, &keys, &["run", "--model", "gatway/strong", "go"]);
+    unknown.complained(2, "gateway/NAME, local/NAME, openai-chat/NAME");
 }

@@ -10,8 +10,10 @@ use crate::stage::{Done, Stage, wait};
 
 /// A provider that keeps what it is sent. `build` starts the agents it is asked to; others just answer.
 pub(crate) struct Provider {
-    address: String,
+    pub(crate) address: String,
     requests: Arc<Mutex<Vec<Value>>>,
+    /// The lines before each body, in lower case.
+    heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Provider {
@@ -31,15 +33,17 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let kept = requests.clone();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let (kept, kept_heads) = (requests.clone(), heads.clone());
         let serve = move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                let body = body(&stream);
+                let (head, body) = request(&stream);
                 let Some(delta) = answer(&body) else {
                     return;
                 };
                 kept.lock().unwrap().push(body);
+                kept_heads.lock().unwrap().push(head);
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
                             connection: close\r\n\r\n";
                 let reply = reply(&delta);
@@ -49,7 +53,16 @@ impl Provider {
             }
         };
         std::thread::Builder::new().spawn(serve).unwrap();
-        Self { address, requests }
+        Self {
+            address,
+            requests,
+            heads,
+        }
+    }
+
+    /// Returns the lines before each body, in lower case.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
     }
 
     /// Returns all that was sent.
@@ -92,10 +105,10 @@ fn system(body: &Value) -> &str {
     body["messages"][0]["content"].as_str().unwrap()
 }
 
-/// Reads the body of a request.
-fn body(stream: &TcpStream) -> Value {
+/// Reads a request: the lines before its body, and the body.
+fn request(stream: &TcpStream) -> (String, Value) {
     let mut reader = BufReader::new(stream);
-    let mut length = 0;
+    let (mut head, mut length) = (String::new(), 0);
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
@@ -106,10 +119,12 @@ fn body(stream: &TcpStream) -> Value {
         if line.is_empty() {
             break;
         }
+        head.push_str(&line);
+        head.push('\n');
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    (head, serde_json::from_slice(&body).unwrap())
 }
 
 /// Returns the calls by which `build` starts children, or a word.
