@@ -17,6 +17,6 @@ pub mod contract;
 
 pub use backend::{Backend, Write, Written};
 pub use handle::Handle;
-pub use look::{Look, look};
+pub use look::{Look, look, unrecoverable};
 pub use memory::Memory;
 pub use sqlite::Sqlite;

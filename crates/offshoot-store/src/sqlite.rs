@@ -44,7 +44,7 @@ use counters::Counters;
 pub(crate) use damage::Damage;
 use failure::Failure;
 pub(crate) use mark::Mark;
-pub(crate) use open::{Company, checkpointer, has_log};
+pub(crate) use open::{Company, Existing, checkpointer, has_log};
 use room::Room;
 
 /// All trees, in one SQLite file.
@@ -93,12 +93,16 @@ impl Sqlite {
         Ok(reader)
     }
 
-    /// Opens a file so that nothing is made or changed, with the version of its tables; `None` if
-    /// it is not there or empty.
-    pub(crate) fn open_untouched(path: &Path) -> Result<Option<(Self, i64)>, StoreError> {
+    /// Opens a file so that nothing is made or changed; `None` if it is not there or empty.
+    pub(crate) fn open_untouched(path: &Path) -> Result<Option<Existing<Self>>, StoreError> {
         let place = path.display().to_string();
         let opened = open::untouched(path)?;
-        Ok(opened.map(|(connection, version)| (Self::over(connection, place), version)))
+        Ok(opened.map(|existing| match existing {
+            Existing::Interrupted => Existing::Interrupted,
+            Existing::Tables(connection, version) => {
+                Existing::Tables(Self::over(connection, place), version)
+            }
+        }))
     }
 
     /// Makes a database that is gone when it is dropped.

@@ -4,14 +4,15 @@
 //! a file which is damaged, newer or not ours stays as it is, byte for byte. A small
 //! file is looked through, and so is a larger one that nobody has closed or that
 //! somebody has changed since (`mark.rs`); other damage in the depths of a large
-//! file is met later (`damage.rs`). A new file is readable to its owner only;
-//! SQLite gives its two companions (`-wal`, `-shm`) the same mode.
+//! file is met later (`damage.rs`). A transaction that a killed process left half
+//! done is rolled back first, if the file is ours or empty (`repair`). A new file is
+//! readable to its owner only; SQLite gives its companions (`-wal`, `-shm`) the same mode.
 
-use std::fs::OpenOptions;
-use std::io::ErrorKind;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -69,8 +70,8 @@ pub(super) fn writer(path: &Path, company: Company) -> Result<Connection, StoreE
         let message = format!("{what} {place}: {error}");
         StoreError::new(StoreErrorKind::Io, message)
     })?;
-    look(path, company).map_err(|failure| failure.explain(&place, what))?;
     let open = || {
+        look(path, company)?;
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         patiently(|| write_ahead(&connection))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
@@ -113,9 +114,16 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, StoreError> {
     })
 }
 
-/// Opens the file so that nothing is made or changed, with the version of its tables; `None` if it
-/// is not there or empty.
-pub(super) fn untouched(path: &Path) -> Result<Option<(Connection, i64)>, StoreError> {
+/// A file that is there, as a connection finds it that changes nothing.
+pub(crate) enum Existing<C> {
+    /// The process that made the file, or wrote to it last, was killed; the next open repairs it.
+    Interrupted,
+    /// It has tables, of this version.
+    Tables(C, i64),
+}
+
+/// Opens the file so that nothing is made or changed; `None` if it is not there or empty.
+pub(super) fn untouched(path: &Path) -> Result<Option<Existing<Connection>>, StoreError> {
     let what = "look at the database";
     let place = path.display().to_string();
     match path.try_exists() {
@@ -129,26 +137,52 @@ pub(super) fn untouched(path: &Path) -> Result<Option<(Connection, i64)>, StoreE
     let open = || {
         // Where there is a log it has to be read, and its index is there too. Where there is none,
         // SQLite would make one, unless it is told that the file is all there is.
+        if has_hot_journal(path) {
+            judge_half_written(path)?;
+            return Ok(Some(Existing::Interrupted));
+        }
         let connection = if has_log(path) {
             connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?
         } else {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-            connect(Path::new(&alone(path)), flags)?
+            let connection = connect_alone(path)?;
+            settle(&connection)?;
+            connection
         };
         if judge(&connection, path)? == Found::Older(0) {
-            return Ok(None);
+            let is_begun = path.metadata().is_ok_and(|file| file.len() > 0);
+            return Ok(is_begun.then_some(Existing::Interrupted));
         }
         let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        Ok(Some((connection, version)))
+        Ok(Some(Existing::Tables(connection, version)))
     };
     open().map_err(|failure: Failure| failure.explain(&place, what))
 }
 
 /// Tells whether there is a log beside the file. Whoever closes it last removes that.
 pub(crate) fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    Path::new(&log).exists()
+    companion(path, "-wal").exists()
+}
+
+/// Tells whether a transaction was left half done without a log: SQLite clears the first byte of a
+/// rollback journal, or removes the journal, when its transaction ends.
+fn has_hot_journal(path: &Path) -> bool {
+    let mut first = [0];
+    let journal = File::open(companion(path, "-journal"));
+    let read = journal.and_then(|mut journal| journal.read_exact(&mut first));
+    read.is_ok() && first != [0]
+}
+
+fn companion(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Opens the file for reading, as if there were no others beside it, and reads nothing yet.
+fn connect_alone(path: &Path) -> Result<Connection, Failure> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Ok(Connection::open_with_flags(alone(path), flags)?)
 }
 
 /// Returns the name under which SQLite opens a file without looking for others beside it.
@@ -272,6 +306,7 @@ fn look(path: &Path, company: Company) -> Result<(), Failure> {
         // Somebody else was at it.
         Company::Nobody(Some(_)) => u64::MAX,
     };
+    repair(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     judge(&connection, path)?;
     let size = path.metadata().map_or(0, |file| file.len());
@@ -285,6 +320,33 @@ fn look(path: &Path, company: Company) -> Result<(), Failure> {
     let first = found.lines().next_back().unwrap_or_default();
     let message = format!("{} is damaged: {first}", path.display());
     Err(Failure::Rule(StoreErrorKind::Unusable, message))
+}
+
+/// Rolls back a transaction that a killed process left half done.
+///
+/// A new file has a rollback journal for a moment: when it is switched to a write-ahead log. A
+/// connection that cannot write cannot roll back, and so could not even read the file. The journal of a
+/// file that is not ours belongs to another program and stays.
+fn repair(path: &Path) -> Result<(), Failure> {
+    if !has_hot_journal(path) {
+        return Ok(());
+    }
+    judge_half_written(path)?;
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // Any read rolls back, unless the journal belongs to a process that lives.
+    judge(&connection, path)?;
+    Ok(())
+}
+
+/// Refuses a file in the middle of a transaction unless it is ours or has no tables.
+fn judge_half_written(path: &Path) -> Result<(), Failure> {
+    let connection = connect_alone(path)?;
+    // The head of the file is whole; the list of tables may not be.
+    let id = connection.pragma_query_value(None, "application_id", |row| row.get::<_, i64>(0))?;
+    if id != schema::APPLICATION_ID {
+        judge(&connection, path)?;
+    }
+    Ok(())
 }
 
 fn judge(connection: &Connection, path: &Path) -> Result<Found, Failure> {

@@ -7,4 +7,5 @@ mod contract;
 mod damage;
 mod deletion;
 mod file;
+mod interrupted;
 mod look;

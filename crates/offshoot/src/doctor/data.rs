@@ -135,11 +135,11 @@ fn judge(number: u64) -> Finding {
 fn database(folder: &Path) -> Vec<Finding> {
     let what = "database";
     match offshoot_store::look(folder) {
-        Ok(Some(Look {
-            schema,
-            sessions,
-            unrecoverable,
-        })) => {
+        Ok(Some(Look::Interrupted)) => vec![Finding::warn(
+            what,
+            "the last start was interrupted; the next command that opens it repairs it",
+        )],
+        Ok(Some(Look::Usable { schema, sessions })) => {
             let opens = Finding::ok(what, format!("opens, schema {schema}"));
             let open = sessions.iter().filter(|session| session.open_runs > 0);
             let (running, interrupted): (Vec<_>, Vec<_>) = open.partition(|session| session.owned);
@@ -150,10 +150,13 @@ fn database(folder: &Path) -> Vec<Finding> {
                 interrupted.len()
             );
             let mut findings = vec![opens, Finding::ok("sessions", detail)];
-            findings.extend(unrecoverable.iter().map(|(tree, why)| {
-                let detail = format!("session {tree} cannot be recovered: {why}");
-                Finding::fail("sessions", detail)
-            }));
+            match offshoot_store::unrecoverable(folder, &sessions) {
+                Ok(unrecoverable) => findings.extend(unrecoverable.iter().map(|(tree, why)| {
+                    let detail = format!("session {tree} cannot be recovered: {why}");
+                    Finding::fail("sessions", detail)
+                })),
+                Err(error) => findings.push(Finding::fail("sessions", error.to_string())),
+            }
             findings
         }
         Ok(None) => vec![Finding::ok(what, "is made by the first session")],

@@ -98,6 +98,25 @@ fn sessions_are_counted_and_none_is_touched() {
 }
 
 #[test]
+fn a_start_that_was_killed_is_a_warning_until_the_next_one_repairs_it() {
+    let stage = Stage::new(HANGS);
+    stage.write("data/offshoot.db", "");
+    // What SQLite leaves beside the file if it is killed before its first transaction ends.
+    let journal = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+    std::fs::write(stage.data().join("offshoot.db-journal"), journal).unwrap();
+    let before = contents(&stage.data());
+    let done = stage.offshoot(DOCTOR).succeeded();
+    assert_eq!(
+        line(&done, "database"),
+        "warn the last start was interrupted; the next command that opens it repairs it"
+    );
+    assert_eq!(contents(&stage.data()), before);
+    stage.run("one").succeeded();
+    let done = stage.offshoot(DOCTOR).succeeded();
+    assert_eq!(line(&done, "sessions"), "ok 1, 0 running, 0 interrupted");
+}
+
+#[test]
 fn settings_are_listed_with_where_they_come_from() {
     let stage = Stage::new(HANGS);
     stage.write("offshoot.toml", "agent = 'general'\n[limits]\ndepth = 2");
