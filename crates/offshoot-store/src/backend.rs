@@ -11,7 +11,10 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{self, ContentId, Recorded, Traced, Writer};
-use offshoot_types::store::{Append, ChatExport, OpenAsk, SessionSummary, StoreError};
+use offshoot_types::store::{
+    Append, ChatExport, OpenAsk, SessionSummary, StoreError, StoreErrorKind,
+};
+use offshoot_types::tree::Broken;
 
 use crate::chat::{self, Rows};
 
@@ -138,5 +141,20 @@ pub trait Backend: Send {
     /// Returns the chat rows of a tree (R5). A backend that keeps none folds them from its log.
     fn chat_rows(&mut self, tree: &TreeId) -> Result<Rows, StoreError> {
         Ok(chat::fold(&self.entries(tree, Pos::ZERO, usize::MAX)?))
+    }
+}
+
+/// Returns what a caller can do about an entry that breaks a rule of the log.
+pub(crate) fn kind_of(broken: Broken) -> StoreErrorKind {
+    match broken {
+        // A child began or ended something meanwhile.
+        Broken::Children => StoreErrorKind::Refused,
+        Broken::Gap
+        | Broken::Birth
+        | Broken::Turn
+        | Broken::Queue
+        | Broken::Call
+        | Broken::Mail
+        | Broken::Settle => StoreErrorKind::Conflict,
     }
 }

@@ -12,6 +12,7 @@ mod journal;
 mod ownership;
 mod reading;
 mod rewinding;
+mod rules;
 pub mod scene;
 
 use std::sync::Arc;
@@ -98,6 +99,8 @@ checks! {
         a_copy_may_tell_of_children_that_are_not_its_own,
         a_copy_outlives_the_session_that_it_was_copied_from,
         pd_49_a_copy_may_tell_of_copies_of_children;
+    rules:
+        an_entry_that_breaks_a_rule_is_refused_and_leaves_nothing;
     journal:
         changes_come_back_in_order,
         a_change_of_any_bytes_comes_back,

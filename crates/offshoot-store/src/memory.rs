@@ -1,8 +1,8 @@
 //! A store that forgets when it is dropped.
 //!
-//! For tests, for the simulation and for embedders that want no file. It keeps
-//! the rules of the log by folding it (`Tree`), where the SQL store keeps them
-//! by constraints; the contract suite and the simulation hold both to the same.
+//! For tests, for the simulation and for embedders that want no file. Like the SQL
+//! store it keeps the rules of the log by folding it (`Tree`); the contract suite
+//! and the simulation hold both to the same.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use offshoot_types::journal::{Recorded, Writer};
 use offshoot_types::store::{
     Append, ChatExport, OpenAsk, SessionSummary, StoreError, StoreErrorKind,
 };
-use offshoot_types::tree::{Broken, Tree};
+use offshoot_types::tree::Tree;
 
-use crate::backend::{Backend, Write, Written};
+use crate::backend::{Backend, Write, Written, kind_of};
 use crate::chat;
 
 /// All trees, in memory.
@@ -160,18 +160,8 @@ impl Memory {
             if let Err(violation) = kept.tree.apply(&entry) {
                 kept.entries.truncate(before);
                 kept.refold()?;
-                let kind = match violation.what {
-                    Broken::Children => StoreErrorKind::Refused,
-                    Broken::Gap
-                    | Broken::Birth
-                    | Broken::Turn
-                    | Broken::Queue
-                    | Broken::Call
-                    | Broken::Mail
-                    | Broken::Settle => StoreErrorKind::Conflict,
-                };
                 return Err(StoreError::new(
-                    kind,
+                    kind_of(violation.what),
                     format!("append to session {id}: {violation}"),
                 ));
             }

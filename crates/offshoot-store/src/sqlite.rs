@@ -1,11 +1,10 @@
 //! A store in one SQLite file.
 //!
-//! Rules of the log are kept by keys and row counts in the transaction of the
-//! entry: append-only, gap-free, settled once, told once, nothing settled before
-//! its children. Counters are remembered between groups and trusted only as far
-//! as the row of their tree confirms them, because other processes share the
-//! file. This is a backend and nothing more: no thread, no lock, no subscriber,
-//! and never a checkpoint.
+//! Rules of the log are kept in the transaction of the entry, by the fold of its
+//! tree (`Tree`) and, as a second check, by keys and row counts. Folds and counters are
+//! remembered between groups and trusted only as far as the row of their tree
+//! confirms them, because other processes share the file. This is a backend and
+//! nothing more: no thread, no lock, no subscriber, and never a checkpoint.
 
 mod append;
 mod ask;
@@ -219,6 +218,7 @@ impl Sqlite {
             return Err(damaged.clone());
         }
         let looks = group.iter().all(Write::only_looks);
+        self.fold_ahead(group);
         let sql = if looks { "BEGIN" } else { "BEGIN IMMEDIATE" };
         let begun = execute(&self.connection, sql);
         begun.map_err(|failure| self.explain(failure, "begin to write"))?;
@@ -226,6 +226,19 @@ impl Sqlite {
             self.room.make();
         }
         Ok(())
+    }
+
+    /// Folds the logs that the group is the first to add to, before other processes wait for it.
+    fn fold_ahead(&mut self, group: &[Write]) {
+        for write in group {
+            if let Write::Append(id, _, append) = write
+                && !append.entries.is_empty()
+                && let Ok(Some(tree)) = self.counters.tree(&self.connection, id)
+            {
+                // An append that cannot be folded fails, and is reported, in the transaction.
+                drop(tree.fold(&self.connection, id));
+            }
+        }
     }
 
     /// Commits a group that has begun; if any of it fails, the caller rolls all of it back.
@@ -243,31 +256,36 @@ impl Sqlite {
     }
 
     /// Commits what is good of a group: each write is a savepoint and fails alone (R6).
-    fn one_by_one(&mut self, group: Vec<Write>) -> Vec<Result<Written, StoreError>> {
-        let of = group.len();
-        let mut results = Vec::with_capacity(of);
+    fn one_by_one(
+        &mut self,
+        group: Vec<Write>,
+        trees: &[TreeId],
+    ) -> Vec<Result<Written, StoreError>> {
+        let mut results = Vec::with_capacity(group.len());
         if let Err(error) = self.begin(&group) {
-            return self.abandon(results, of, &error);
+            return self.abandon(results, trees, &error);
         }
         for write in group {
             match self.write(write) {
                 Ok(written) => results.push(Ok(written)),
                 Err(Ended::Write(error)) => results.push(Err(error)),
-                Err(Ended::Group(error)) => return self.abandon(results, of, &error),
+                Err(Ended::Group(error)) => return self.abandon(results, trees, &error),
             }
         }
         match execute(&self.connection, "COMMIT") {
             Ok(()) => results,
             Err(failure) => {
                 let error = self.explain(failure, "commit");
-                self.abandon(results, of, &error)
+                self.abandon(results, trees, &error)
             }
         }
     }
 
-    /// Leaves a transaction. The counters have moved with it, so they are read again.
-    fn roll_back(&mut self) -> Result<(), StoreError> {
-        self.counters.clear();
+    /// Leaves a transaction. The counters of its trees have moved with it, so they are read again.
+    fn roll_back(&mut self, trees: &[TreeId]) -> Result<(), StoreError> {
+        for tree in trees {
+            self.counters.forget(tree);
+        }
         if self.connection.is_autocommit() {
             return Ok(());
         }
@@ -275,14 +293,15 @@ impl Sqlite {
         rolled_back.map_err(|failure| self.explain(failure, "roll back"))
     }
 
-    /// Fails a whole group.
+    /// Fails a whole group; `trees` has the tree of each of its writes.
     fn abandon(
         &mut self,
         done: Vec<Result<Written, StoreError>>,
-        of: usize,
+        trees: &[TreeId],
         error: &StoreError,
     ) -> Vec<Result<Written, StoreError>> {
-        if let Err(failure) = self.roll_back() {
+        let of = trees.len();
+        if let Err(failure) = self.roll_back(trees) {
             return vec![Err(failure); of];
         }
         let mut results: Vec<_> = done
@@ -348,15 +367,16 @@ impl Backend for Sqlite {
         if of == 0 {
             return Vec::new();
         }
+        let trees: Vec<TreeId> = group.iter().map(|write| tree_of(write).clone()).collect();
         if let Err(error) = self.begin(&group) {
-            return self.abandon(Vec::new(), of, &error);
+            return self.abandon(Vec::new(), &trees, &error);
         }
         // A single write has nobody that its failure could take along.
         let again = (of > 1).then(|| group.clone());
         let results = match self.together(group) {
             Ok(done) => done.into_iter().map(Ok).collect(),
-            Err(error) => match (self.roll_back(), again) {
-                (Ok(()), Some(group)) => self.one_by_one(group),
+            Err(error) => match (self.roll_back(&trees), again) {
+                (Ok(()), Some(group)) => self.one_by_one(group, &trees),
                 (Ok(()), None) => vec![Err(error); of],
                 (Err(failure), _) => vec![Err(failure); of],
             },

@@ -2,17 +2,18 @@
 //!
 //! The row of the tree is moved first, under the condition that the epoch and
 //! the position are what we think: that one statement is the fence. Then each
-//! entry is checked, stored and projected. What is found wrong half way is
-//! undone by the savepoint around it.
+//! entry is checked by the fold of the tree (`Tree::apply`), as every reader of the
+//! log checks it, stored and projected. The keys of the tables are a second check.
+//! What is found wrong half way is undone by the savepoint around it.
 
 use std::sync::Arc;
 
 use offshoot_types::event::{Entry, Event, Origin, Spawned};
-use offshoot_types::id::{AgentId, Epoch, Pos, RunId, RunNo, Seq, Timestamp, TreeId};
+use offshoot_types::id::{AgentId, Epoch, RunId, RunNo, Timestamp, TreeId};
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Append, NewEntry, StoreErrorKind};
 use offshoot_types::stored;
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::Agent;
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::ask;
@@ -20,7 +21,7 @@ use super::chat;
 use super::command;
 use super::counters::{AgentCounters, Counters, TreeCounters};
 use super::failure::Failure;
-use super::read::{self, signed};
+use super::read::signed;
 use crate::backend::Written;
 use crate::chat::{has_rows, is_for_session};
 
@@ -146,9 +147,6 @@ struct Place<'a> {
 const INSERT: &str = "INSERT INTO entries (tree, pos, agent, seq, at, event, form)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-const HAS_OPEN_CHILD: &str =
-    "SELECT 1 FROM runs WHERE tree = ?1 AND parent = ?2 AND settled_pos IS NULL";
-
 const SETTLE: &str = "UPDATE runs SET settled_pos = ?3, status = ?4
     WHERE agent = ?1 AND run = ?2 AND settled_pos IS NULL";
 
@@ -156,10 +154,8 @@ const DELIVER: &str = "UPDATE runs SET delivered_pos = ?3
     WHERE agent = ?1 AND run = ?2 AND parent = ?4
         AND settled_pos IS NOT NULL AND delivered_pos IS NULL";
 
-const HAS_UNTOLD_RUN: &str = "SELECT 1 FROM runs WHERE agent = ?1 AND delivered_pos IS NULL";
-
 /// What every child needs and the birth of a session does not.
-pub(super) const SOON: [&str; 4] = [ADVANCE, HAS_OPEN_CHILD, SETTLE, DELIVER];
+pub(super) const SOON: [&str; 3] = [ADVANCE, SETTLE, DELIVER];
 
 impl Place<'_> {
     fn entry(&mut self, new: NewEntry) -> Result<Arc<Entry>, Failure> {
@@ -172,13 +168,16 @@ impl Place<'_> {
             event: new.event,
         });
         self.tree.pos = entry.pos;
+        let fold = self.tree.fold(self.connection, self.id)?;
+        let was_open = fold.agent(&entry.agent).and_then(Agent::open_run).is_some();
+        fold.apply(&entry)?;
         if let Event::Spawned(spawned) = &entry.event {
             self.born(&entry, spawned)?;
         }
-        let agent = self.follow(&entry)?;
+        let agent = self.agent(&entry.agent)?;
         let bytes = self.store(&entry, agent.key)?;
         self.tree.young.keep(&entry, bytes);
-        self.take_effect(&entry, &agent)?;
+        self.take_effect(&entry, agent, was_open)?;
         ask::follow(self.connection, self.tree, &entry, agent.key)?;
         if agent.has_rows || is_for_session(&entry) {
             chat::project(self.connection, self.tree, &entry)?;
@@ -186,26 +185,18 @@ impl Place<'_> {
         Ok(entry)
     }
 
+    /// Returns the keys of an agent, which the fold of the tree knows.
+    fn agent(&mut self, id: &AgentId) -> Result<AgentCounters, Failure> {
+        let found = self.tree.agent(self.connection, id)?.copied();
+        found.ok_or_else(|| Failure::conflict(format!("there is no agent {id} in it")))
+    }
+
     /// Makes an agent.
     fn born(&mut self, entry: &Entry, spawned: &Spawned) -> Result<(), Failure> {
-        let misplaced = || Failure::conflict(format!("agent {} has no parent there", entry.agent));
         let parent = match &spawned.origin {
-            Origin::Session { .. } => {
-                if entry.pos != Pos::new(1) || self.id.root() != &entry.agent {
-                    return Err(misplaced());
-                }
-                None
-            }
-            Origin::Task(parent) => {
-                let above = self.tree.agent(self.connection, &parent.agent)?;
-                Some(above.ok_or_else(misplaced)?.key)
-            }
-            // Nobody's child: nobody waits for it (R18).
-            Origin::Helper(helper) => {
-                let above = self.tree.agent(self.connection, &helper.of)?;
-                above.ok_or_else(misplaced)?;
-                None
-            }
+            Origin::Task(parent) => Some(self.agent(&parent.agent)?.key),
+            // A helper has no parent: no run waits for it (R18).
+            Origin::Session { .. } | Origin::Helper(_) => None,
         };
         let sql = "INSERT INTO agents (id, tree, parent, definition, depth, inspectable)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -221,10 +212,6 @@ impl Place<'_> {
             key,
             parent,
             has_rows: has_rows(spawned),
-            copies: spawned.copies(),
-            seq: Seq::ZERO,
-            run: RunNo::ZERO,
-            open: false,
             touched: None,
         };
         if !agent.has_rows {
@@ -232,61 +219,6 @@ impl Place<'_> {
         }
         self.tree.born(&entry.agent, agent);
         Ok(())
-    }
-
-    /// Checks that an entry is the next of its agent, and that its run is the one it may be in.
-    fn follow(&mut self, entry: &Entry) -> Result<AgentCounters, Failure> {
-        let Some(agent) = self.tree.agent(self.connection, &entry.agent)? else {
-            let message = format!("there is no agent {} in it", entry.agent);
-            return Err(Failure::conflict(message));
-        };
-        if entry.seq != agent.seq.next() {
-            return Err(Failure::conflict(format!(
-                "entry {} of agent {} is not the next one, which is {}",
-                entry.seq,
-                entry.agent,
-                agent.seq.next()
-            )));
-        }
-        let before = agent.clone();
-        agent.seq = entry.seq;
-        match &entry.event {
-            Event::TurnStarted { run, .. } => {
-                let expected = if agent.open {
-                    agent.run
-                } else {
-                    agent.run.next()
-                };
-                if *run != expected {
-                    return Err(wrong_run(entry, *run));
-                }
-                agent.run = *run;
-                agent.open = true;
-            }
-            Event::Settled { run, .. } => {
-                if !agent.open || *run != agent.run {
-                    return Err(wrong_run(entry, *run));
-                }
-                agent.open = false;
-            }
-            Event::Spawned(_)
-            | Event::Prompted(_)
-            | Event::Became(_)
-            | Event::Steered { .. }
-            | Event::Completion { .. }
-            | Event::Replied(_)
-            | Event::Asked { .. }
-            | Event::Decided { .. }
-            | Event::CallStarted { .. }
-            | Event::CallFinished { .. }
-            | Event::TurnEnded { .. }
-            | Event::Titled { .. }
-            | Event::Summarised { .. }
-            | Event::Hooked(_)
-            | Event::Compacted(_)
-            | Event::Rewound { .. } => {}
-        }
-        Ok(before)
     }
 
     /// Stores an entry; returns how long it is.
@@ -304,61 +236,40 @@ impl Place<'_> {
         Ok(event.len())
     }
 
-    /// Names whoever goes on after a rewind. That is rare, so the log is asked.
-    fn restore_definition(&self, entry: &Entry, agent: &AgentCounters) -> Result<(), Failure> {
-        let mut tree = Tree::default();
-        for earlier in read::entries(self.connection, &entry.tree, Pos::ZERO, usize::MAX)? {
-            if tree.apply(&earlier).is_err() {
-                // Not a log that anybody could go on with: whoever folds it says what is wrong.
-                return Ok(());
-            }
-        }
-        match tree.agent(&entry.agent) {
-            Some(found) => self.change_definition(agent, found.definition()),
-            None => Ok(()),
-        }
-    }
-
-    fn change_definition(&self, agent: &AgentCounters, name: &str) -> Result<(), Failure> {
-        let sql = "UPDATE agents SET definition = ?2 WHERE key = ?1";
-        let mut update = self.connection.prepare_cached(sql)?;
-        update.execute(params![agent.key, name])?;
-        Ok(())
-    }
-
-    /// Opens, settles and delivers runs. `agent` is as it was before the entry.
-    fn take_effect(&mut self, entry: &Entry, agent: &AgentCounters) -> Result<(), Failure> {
+    /// Opens, settles and delivers runs, and follows changes of the definition.
+    fn take_effect(
+        &mut self,
+        entry: &Entry,
+        agent: AgentCounters,
+        was_open: bool,
+    ) -> Result<(), Failure> {
         for run in entry.event.delivers() {
             // A copy may tell of children of the session that it was copied from.
-            let is_copied = entry.seq <= agent.copies;
-            if !is_copied || self.tree.agent(self.connection, &run.agent)?.is_some() {
-                self.deliver(entry, agent, run)?;
+            if let Some(child) = self.tree.agent(self.connection, &run.agent)?.copied() {
+                self.deliver(entry, agent, child, run)?;
             }
         }
-        if let Event::Rewound { drops, .. } = &entry.event {
-            for child in drops {
-                self.drop_child(entry, agent, child)?;
-            }
-            self.restore_definition(entry, agent)?;
+        match &entry.event {
+            Event::TurnStarted { run, .. } if !was_open => self.open(agent, *run),
+            Event::Settled {
+                run, settlement, ..
+            } => self.settle(entry, agent, *run, settlement),
+            Event::Became(_) | Event::Rewound { .. } => self.change_definition(entry, agent),
+            _ => Ok(()),
         }
-        if let Event::Became(role) = &entry.event {
-            self.change_definition(agent, &role.definition)?;
-        }
-        if let Event::TurnStarted { run, .. } = &entry.event
-            && !agent.open
-        {
-            self.open(agent, *run)?;
-        }
-        if let Event::Settled {
-            run, settlement, ..
-        } = &entry.event
-        {
-            self.settle(entry, agent, *run, settlement)?;
-        }
+    }
+
+    /// Names the definition that an agent has after an entry.
+    fn change_definition(&mut self, entry: &Entry, agent: AgentCounters) -> Result<(), Failure> {
+        let fold = self.tree.fold(self.connection, self.id)?;
+        let definition = fold.agent(&entry.agent).map(Agent::definition);
+        let sql = "UPDATE agents SET definition = ?2 WHERE key = ?1";
+        let mut update = self.connection.prepare_cached(sql)?;
+        update.execute(params![agent.key, definition])?;
         Ok(())
     }
 
-    fn open(&self, agent: &AgentCounters, run: RunNo) -> Result<(), Failure> {
+    fn open(&self, agent: AgentCounters, run: RunNo) -> Result<(), Failure> {
         let sql = "INSERT INTO runs (agent, run, tree, parent) VALUES (?1, ?2, ?3, ?4)";
         self.connection.prepare_cached(sql)?.execute(params![
             agent.key,
@@ -372,20 +283,10 @@ impl Place<'_> {
     fn settle(
         &self,
         entry: &Entry,
-        agent: &AgentCounters,
+        agent: AgentCounters,
         run: RunNo,
         settlement: &Settlement,
     ) -> Result<(), Failure> {
-        let mut statement = self.connection.prepare_cached(HAS_OPEN_CHILD)?;
-        if statement.exists([self.tree.key, agent.key])? {
-            return Err(Failure::Rule(
-                StoreErrorKind::Refused,
-                format!(
-                    "run {run} of agent {} cannot settle while a child run is unsettled",
-                    entry.agent
-                ),
-            ));
-        }
         let settled = self.connection.prepare_cached(SETTLE)?.execute(params![
             agent.key,
             run.get(),
@@ -395,57 +296,30 @@ impl Place<'_> {
         if settled == 1 {
             Ok(())
         } else {
-            Err(wrong_run(entry, run))
+            Err(Failure::conflict(format!(
+                "run {run} of agent {} is not open",
+                entry.agent
+            )))
         }
-    }
-
-    /// Refuses to drop a child that is not the agent's own, that has not ended, or of which
-    /// somebody would still be told (R8).
-    fn drop_child(
-        &mut self,
-        entry: &Entry,
-        agent: &AgentCounters,
-        child: &AgentId,
-    ) -> Result<(), Failure> {
-        let found = self.tree.agent(self.connection, child)?;
-        let own = found.filter(|found| found.parent == Some(agent.key));
-        let mut statement = self.connection.prepare_cached(HAS_UNTOLD_RUN)?;
-        let gone = match own {
-            Some(own) => !statement.exists([own.key])?,
-            None => false,
-        };
-        if gone {
-            return Ok(());
-        }
-        let message = format!(
-            "agent {} cannot drop {child} while a run of it is unsettled or untold",
-            entry.agent
-        );
-        Err(Failure::Rule(StoreErrorKind::Refused, message))
     }
 
     fn deliver(
-        &mut self,
+        &self,
         entry: &Entry,
-        agent: &AgentCounters,
+        agent: AgentCounters,
+        child: AgentCounters,
         run: &RunId,
     ) -> Result<(), Failure> {
-        let wrong = || Failure::conflict(format!("run {run} is not mail of agent {}", entry.agent));
-        let child = self.tree.agent(self.connection, &run.agent)?;
-        let child = child.ok_or_else(wrong)?.key;
         let told = self.connection.prepare_cached(DELIVER)?.execute(params![
-            child,
+            child.key,
             run.run.get(),
             signed(entry.pos.get()),
             agent.key,
         ])?;
-        if told == 1 { Ok(()) } else { Err(wrong()) }
+        if told == 1 {
+            return Ok(());
+        }
+        let message = format!("run {run} is not mail of agent {}", entry.agent);
+        Err(Failure::conflict(message))
     }
-}
-
-fn wrong_run(entry: &Entry, run: RunNo) -> Failure {
-    Failure::conflict(format!(
-        "run {run} of agent {} is not the one that can follow",
-        entry.agent
-    ))
 }

@@ -1,16 +1,18 @@
 //! What the writer remembers between groups.
 //!
 //! Keys and counters of trees and agents, so that an append needs no query to
-//! find its place. They are right as long as the row of their tree has the
-//! position they were left at; whoever finds it has not reads them again.
+//! find its place, and the fold of each tree, which says what may follow. They are
+//! right as long as the row of their tree has the position they were left at; an
+//! append that finds another position reads them again.
 
 use std::collections::HashMap;
 
-use offshoot_types::id::{AgentId, CallId, Pos, RunNo, Seq, Timestamp, TreeId};
+use offshoot_types::id::{AgentId, CallId, Pos, Timestamp, TreeId};
+use offshoot_types::tree::Tree;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
-use super::read::number;
+use super::read::{self, number};
 use super::young::Young;
 
 /// Trees that are remembered before all are forgotten; how many agents each has is capped elsewhere.
@@ -27,6 +29,8 @@ pub(super) struct Counters {
 pub(super) struct TreeCounters {
     pub(super) key: i64,
     pub(super) pos: Pos,
+    /// What the log adds up to at `pos`, once an entry was to follow.
+    fold: Option<Tree>,
     agents: HashMap<AgentId, AgentCounters>,
     /// Logs that are about to be nested.
     pub(super) young: Young,
@@ -46,18 +50,11 @@ pub(super) struct OpenPart {
 }
 
 /// Where an agent is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct AgentCounters {
     pub(super) key: i64,
     pub(super) parent: Option<i64>,
     pub(super) has_rows: bool,
-    /// The last of its entries that are copies: they deliver nothing.
-    pub(super) copies: Seq,
-    pub(super) seq: Seq,
-    /// The last run; zero before the first.
-    pub(super) run: RunNo,
-    /// Whether that run is open.
-    pub(super) open: bool,
     /// When its session row last changed, if that is remembered.
     pub(super) touched: Option<Timestamp>,
 }
@@ -66,11 +63,6 @@ impl Counters {
     /// Forgets a tree.
     pub(super) fn forget(&mut self, tree: &TreeId) {
         self.trees.remove(tree);
-    }
-
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        self.trees.clear();
     }
 
     /// Returns where a tree is; `None` if it is not there.
@@ -93,6 +85,19 @@ impl Counters {
 }
 
 impl TreeCounters {
+    /// Returns what the log of this tree adds up to, which is folded if that was not done.
+    pub(super) fn fold(
+        &mut self,
+        connection: &Connection,
+        id: &TreeId,
+    ) -> Result<&mut Tree, Failure> {
+        let fold = match self.fold.take() {
+            Some(fold) => fold,
+            None => read::fold(connection, id)?,
+        };
+        Ok(self.fold.insert(fold))
+    }
+
     /// Returns where an agent of this tree is; `None` if it is not there.
     pub(super) fn agent(
         &mut self,
@@ -147,6 +152,7 @@ fn load_tree(connection: &Connection, id: &TreeId) -> Result<Option<TreeCounters
         Ok(TreeCounters {
             key: row.get(0)?,
             pos: Pos::new(number(row, 1)?),
+            fold: None,
             agents: HashMap::new(),
             young: Young::default(),
             open_parts: HashMap::new(),
@@ -164,21 +170,13 @@ fn load_agent(
     id: &AgentId,
 ) -> Result<Option<AgentCounters>, Failure> {
     let sql = "SELECT key, parent,
-            inspectable OR id = (SELECT trees.id FROM trees WHERE trees.key = agents.tree),
-            (SELECT max(seq) FROM entries WHERE agent = key),
-            (SELECT coalesce(max(run), 0) FROM runs WHERE agent = key),
-            EXISTS (SELECT 1 FROM runs WHERE agent = key AND settled_pos IS NULL)
+            inspectable OR id = (SELECT trees.id FROM trees WHERE trees.key = agents.tree)
         FROM agents WHERE id = ?1 AND tree = ?2";
     let read = |row: &Row<'_>| {
         Ok(AgentCounters {
             key: row.get(0)?,
             parent: row.get(1)?,
             has_rows: row.get(2)?,
-            // All of them come with the birth.
-            copies: Seq::ZERO,
-            seq: Seq::new(number(row, 3)?),
-            run: RunNo::new(row.get(4)?),
-            open: row.get(5)?,
             touched: None,
         })
     };

@@ -5,7 +5,10 @@
 
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::stored::Unreadable;
+use offshoot_types::tree::Violation;
 use rusqlite::ErrorCode;
+
+use crate::backend::kind_of;
 
 /// Why something could not be done.
 #[derive(Debug)]
@@ -54,6 +57,12 @@ impl Failure {
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
+    }
+}
+
+impl From<Violation> for Failure {
+    fn from(violation: Violation) -> Self {
+        Self::Rule(kind_of(violation.what), violation.to_string())
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use offshoot_types::event::{Entry, Event, Spawned};
 use offshoot_types::id::{AgentId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::stored;
+use offshoot_types::tree::Tree;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
@@ -19,6 +20,33 @@ pub(super) fn entries(
     after: Pos,
     limit: usize,
 ) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    each_entry(connection, tree, after, limit, |entry| {
+        entries.push(entry);
+        Ok(())
+    })?;
+    Ok(entries)
+}
+
+/// Folds the log of a tree; fails if an entry cannot follow those before it.
+pub(super) fn fold(connection: &Connection, id: &TreeId) -> Result<Tree, Failure> {
+    let mut tree = Tree::default();
+    each_entry(connection, id, Pos::ZERO, usize::MAX, |entry| {
+        let applied = tree.apply(&entry);
+        // Written by an earlier version: what is in the log is not refused, it is unreadable.
+        applied.map_err(|violation| Failure::Unreadable(violation.to_string()))
+    })?;
+    Ok(tree)
+}
+
+/// Hands on up to `limit` entries of a tree after a position, in order.
+fn each_entry(
+    connection: &Connection,
+    tree: &TreeId,
+    after: Pos,
+    limit: usize,
+    mut take: impl FnMut(Entry) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let sql = "SELECT pos, agent, seq, at, event, form FROM entries
         WHERE tree = (SELECT key FROM trees WHERE id = ?1) AND pos > ?2
         ORDER BY pos LIMIT ?3";
@@ -26,7 +54,6 @@ pub(super) fn entries(
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![tree.as_str(), signed(after.get()), limit])?;
     let mut names = HashMap::new();
-    let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         let key: i64 = row.get(1)?;
         let agent = match names.get(&key) {
@@ -37,9 +64,9 @@ pub(super) fn entries(
                 agent
             }
         };
-        entries.push(entry(row, tree, agent)?);
+        take(entry(row, tree, agent)?)?;
     }
-    Ok(entries)
+    Ok(())
 }
 
 /// Returns an agent's whole log, in order.
