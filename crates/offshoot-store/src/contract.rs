@@ -54,7 +54,8 @@ checks! {
         a_deleted_tree_is_unknown,
         a_deleted_tree_may_be_opened_anew,
         a_deletion_ends_the_ownership,
-        a_deletion_leaves_other_trees_alone;
+        a_deletion_leaves_other_trees_alone,
+        a_panic_of_the_subscriber_fences_its_tree_only;
     append:
         entries_come_back_with_their_places,
         an_append_is_all_or_nothing,

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use offshoot_types::command::{Command, Order, Receipt};
-use offshoot_types::event::Entry;
+use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp};
+use offshoot_types::message::Author;
 use offshoot_types::store::{Lease, StoreErrorKind};
 
 use super::scene::{Child, Scene};
@@ -305,4 +306,34 @@ pub(super) async fn a_deletion_leaves_other_trees_alone(a: Handle, b: Handle) {
     assert_eq!(a.chat(&AgentId::new("kept")).await, chat);
     other.answer("kept", "still here");
     assert_eq!(append(&b, &kept, &mut other).await, Ok(()));
+}
+
+/// A subscriber that panics takes its own tree down and no other.
+pub(super) async fn a_panic_of_the_subscriber_fences_its_tree_only(a: Handle, b: Handle) {
+    let panics = |entry: &Arc<Entry>| matches!(&entry.event, Event::Titled { .. });
+    a.listen(
+        Arc::new(move |entries| assert!(!entries.iter().any(panics), "wanted by the test")),
+        Arc::new(|_| {}),
+    );
+    let (mut bad, mut good) = (Scene::opened("bad"), Scene::opened("good"));
+    let lost = write(&a, &mut bad).await;
+    let kept = write(&a, &mut good).await;
+    let title = Event::Titled {
+        title: "panic".to_owned(),
+        by: Author::Human,
+    };
+    bad.event("bad", title);
+    let fenced = a.append(&lost, bad.take());
+    let appended = a.append(&kept, good.prompt("good", "m", "more").take());
+    assert_eq!(kind(fenced.await), Some(StoreErrorKind::Fenced));
+    assert_eq!(appended.await.expect("the other tree is whole").len(), 1);
+    let late = a.append(&lost, bad.prompt("bad", "late", "more").take());
+    assert_eq!(kind(late.await), Some(StoreErrorKind::Fenced));
+    good.say("good", "said", "well");
+    assert_eq!(append(&a, &kept, &mut good).await, Ok(()));
+    // What was committed stays, and the tree is free.
+    let next = b.claim(bad.tree()).await.expect("it was given up");
+    assert!(next.epoch > lost.epoch);
+    let log = b.entries(bad.tree(), Pos::ZERO, 99).await;
+    assert_eq!(log.expect("it can be read").len(), 4);
 }

@@ -4,6 +4,7 @@
 //! belongs to a process that has since died, and how to reach it. The epoch in
 //! the rows protects the log; this keeps two owners from working at once.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use offshoot_types::id::TreeId;
@@ -39,9 +40,11 @@ impl Hold {
 /// Who listens to a handle; set once.
 pub(super) type Listeners = Arc<OnceLock<(Committed, Nudged)>>;
 
-/// Calls whoever wants to hear of commands.
+/// Calls the subscriber of nudges.
 pub(super) fn call_nudged(listeners: &Listeners, tree: &TreeId) {
-    if let Some((_, nudged)) = listeners.get() {
-        nudged(tree);
+    if let Some((_, nudged)) = listeners.get()
+        && catch_unwind(AssertUnwindSafe(|| nudged(tree))).is_err()
+    {
+        // The panic hook has reported it. The nudge is lost; an owner polls for commands.
     }
 }

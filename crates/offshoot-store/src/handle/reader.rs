@@ -3,6 +3,8 @@
 //! It has a backend of its own, so that a long read does not hold up the writer.
 //! The backend is opened by the first question: many handles never ask one.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use futures_core::future::BoxFuture;
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use tokio::sync::oneshot;
@@ -31,8 +33,10 @@ impl Reader {
                     };
                     match opened {
                         Ok(mut opened) => {
-                            question(Ok(opened.as_mut()));
-                            backend = Some(opened);
+                            let ask = AssertUnwindSafe(|| question(Ok(opened.as_mut())));
+                            // After a panic the question is dropped, which its sender is told, and
+                            // the next one opens a backend of its own.
+                            backend = catch_unwind(ask).is_ok().then_some(opened);
                         }
                         Err(error) => question(Err(error)),
                     }

@@ -2,11 +2,13 @@
 //!
 //! Takes whatever waits and commits it as one group; while the disk works, the
 //! next group gathers. After the commit it first tells the subscriber, tree by
-//! tree in the order of positions, and then those who wait (R4). It also owns
-//! what this handle holds, so that locks are taken before and let go after the
-//! transaction that says so.
+//! tree in the order of positions, and then the callers that wait (R4). It also
+//! owns what this handle holds, so that locks are taken before and let go after
+//! the transaction that says so. A subscriber that panics costs its tree the
+//! ownership, as a crash would, and no other tree anything.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use offshoot_types::command::Command;
@@ -81,8 +83,10 @@ impl Writer {
                 waiting.push(who);
             }
         }
-        let results = self.backend.commit(writes);
-        self.publish(&results);
+        let mut results = self.backend.commit(writes);
+        for tree in self.publish(&results) {
+            self.give_up(&tree, &mut results);
+        }
         let mut nudges = Vec::new();
         for (who, result) in waiting.into_iter().zip(results) {
             nudges.extend(self.answer(who, result));
@@ -146,10 +150,11 @@ impl Writer {
         })
     }
 
-    /// Tells the subscriber what was committed, each tree's entries at once.
-    fn publish(&self, results: &[Result<Written, StoreError>]) {
+    /// Tells the subscriber what was committed, each tree's entries at once; returns the trees for
+    /// which it panicked.
+    fn publish(&self, results: &[Result<Written, StoreError>]) -> Vec<TreeId> {
         let Some((committed, _)) = self.listeners.get() else {
-            return;
+            return Vec::new();
         };
         let mut trees: Vec<Vec<Arc<Entry>>> = Vec::new();
         let mut places: HashMap<&TreeId, usize> = HashMap::new();
@@ -166,8 +171,34 @@ impl Writer {
                 None => trees.push(entries.clone()),
             }
         }
-        for tree in trees {
-            committed(&tree);
+        let panics = |entries: &Vec<Arc<Entry>>| {
+            catch_unwind(AssertUnwindSafe(|| committed(entries.as_slice()))).is_err()
+        };
+        trees.retain(panics);
+        let tree = |entries: &Vec<Arc<Entry>>| entries.first().map(|entry| entry.tree.clone());
+        trees.iter().filter_map(tree).collect()
+    }
+
+    /// Ends the ownership of a tree whose subscriber panicked: what this process knows of the tree is
+    /// not what the log says any more.
+    ///
+    /// The entries stay. The epoch is raised, so that the leases of this process are fenced, and the
+    /// lock is let go: the next claim, of any process, finds the tree as a crash would leave it.
+    fn give_up(&mut self, tree: &TreeId, results: &mut [Result<Written, StoreError>]) {
+        let raised = self.backend.commit(vec![Write::Claim(tree.clone())]);
+        if raised.iter().all(Result::is_ok) {
+            self.held.let_go(tree);
+        }
+        let error = StoreError::new(
+            StoreErrorKind::Fenced,
+            format!("append to session {tree}: its subscriber panicked, so it was given up"),
+        );
+        for result in results {
+            if let Ok(Written::Appended(entries) | Written::Created(_, entries)) = result
+                && entries.first().is_some_and(|entry| entry.tree == *tree)
+            {
+                *result = Err(error.clone());
+            }
         }
     }
 
