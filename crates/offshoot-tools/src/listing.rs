@@ -4,7 +4,7 @@
 //! of them go to a sidecar as well. In brackets at the end stands what the reader
 //! has to know of the rest.
 
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, IntoInnerError, Write as _};
 use std::path::Path;
 
 use offshoot_types::json::RawJson;
@@ -12,7 +12,7 @@ use offshoot_types::outcome::Outcome;
 use offshoot_types::tool::Place;
 
 use crate::patience::Enough;
-use crate::sidecar::{self, Sidecar};
+use crate::sidecar::{self, Finished, Sidecar};
 use crate::target::Root;
 use crate::walk::Walked;
 
@@ -163,11 +163,15 @@ fn end_rest(rest: Rest) -> (Option<String>, Option<String>) {
         Rest::Lost(why) => return (Some(why), None),
         Rest::Sidecar(sidecar) => sidecar,
     };
-    match sidecar.into_inner() {
-        Ok(sidecar) => {
-            let path = sidecar.path().to_owned();
-            let kept = match sidecar.kept() {
-                _ if sidecar.is_whole() => format!("all of them are in {path}"),
+    let flushed = sidecar.into_inner().map_err(IntoInnerError::into_error);
+    match flushed.and_then(Sidecar::finish) {
+        Ok(Finished {
+            path,
+            kept,
+            is_whole,
+        }) => {
+            let kept = match kept {
+                _ if is_whole => format!("all of them are in {path}"),
                 sidecar::MOST_BYTES => format!("the first 10 MB of them are in {path}"),
                 bytes => {
                     let full = sidecar::FULL;
@@ -177,7 +181,7 @@ fn end_rest(rest: Rest) -> (Option<String>, Option<String>) {
             (Some(kept), Some(path))
         }
         Err(error) => {
-            let why = format!("the rest could not be kept: {}", error.error());
+            let why = format!("the rest could not be kept: {error}");
             (Some(why), None)
         }
     }

@@ -3,7 +3,9 @@
 //! A file of its own in the scratch folder, readable by its owner only, whose
 //! path goes into the outcome. It takes whatever is written and keeps the first
 //! ten megabytes, and all of an agent's have a bound as well: a command that talks
-//! for ever, or many that talk long, fill neither memory nor disk.
+//! for ever, or many that talk long, fill neither memory nor disk. Its path is given
+//! out only once the file is on disk (`finish`): the log may name it from then on. It
+//! needs no second name until then, because no reader is told the first one.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -78,20 +80,36 @@ impl Sidecar {
         }
     }
 
-    /// Returns the absolute path.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
+    /// Makes the file durable, which is when it may be named.
+    pub(crate) fn finish(self) -> io::Result<Finished> {
+        make_durable(&self.file, Path::new(&self.path))?;
+        Ok(Finished {
+            path: self.path,
+            kept: self.kept,
+            is_whole: !self.cut,
+        })
     }
+}
 
-    /// Tells whether all that was written is kept.
-    pub(crate) fn is_whole(&self) -> bool {
-        !self.cut
-    }
+/// A sidecar that is on disk.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// The absolute path.
+    pub(crate) path: String,
+    /// How many bytes are kept.
+    pub(crate) kept: usize,
+    /// Whether that is all that was written.
+    pub(crate) is_whole: bool,
+}
 
-    /// Returns how many bytes are kept.
-    pub(crate) fn kept(&self) -> usize {
-        self.kept
+/// Writes a file and its name to disk. The first sidecar of an agent may have made the folder it is
+/// in, the scratch folder and the one above, so those are written too.
+pub(crate) fn make_durable(file: &File, path: &Path) -> io::Result<()> {
+    file.sync_all()?;
+    for folder in path.ancestors().skip(1).take(3) {
+        File::open(folder)?.sync_all()?;
     }
+    Ok(())
 }
 
 /// Keeps texts that are no answer of a tool.
@@ -111,11 +129,12 @@ impl offshoot_types::sidecar::Sidecars for Sidecars {
             }
             let mut sidecar = Sidecar::create(&place, what).ok()??;
             sidecar.write_all(text.as_bytes()).ok()?;
-            if !sidecar.is_whole() {
-                fs::remove_file(sidecar.path()).ok();
+            let Finished { path, is_whole, .. } = sidecar.finish().ok()?;
+            if !is_whole {
+                fs::remove_file(path).ok();
                 return None;
             }
-            Some(sidecar.path().to_owned())
+            Some(path)
         };
         Box::pin(async move { blocking::attempt(keep).await.ok().flatten() })
     }
@@ -175,12 +194,13 @@ mod tests {
         let place = place(&folder.path().join("parent/child"));
         let mut first = Sidecar::create(&place, "bash").unwrap().unwrap();
         let second = Sidecar::create(&place, "bash").unwrap().unwrap();
-        assert_ne!(first.path(), second.path());
         first.write_all(b"all of it").unwrap();
-        assert!(first.is_whole());
-        assert_eq!(fs::read_to_string(first.path()).unwrap(), "all of it");
-        assert!(first.path().ends_with("-bash.txt"));
-        assert!(first.path().contains("/parent/child/outputs/"));
+        let (first, second) = (first.finish().unwrap(), second.finish().unwrap());
+        assert_ne!(first.path, second.path);
+        assert!(first.is_whole);
+        assert_eq!(fs::read_to_string(&first.path).unwrap(), "all of it");
+        assert!(first.path.ends_with("-bash.txt"));
+        assert!(first.path.contains("/parent/child/outputs/"));
     }
 
     #[tokio::test]
@@ -199,12 +219,26 @@ mod tests {
     }
 
     #[test]
+    fn a_sidecar_that_is_not_on_disk_has_no_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let sidecar = || Sidecar::create(&place(folder.path()), "bash").unwrap();
+        // A device takes bytes and cannot be synced.
+        let mut unsynced = sidecar().unwrap();
+        unsynced.file = File::options().write(true).open("/dev/null").unwrap();
+        unsynced.write_all(b"all of it").unwrap();
+        unsynced.finish().unwrap_err();
+        let mut unnamed = sidecar().unwrap();
+        unnamed.path = folder.path().join("gone/1-bash.txt").display().to_string();
+        unnamed.finish().unwrap_err();
+    }
+
+    #[test]
     fn only_the_owner_reads_it() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(&folder.path().join("parent/child"));
         let sidecar = Sidecar::create(&place, "grep").unwrap().unwrap();
         let mode = |path: &str| fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!(mode(sidecar.path()), 0o600);
+        assert_eq!(mode(&sidecar.path), 0o600);
         assert_eq!(mode(place.scratch.as_deref().unwrap()), 0o700);
         let parent = folder.path().join("parent");
         assert_eq!(mode(parent.to_str().unwrap()), 0o700);
@@ -220,8 +254,9 @@ mod tests {
         for _ in 0..5 {
             sidecar.write_all(&piece).unwrap();
         }
-        assert!(!sidecar.is_whole());
-        let length = fs::metadata(sidecar.path()).unwrap().len();
+        let finished = sidecar.finish().unwrap();
+        assert!(!finished.is_whole);
+        let length = fs::metadata(finished.path).unwrap().len();
         assert_eq!(length, MOST_BYTES as u64);
     }
 
@@ -232,7 +267,7 @@ mod tests {
         let place = place(folder.path());
         let mut first = Sidecar::create(&place, "bash").unwrap().unwrap();
         first.write_all(b"x").unwrap();
-        let almost = File::options().write(true).open(first.path()).unwrap();
+        let almost = File::options().write(true).open(&first.path).unwrap();
         almost.set_len(MOST_IN_ALL - 3).unwrap();
         assert_eq!(
             Sidecars
@@ -242,9 +277,10 @@ mod tests {
         );
         let mut last = Sidecar::create(&place, "grep").unwrap().unwrap();
         last.write_all(b"four").unwrap();
-        assert!(!last.is_whole());
-        assert_eq!(last.kept(), 3);
-        assert_eq!(fs::read(last.path()).unwrap(), b"fou");
+        let last = last.finish().unwrap();
+        assert!(!last.is_whole);
+        assert_eq!(last.kept, 3);
+        assert_eq!(fs::read(last.path).unwrap(), b"fou");
         let refused = Sidecar::create(&place, "grep").unwrap_err();
         assert_eq!(refused.to_string(), FULL);
     }

@@ -245,6 +245,10 @@ impl Keep {
             self.recording.go_on_in_file();
         }
         self.recording.say_the_rest(&mut self.outgoing);
+        self.recording.sync();
+        if let Some(complaints) = &mut self.complaints {
+            complaints.sync();
+        }
         let report = Report {
             end: self.ended.map(|(end, _)| end),
             ordered: self.ordered,

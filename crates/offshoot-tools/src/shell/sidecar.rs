@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::sidecar::{FULL, MOST_IN_ALL, kept_in};
+use crate::sidecar::{FULL, MOST_IN_ALL, kept_in, make_durable};
 
 /// Most bytes in one file.
 const MOST: u64 = 50 * 1024 * 1024;
@@ -83,6 +83,15 @@ impl Sidecar {
             if let Err(error) = file.write_all(kept) {
                 *self = Self::Broken(error.to_string());
             }
+        }
+    }
+
+    /// Writes what there is to disk, because an answer is about to name the file.
+    pub(super) fn sync(&mut self) {
+        if let Self::Open { file, path, .. } = self
+            && let Err(error) = make_durable(file, path)
+        {
+            *self = Self::Broken(error.to_string());
         }
     }
 
@@ -195,6 +204,24 @@ mod tests {
         assert_eq!(third.path(), None);
         let said = third.whereabouts(1);
         assert_eq!(said, format!("the whole output could not be kept: {FULL}"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_on_disk_is_not_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sidecar = Sidecar::new(folder.path().to_str());
+        sidecar.sync();
+        sidecar.begin(|| b"begun".to_vec());
+        sidecar.sync();
+        assert!(sidecar.path().is_some());
+        fs::remove_dir_all(folder.path().join("outputs")).unwrap();
+        sidecar.sync();
+        assert_eq!(sidecar.path(), None);
+        let said = sidecar.whereabouts(5);
+        assert!(
+            said.starts_with("the whole output could not be kept: "),
+            "{said}"
+        );
     }
 
     #[test]

@@ -154,6 +154,11 @@ impl Recording {
         self.capture.total()
     }
 
+    /// Writes the file to disk, because an answer is about to name it.
+    pub(super) fn sync(&mut self) {
+        self.sidecar.sync();
+    }
+
     pub(super) fn path(&self) -> Option<String> {
         self.sidecar.path()
     }
