@@ -144,6 +144,31 @@ pub trait Backend: Send {
     }
 }
 
+/// How long the receipt of a command is kept, in milliseconds: a week. A client that sends the same
+/// command again within that time gets the receipt; later the command is a new one.
+const RECEIPTS_KEPT: u64 = 7 * 24 * 60 * 60 * 1000;
+
+/// How long old receipts are left before they are looked for again: an hour.
+const PRUNED_EVERY: u64 = 60 * 60 * 1000;
+
+/// When old receipts are removed: by an append that stores a receipt, once an hour.
+#[derive(Debug, Default)]
+pub(crate) struct Pruning {
+    last: Option<Timestamp>,
+}
+
+impl Pruning {
+    /// Returns the time before which receipts are to be removed now; `None` if it is too early.
+    pub(crate) fn due(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let next = self.last.map_or(0, |last| last.get() + PRUNED_EVERY);
+        if now.get() < next {
+            return None;
+        }
+        self.last = Some(now);
+        Some(Timestamp::new(now.get().saturating_sub(RECEIPTS_KEPT)))
+    }
+}
+
 /// Returns what a caller can do about an entry that breaks a rule of the log.
 pub(crate) fn kind_of(broken: Broken) -> StoreErrorKind {
     match broken {

@@ -77,6 +77,7 @@ checks! {
         a_command_is_done_once,
         a_command_may_be_done_without_having_waited,
         a_failed_append_leaves_its_command_pending,
+        a_receipt_is_kept_for_a_week_and_a_pending_command_for_ever,
         a_command_for_an_unknown_tree_is_refused,
         the_owner_is_nudged;
     reading:

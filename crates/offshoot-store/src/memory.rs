@@ -17,7 +17,7 @@ use offshoot_types::store::{
 };
 use offshoot_types::tree::Tree;
 
-use crate::backend::{Backend, Write, Written, kind_of};
+use crate::backend::{Backend, Pruning, Write, Written, kind_of};
 use crate::chat;
 
 /// All trees, in memory.
@@ -27,6 +27,7 @@ pub struct Memory {
     homes: HashMap<AgentId, TreeId>,
     commands: HashMap<CommandId, Row>,
     arrivals: u64,
+    receipts: Pruning,
     /// In the order they were recorded.
     changes: Vec<(TreeId, Recorded)>,
 }
@@ -39,11 +40,35 @@ struct Kept {
     tree: Tree,
 }
 
+/// A command that waits, or the receipt of one that is done.
 #[derive(Debug)]
 struct Row {
-    command: Command,
+    tree: TreeId,
     arrival: u64,
-    receipt: Option<Receipt>,
+    at: Timestamp,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Pending(Command),
+    Done(Receipt),
+}
+
+impl Row {
+    fn pending(&self) -> Option<&Command> {
+        match &self.state {
+            State::Pending(command) => Some(command),
+            State::Done(_) => None,
+        }
+    }
+
+    fn receipt(&self) -> Option<&Receipt> {
+        match &self.state {
+            State::Pending(_) => None,
+            State::Done(receipt) => Some(receipt),
+        }
+    }
 }
 
 impl Memory {
@@ -63,7 +88,7 @@ impl Memory {
                 appended.map(Written::Appended)
             }
             Write::Journal(tree, epoch, recorded) => self.journal(tree, epoch, recorded),
-            Write::Submit(command, _) => self.submit(command),
+            Write::Submit(command, at) => self.submit(command, at),
         }
     }
 
@@ -108,7 +133,7 @@ impl Memory {
             ..Kept::default()
         };
         self.homes.retain(|_, tree| tree != id);
-        self.commands.retain(|_, row| row.command.tree != *id);
+        self.commands.retain(|_, row| row.tree != *id);
         self.changes.retain(|(tree, _)| tree != id);
         Ok(Written::Deleted)
     }
@@ -138,11 +163,8 @@ impl Memory {
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         self.owned(id, epoch)?;
         for (command, _) in &append.applied {
-            if self
-                .commands
-                .get(&command.id)
-                .is_some_and(|row| row.receipt.is_some())
-            {
+            let known = self.commands.get(&command.id);
+            if known.is_some_and(|row| row.receipt().is_some()) {
                 return Err(conflict(format!("command {} was done before", command.id)));
             }
         }
@@ -173,26 +195,33 @@ impl Memory {
                 self.homes.insert(entry.agent.clone(), id.clone());
             }
         }
+        if !append.applied.is_empty()
+            && let Some(before) = self.receipts.due(append.at)
+        {
+            let is_old = |row: &Row| row.receipt().is_some() && row.at < before;
+            self.commands.retain(|_, row| !is_old(row));
+        }
         for (command, receipt) in append.applied {
-            let row = self.row(command.clone());
-            // As it is now: what was refused may have been taken out of it.
-            row.command = command;
-            row.receipt = Some(receipt);
+            let row = self.row(command, append.at);
+            row.at = append.at;
+            row.state = State::Done(receipt);
         }
         Ok(appended)
     }
 
-    fn row(&mut self, command: Command) -> &mut Row {
+    /// Returns the row of a command, which waits if it is new.
+    fn row(&mut self, command: Command, at: Timestamp) -> &mut Row {
         self.arrivals += 1;
         let arrival = self.arrivals;
         self.commands.entry(command.id.clone()).or_insert(Row {
-            command,
+            tree: command.tree.clone(),
             arrival,
-            receipt: None,
+            at,
+            state: State::Pending(command),
         })
     }
 
-    fn submit(&mut self, command: Command) -> Result<Written, StoreError> {
+    fn submit(&mut self, command: Command, at: Timestamp) -> Result<Written, StoreError> {
         if self
             .trees
             .get(&command.tree)
@@ -206,14 +235,14 @@ impl Memory {
                 ),
             ));
         }
-        self.row(command);
+        self.row(command, at);
         Ok(Written::Submitted)
     }
 
     fn is_pending(&self, tree: &TreeId) -> bool {
         self.commands
             .values()
-            .any(|row| row.receipt.is_none() && row.command.tree == *tree)
+            .any(|row| row.pending().is_some() && row.tree == *tree)
     }
 }
 
@@ -376,17 +405,17 @@ impl Backend for Memory {
         let mut rows: Vec<&Row> = self
             .commands
             .values()
-            .filter(|row| row.receipt.is_none() && row.command.tree == *tree)
+            .filter(|row| row.tree == *tree)
             .collect();
         rows.sort_by_key(|row| row.arrival);
-        Ok(rows.into_iter().map(|row| row.command.clone()).collect())
+        Ok(rows.into_iter().filter_map(Row::pending).cloned().collect())
     }
 
     fn receipt(&mut self, command: &CommandId) -> Result<Option<Receipt>, StoreError> {
         Ok(self
             .commands
             .get(command)
-            .and_then(|row| row.receipt.clone()))
+            .and_then(|row| row.receipt().cloned()))
     }
 
     fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {

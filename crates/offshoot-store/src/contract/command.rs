@@ -133,6 +133,33 @@ pub(super) async fn a_failed_append_leaves_its_command_pending(a: Handle, _: Han
     assert_eq!(pending(&a, scene.tree()).await, [resume]);
 }
 
+pub(super) async fn a_receipt_is_kept_for_a_week_and_a_pending_command_for_ever(
+    a: Handle,
+    b: Handle,
+) {
+    const WEEK: u64 = 7 * 24 * 60 * 60 * 1000;
+    let mut scene = Scene::opened("s");
+    let lease = write(&a, &mut scene).await;
+    let waits = command(scene.tree(), "waits", Order::Resume);
+    let sent = b.submit(waits.clone(), AT).await;
+    sent.expect("the tree is there");
+    let mut done = async |id: &str, at: u64| {
+        let mut append = scene.prompt("s", id, "more").take();
+        append.at = Timestamp::new(at);
+        let resume = command(scene.tree(), id, Order::Resume);
+        append.applied.push((resume, Receipt::Resumed));
+        a.append(&lease, append).await.expect("a good log");
+    };
+    done("old", WEEK).await;
+    done("young", WEEK + 100).await;
+    assert_eq!(receipt(&b, "old").await, Some(Receipt::Resumed));
+    done("last", 2 * WEEK + 50).await;
+    assert_eq!(receipt(&b, "old").await, None);
+    assert_eq!(receipt(&b, "young").await, Some(Receipt::Resumed));
+    assert_eq!(receipt(&b, "last").await, Some(Receipt::Resumed));
+    assert_eq!(pending(&b, scene.tree()).await, [waits]);
+}
+
 pub(super) async fn a_command_for_an_unknown_tree_is_refused(a: Handle, b: Handle) {
     let tree = Scene::new("s").tree().clone();
     let resume = command(&tree, "c", Order::Resume);

@@ -51,6 +51,11 @@ pub(super) fn append(
     append: Append,
 ) -> Result<Vec<Arc<Entry>>, Failure> {
     let count = append.entries.len() as u64;
+    if !append.applied.is_empty()
+        && let Some(before) = counters.receipts.due(append.at)
+    {
+        command::prune(connection, before)?;
+    }
     let tree = advance(connection, counters, id, epoch, (count, append.at))?;
     for (command, receipt) in &append.applied {
         command::done(connection, tree.key, command, receipt, append.at)?;

@@ -2,7 +2,8 @@
 //!
 //! Both are rows: who owns a tree is an epoch, what it has been asked is a list.
 //! A release looks at the list in the statement that gives the tree up, so no
-//! command falls between.
+//! command falls between. Of a command that is done only the receipt is kept, and
+//! that for a week: what it brought about is in the log.
 
 use offshoot_types::command::{Command, Receipt};
 use offshoot_types::id::{CommandId, Epoch, Timestamp, TreeId};
@@ -12,6 +13,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::failure::Failure;
 use super::read::{number, signed, text};
 use crate::backend::Written;
+
+/// Most receipts that one append removes.
+const PRUNED_AT_ONCE: i64 = 1024;
 
 /// Raises the epoch of a tree, which may be new.
 pub(super) fn claim(connection: &Connection, tree: &TreeId) -> Result<Epoch, Failure> {
@@ -77,8 +81,7 @@ pub(super) fn submit(
     Ok(Written::Submitted)
 }
 
-/// Stores a command as done, whether or not it was there; as it is now, for what was refused may have
-/// been taken out of it.
+/// Stores a command as done, whether or not it was there.
 pub(super) fn done(
     connection: &Connection,
     tree: i64,
@@ -87,14 +90,13 @@ pub(super) fn done(
     at: Timestamp,
 ) -> Result<(), Failure> {
     let sql = "INSERT INTO commands (id, tree, agent, body, at, receipt)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-        ON CONFLICT (id) DO UPDATE SET receipt = excluded.receipt, body = excluded.body
+        VALUES (?1, ?2, ?3, '', ?4, ?5)
+        ON CONFLICT (id) DO UPDATE SET receipt = excluded.receipt, body = '', at = excluded.at
         WHERE receipt IS NULL";
     let stored = connection.prepare_cached(sql)?.execute(params![
         command.id.as_str(),
         tree,
         command.agent.as_str(),
-        serde_json::to_string(command)?,
         signed(at.get()),
         serde_json::to_string(receipt)?,
     ])?;
@@ -102,6 +104,21 @@ pub(super) fn done(
         let message = format!("command {} was done before", command.id);
         return Err(Failure::conflict(message));
     }
+    Ok(())
+}
+
+/// Removes receipts that are too old to be asked for, the oldest first and not many at once.
+///
+/// Commands arrive in the order of time, so the walk ends at the first that is young enough.
+pub(super) fn prune(connection: &Connection, before: Timestamp) -> Result<(), Failure> {
+    let sql = "DELETE FROM commands WHERE arrival IN (
+            SELECT arrival FROM commands
+            WHERE receipt IS NOT NULL AND at < ?1 AND arrival < coalesce(
+                (SELECT arrival FROM commands WHERE at >= ?1 ORDER BY arrival LIMIT 1),
+                9223372036854775807)
+            ORDER BY arrival LIMIT ?2)";
+    // Prepared for this once: it runs once an hour.
+    connection.execute(sql, params![signed(before.get()), PRUNED_AT_ONCE])?;
     Ok(())
 }
 

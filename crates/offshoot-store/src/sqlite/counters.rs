@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::failure::Failure;
 use super::read::{self, number};
 use super::young::Young;
+use crate::backend::Pruning;
 
 /// Trees that are remembered before all are forgotten; how many agents each has is capped elsewhere.
 const MOST_TREES: usize = 16_384;
@@ -22,6 +23,8 @@ const MOST_TREES: usize = 16_384;
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     trees: HashMap<TreeId, TreeCounters>,
+    /// When old receipts were removed last.
+    pub(super) receipts: Pruning,
 }
 
 /// Where a tree is.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offshoot_types::command::{Command, Order};
+use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::id::{AgentId, CallId, CommandId, Epoch, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Change, Recorded, Writer};
 use offshoot_types::store::{StoreError, StoreErrorKind};
@@ -258,6 +258,33 @@ fn a_command_keeps_its_place_when_it_is_sent_again() {
     let pending = sqlite.pending(scene.tree()).unwrap();
     let ids: Vec<&str> = pending.iter().map(|command| command.id.as_str()).collect();
     assert_eq!(ids, ["b", "a"]);
+}
+
+#[test]
+fn a_command_that_is_done_leaves_its_receipt_and_not_its_text() {
+    let mut sqlite = Sqlite::in_memory().unwrap();
+    let mut scene = Scene::opened("s");
+    let epoch = claim(&mut sqlite, &scene);
+    sqlite.commit(vec![append(&mut scene, epoch)]);
+    let command = Command {
+        id: CommandId::new("c"),
+        tree: scene.tree().clone(),
+        agent: scene.tree().root().clone(),
+        order: Order::Resume,
+    };
+    let submit = Write::Submit(command.clone(), Timestamp::new(1));
+    sqlite.commit(vec![submit]);
+    let bytes = "SELECT sum(length(body)) FROM commands";
+    let stored = |sqlite: &Sqlite| -> i64 {
+        let read = sqlite.connection.query_row(bytes, [], |row| row.get(0));
+        read.unwrap()
+    };
+    assert!(stored(&sqlite) > 0);
+    let mut done = scene.end("s").take();
+    done.applied.push((command, Receipt::Resumed));
+    let done = Write::Append(scene.tree().clone(), epoch, done);
+    assert_eq!(kinds(&sqlite.commit(vec![done])), [None]);
+    assert_eq!(stored(&sqlite), 0);
 }
 
 /// Writes two trees in one group while a trigger makes it fail; then both again, without it.
