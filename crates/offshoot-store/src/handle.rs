@@ -14,6 +14,8 @@ mod nudge;
 mod place;
 mod reader;
 mod shared;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::fmt;

@@ -24,11 +24,12 @@ use crate::sqlite::{Damage, checkpointer};
 use offshoot_types::store::StoreError;
 
 /// Pages in the log that are worth a checkpoint: 16 MiB. The pages that every commit writes are then
-/// copied once for many; what a process that died leaves to be read again stays small.
-const WORTH_IT: u64 = 4096;
+/// copied once for many; what a process that died leaves to be read again stays small. In unit tests
+/// every few commits.
+const WORTH_IT: u64 = if cfg!(test) { 16 } else { 4096 };
 
 /// Pages in the log that are too many to be left lying there: 64 MiB.
-const TOO_MANY: i64 = 16 * 1024;
+const TOO_MANY: i64 = if cfg!(test) { 64 } else { 16 * 1024 };
 
 /// How often we try to find a moment when nobody writes, and how long we let go in between.
 const MOMENTS: usize = 32;

@@ -10,8 +10,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failure::Failure;
 
-/// Entries of an agent are read until there are as many bytes, where reading may stop half way.
-const PAGE_BYTES: usize = 64 * 1024;
+/// Entries of an agent are read until there are as many bytes, where reading may stop half way. In
+/// unit tests an entry or two, so that every log has more than one page.
+const PAGE_BYTES: usize = if cfg!(test) { 256 } else { 64 * 1024 };
 
 /// Returns up to `limit` entries of a tree after a position, in order.
 pub(super) fn entries(
