@@ -96,6 +96,8 @@ checks! {
     rewinding:
         a_child_that_is_alive_is_not_dropped,
         what_a_rewind_consumes_is_told_nobody,
+        a_rewind_consumes_mail_of_dropped_children_only,
+        a_child_with_an_open_run_below_it_is_not_dropped,
         what_is_hidden_keeps_its_rows_and_does_not_count,
         r8_a_child_that_is_taken_back_is_archived_with_all_below_it,
         a_copy_may_tell_of_children_that_are_not_its_own,

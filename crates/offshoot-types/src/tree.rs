@@ -63,13 +63,15 @@ pub enum Broken {
     /// A call is answered twice, or was never made, or a message follows open calls.
     #[error("calls and outcomes do not pair")]
     Call,
-    /// A run is told that is not settled, not a child's, told already, or has an open call for it.
+    /// A run is told that is not settled, not a child's, told already, or has an open call for it; or
+    /// a rewind consumes mail of a child that it keeps.
     #[error("mail is told once, by the entry that consumes it")]
     Mail,
     /// A run settles twice, or within a turn, or was never opened.
     #[error("a run settles once, between turns")]
     Settle,
-    /// A run settles before a child run, or a rewind drops a child that has not ended.
+    /// A run settles before a child run, or a rewind drops a child that has not ended, or under which
+    /// a run is open.
     #[error("a run cannot settle, nor a child be dropped, while a child run is unsettled")]
     Children,
 }
@@ -293,19 +295,25 @@ impl Tree {
         agent.check(&entry.event)
     }
 
-    /// Only its own children go with what is hidden, and only those that have ended and of whose
-    /// runs none is left to be told (R8).
+    /// What a rewind may take with it (R8): children of its own, each ended with everything below it,
+    /// and no mail but theirs, of which none is left to be delivered.
     fn check_dropped(
         &self,
         of: &AgentId,
         drops: &[AgentId],
         consumes: &[RunId],
     ) -> Result<(), Broken> {
+        if !consumes.iter().all(|run| drops.contains(&run.agent)) {
+            return Err(Broken::Mail);
+        }
+        let is_open = |id: &&AgentId| {
+            let agent = self.agents.get(*id);
+            agent.is_some_and(|agent| agent.open_run().is_some())
+        };
         let gone = |id: &AgentId| {
-            self.agents.get(id).is_some_and(|child| {
-                let own = child.parent().is_some_and(|parent| parent.agent == *of);
-                own && child.open_run().is_none()
-            })
+            let parent = self.agents.get(id).and_then(Agent::parent);
+            let own = parent.is_some_and(|parent| parent.agent == *of);
+            own && !self.below(id).iter().any(is_open)
         };
         let mail = self.agents.get(of).into_iter();
         let mut mail = mail.flat_map(|agent| agent.mail.values());

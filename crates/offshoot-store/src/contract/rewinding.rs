@@ -95,6 +95,59 @@ pub(super) async fn what_a_rewind_consumes_is_told_nobody(a: Handle, _: Handle) 
     assert_eq!(append(&a, &lease, &mut again).await, CONFLICT);
 }
 
+/// R8: the results of the children that a rewind keeps are still to be delivered.
+pub(super) async fn a_rewind_consumes_mail_of_dropped_children_only(a: Handle, _: Handle) {
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c"]);
+    scene.spawn("s", "c", "kept", Child::Opaque);
+    scene.turn("kept", Some("kept-ask"));
+    scene.finish("s", "c", &[]);
+    scene.call("s", "m2", "task", &["d"]);
+    scene.spawn("s", "d", "dropped", Child::Opaque);
+    scene.turn("dropped", Some("dropped-ask"));
+    scene.finish("s", "d", &[]).end("s");
+    for child in ["kept", "dropped"] {
+        scene.say(child, &format!("{child}-said"), "3 files");
+        scene.end(child).settle(child);
+    }
+    let lease = write(&a, &mut scene).await;
+    let mut all = scene.clone();
+    let both = [("dropped", 1), ("kept", 1)];
+    all.event("s", rewound(&["m2"], &["dropped"], &both));
+    assert_eq!(append(&a, &lease, &mut all).await, CONFLICT);
+    let mut others = scene.clone();
+    others.event("s", rewound(&[], &[], &[("kept", 1)]));
+    assert_eq!(append(&a, &lease, &mut others).await, CONFLICT);
+    scene.event("s", rewound(&["m2"], &["dropped"], &[("dropped", 1)]));
+    scene.complete("s", "told", ("kept", 1));
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+}
+
+/// R8: a settled child whose own child was prompted again has not ended.
+pub(super) async fn a_child_with_an_open_run_below_it_is_not_dropped(a: Handle, _: Handle) {
+    let mut scene = Scene::opened("s");
+    scene.call("s", "m", "task", &["c"]);
+    scene.spawn("s", "c", "child", Child::Opaque);
+    scene.turn("child", Some("child-ask"));
+    scene.call("child", "deeper", "task", &["e"]);
+    scene.spawn("child", "e", "below", Child::Opaque);
+    scene.answer("below", "3 files").settle("below");
+    scene.finish("child", "e", &[("below", 1)]);
+    scene.say("child", "m3", "done").end("child");
+    scene.settle("child");
+    scene.finish("s", "c", &[("child", 1)]).end("s");
+    scene.prompt("below", "more", "go on");
+    scene.turn("below", Some("more"));
+    let lease = write(&a, &mut scene).await;
+    let mut early = scene.clone();
+    early.event("s", rewound(&["m"], &["child"], &[]));
+    assert_eq!(append(&a, &lease, &mut early).await, REFUSED);
+    scene.say("below", "m4", "4 files").end("below");
+    scene.settle("below");
+    scene.event("s", rewound(&["m"], &["child"], &[]));
+    assert_eq!(append(&a, &lease, &mut scene).await, Ok(()));
+}
+
 /// SES-06, PER-05.
 pub(super) async fn what_is_hidden_keeps_its_rows_and_does_not_count(a: Handle, b: Handle) {
     let mut scene = Scene::opened("s");

@@ -264,3 +264,10 @@ fn r8_mail_of_a_dropped_child_is_consumed_once_and_never_told() {
     let root = log.tree.agent(&AgentId::new("root")).unwrap();
     assert!(root.mail.is_empty() && root.waking_mail == 0);
 }
+
+#[test]
+fn r8_a_rewind_consumes_no_mail_of_a_child_that_it_keeps() {
+    let over = all_settled();
+    check(&over, "root", rewound(&[], &["kid-b"]), Broken::Mail);
+    check(&over, "root", rewound(&["kid-a"], &["kid-b"]), Broken::Mail);
+}
