@@ -260,6 +260,9 @@ async fn tls_17_a_deadline_that_went_by_while_the_machine_was_suspended_is_over(
     let stage = Stage::asking(script, Limits::default(), asks).await;
     stage.prompt(stage.root(), "go").await;
     let ask = asked(&stage, 1).await;
+    // From here on the call waits, and does not look at the clock by itself.
+    let waits = |activity: &Activity| matches!(activity, Activity::Permission(_));
+    stage.until_activity(waits).await;
     stage.jump(hour * 2);
     let late = answer(&stage, ask, Verdict::Once).await;
     assert_eq!(late, no_effect("it is too late to answer that"));

@@ -4,7 +4,9 @@ use offshoot_types::command::{Order, Receipt};
 use offshoot_types::event::{Event, TurnEnd};
 use serde_json::json;
 
-use crate::stage::{Gate, Script, Stage, call, data, say, task, task_in_background, user_texts};
+use crate::stage::{
+    Gate, Script, Stage, Trouble, call, data, say, task, task_in_background, user_texts,
+};
 
 #[tokio::test]
 async fn sa_10_sa_18_the_handle_comes_before_the_answer_and_the_answer_wakes_the_idle_parent() {
@@ -248,6 +250,36 @@ async fn r18_a_child_with_a_live_child_waits_and_then_settles_with_its_last_word
         data(&stage.outcomes("lead").await[0]),
         json!({ "output": "got it" })
     );
+}
+
+#[tokio::test]
+async fn r18_a_settlement_that_is_refused_at_the_end_of_a_turn_ends_the_turn_alone() {
+    let more = Gate::shut();
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say("done"), say("heard")])
+        .part("worker", [say("first"), say("second").behind(&more)]);
+    let stage = Stage::new(script).await;
+    let (end, root) = (Gate::shut(), stage.root());
+    stage
+        .wire
+        .trouble(Trouble::Held(end.clone()), move |append| {
+            let mut entries = append.entries.iter();
+            entries.any(|new| new.agent == root && matches!(new.event, Event::Settled { .. }))
+        });
+    stage.prompt(stage.root(), "go").await;
+    stage.wire.met(1).await;
+    // The settlement is on its way when a run of the child opens.
+    stage.prompt(stage.born("worker").await, "more").await;
+    end.open();
+    stage.turn_ended(&stage.root()).await;
+    more.open();
+    stage.quiet().await;
+    let told = ("completed".to_owned(), Some("second".to_owned()));
+    assert_eq!(stage.completions().await, [told]);
+    let ends = |event: &Event| matches!(event, Event::Settled { .. });
+    let log = stage.log().await;
+    let of_root = log.iter().filter(|entry| entry.agent == stage.root());
+    assert_eq!(of_root.filter(|entry| ends(&entry.event)).count(), 1);
 }
 
 #[tokio::test]

@@ -8,7 +8,9 @@ use offshoot_types::model::ModelErrorKind;
 use offshoot_types::settlement::{CancelledBy, PartialReason, Status};
 use offshoot_types::transcript::Transcript;
 
-use crate::stage::{Gate, Script, Stage, call, fail, say, task, task_in_background, user_texts};
+use crate::stage::{
+    Gate, Script, Stage, Trouble, call, fail, say, task, task_in_background, user_texts,
+};
 
 /// Takes back what the root was told and said after a message.
 async fn rewind(stage: &Stage, to: Option<&MessageId>) -> Receipt {
@@ -240,10 +242,16 @@ async fn r8_what_is_asked_while_children_end_waits_behind_the_rewind() {
     stage.turn_ended(&stage.root()).await;
     stage.asked("worker", 1).await;
 
-    let (receipt, ()) = tokio::join!(
-        rewind(&stage, None),
-        stage.prompt(stage.root(), "from the beginning")
-    );
+    // The rewind has stopped the child, and waits for its end until the prompt is in the log.
+    let end = Gate::shut();
+    let settles = |event: &Event| matches!(event, Event::Settled { .. });
+    stage.wire.trouble_with(Trouble::Held(end.clone()), settles);
+    let prompt = async {
+        stage.wire.met(1).await;
+        stage.prompt(stage.root(), "from the beginning").await;
+        end.open();
+    };
+    let (receipt, ()) = tokio::join!(rewind(&stage, None), prompt);
     assert_eq!(receipt, Receipt::Rewound { hidden: 3 });
     stage.quiet().await;
     let sent = stage.script.sent("lead").pop().unwrap();
