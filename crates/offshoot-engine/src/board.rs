@@ -47,7 +47,7 @@ use crate::watch::Slept;
 const LIVE_BACKLOG: usize = if cfg!(test) { 16 } else { 1024 };
 
 /// Most updates that are told at one time: a subscriber that hangs keeps all it has not read.
-const TOLD_AT_ONCE: usize = 8;
+const TOLD_AT_ONCE: usize = if cfg!(test) { 2 } else { 8 };
 
 /// The board of one tree.
 pub(crate) struct Board {

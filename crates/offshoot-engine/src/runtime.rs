@@ -41,7 +41,7 @@ use boards::Boards;
 use neighbours::Looked;
 
 /// Orders a session may have waiting before a face waits for it.
-const INBOX: usize = 64;
+const INBOX: usize = if cfg!(test) { 2 } else { 64 };
 
 /// How long a command waits before it looks again at a tree that is changing hands.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);

@@ -74,6 +74,23 @@ bugs! {
     LostWithoutStop,
     /// A run that was stopped or failed does not say that hooks have to hear of it.
     StopNotOwed,
+    /// A log of more than one page is loaded as its first page.
+    LogCutAtAPage,
+    /// A rewind consumes the mail of children that it keeps.
+    RewindConsumesAll,
+    /// A settlement that the store refuses at the end of a turn fails the session.
+    RefusalFailsTurn,
+    /// Commands without a receipt are forgotten together with the answered ones.
+    UnansweredForgotten,
+    /// Answered commands are forgotten between the look at a command's receipt and its start, so that
+    /// a command that comes twice may be done twice.
+    ForgottenAfterLook,
+    /// A rewind does not stop runs that are open below a settled child.
+    RewindForgetsGrandchildren,
+    /// A rewind hides a prompt that came after the rewind was ordered.
+    LaterPromptHidden,
+    /// A turn settles its run although mail of the run is unread.
+    SettlesWithMail,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

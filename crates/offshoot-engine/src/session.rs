@@ -38,13 +38,13 @@ use crate::turn;
 use crate::update::Update;
 
 /// Orders an actor may have waiting before the session waits for it.
-const MAILBOX: usize = 64;
+const MAILBOX: usize = if cfg!(test) { 2 } else { 64 };
 
 /// Orders that are remembered as taken up before the answered ones are forgotten.
-const MANY: usize = 1024;
+const MANY: usize = if cfg!(test) { 2 } else { 1024 };
 
 /// Entries read at one time when a tree is loaded.
-const PAGE: usize = 4096;
+const PAGE: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// One tree in this process.
 pub(crate) struct Session {
@@ -108,7 +108,11 @@ pub(crate) async fn load(parts: &Parts, lease: &Lease) -> Result<Tree, StoreErro
     let mut tree = Tree::default();
     loop {
         let entries = parts.store.entries(&lease.tree, tree.pos(), PAGE).await?;
-        let more = entries.len() == PAGE;
+        let more = if planted(Bug::LogCutAtAPage) {
+            entries.len() > PAGE
+        } else {
+            entries.len() == PAGE
+        };
         for entry in &entries {
             tree.apply(entry).map_err(|violation| {
                 let text = format!("load session {}: {violation}", lease.tree);
@@ -402,6 +406,12 @@ impl Session {
             order.answer(Receipt::Queued);
             return Ok(());
         }
+        // Before the look at the receipt: a command that is answered during the look is either
+        // remembered here or has its receipt by then.
+        let forgets_late = planted(Bug::ForgottenAfterLook);
+        if self.taken.len() >= MANY && !forgets_late {
+            self.forget_answered().await?;
+        }
         if let Some(receipt) = self.parts.store.receipt(&order.command.id).await? {
             // Done by a former owner, who may have died of what came after: whoever asked that
             // opens the session all the same.
@@ -411,7 +421,7 @@ impl Session {
             order.answer(receipt);
             return Ok(());
         }
-        if self.taken.len() >= MANY {
+        if forgets_late {
             self.forget_answered().await?;
         }
         // One that is on its way already is answered by its receipt: the sender looks again.
@@ -424,7 +434,8 @@ impl Session {
     /// Forgets orders that have their receipts: the store knows those.
     async fn forget_answered(&mut self) -> Result<(), StoreError> {
         for id in std::mem::take(&mut self.taken) {
-            if self.parts.store.receipt(&id).await?.is_none() {
+            let receipt = self.parts.store.receipt(&id).await?;
+            if receipt.is_none() && !planted(Bug::UnansweredForgotten) {
                 self.taken.insert(id);
             }
         }

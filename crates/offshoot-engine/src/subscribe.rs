@@ -24,7 +24,7 @@ const FOLLOW: Duration = Duration::from_millis(100);
 const BEHIND: Duration = Duration::from_millis(2);
 
 /// Entries read at one time.
-const PAGE: usize = 512;
+const PAGE: usize = if cfg!(test) { 32 } else { 512 };
 
 /// How much of a tree's life a subscriber is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -210,7 +210,8 @@ pub(crate) async fn end(agent: &Agent, over: Over) -> Result<Transcript, StoreEr
                 return Ok(transcript);
             }
             // A child run was opened meanwhile (R18): the turn ends, the run goes on.
-            Err(error) if error.kind == StoreErrorKind::Refused => {}
+            Err(error)
+                if error.kind == StoreErrorKind::Refused && !planted(Bug::RefusalFailsTurn) => {}
             Err(error) => return Err(error),
         }
     }
@@ -312,8 +313,8 @@ impl Agent {
     fn settles_after(&self, events: &[Event]) -> Option<(RunNo, Settlement)> {
         let state = self.board.state();
         let agent = state.tree.agent(&self.id)?;
-        let busy =
-            !agent.queue.is_empty() || !agent.mail.is_empty() || !agent.open_children.is_empty();
+        let has_mail = !agent.mail.is_empty() && !planted(Bug::SettlesWithMail);
+        let busy = !agent.queue.is_empty() || has_mail || !agent.open_children.is_empty();
         if busy {
             return None;
         }

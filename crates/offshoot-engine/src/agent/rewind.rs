@@ -135,7 +135,9 @@ impl Agent {
         let Some(said) = after(transcript.items(), pending.to.as_ref()) else {
             return Step::Refuse("no message of that id is in its conversation");
         };
-        let waiting = agent.queue.iter().filter(|id| pending.waited.contains(*id));
+        let waited =
+            |id: &&MessageId| pending.waited.contains(*id) || planted(Bug::LaterPromptHidden);
+        let waiting = agent.queue.iter().filter(waited);
         let hides: Vec<MessageId> = said.iter().map(Item::id).chain(waiting).cloned().collect();
         if hides.is_empty() {
             return Step::Refuse("nothing was said after it");
@@ -147,7 +149,7 @@ impl Agent {
         }
         let mail = agent.mail.values().map(|mail| &mail.run);
         let consumes: Vec<RunId> = mail
-            .filter(|run| drops.contains(&run.agent))
+            .filter(|run| drops.contains(&run.agent) || planted(Bug::RewindConsumesAll))
             .cloned()
             .collect();
         let hidden = u32::try_from(hides.len()).unwrap_or(u32::MAX);
@@ -228,6 +230,9 @@ impl State {
         for top in tops {
             if is_open(top) {
                 open.push((top.clone(), CancelledBy::User));
+                continue;
+            }
+            if planted(Bug::RewindForgetsGrandchildren) {
                 continue;
             }
             let below = self.tree.below(top).into_iter().filter(|id| is_open(id));

@@ -8,7 +8,6 @@ use std::time::Duration;
 use offshoot_types::command::{Command, Fork, Order, Scope};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
-use offshoot_types::store::Store;
 use offshoot_types::transcript::{Item, Transcript};
 
 use super::oracle;

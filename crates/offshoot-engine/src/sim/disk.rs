@@ -5,6 +5,7 @@
 //! whoever waited in it waits for ever. Flaws of a store can be planted.
 
 mod port;
+mod real;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,16 +14,21 @@ use std::sync::{Arc, Mutex, OnceLock};
 use futures_core::future::BoxFuture;
 use offshoot_store::{Backend, Write, Written};
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, Epoch, Pos, RunNo, TreeId};
+use offshoot_types::id::{AgentId, Epoch, Pos, RunNo, Timestamp, TreeId};
 use offshoot_types::store::{Append, Committed, Nudged, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
 use tokio::sync::{Notify, oneshot};
 
 use super::chance::Chance;
 use super::oracle::Verdict;
+use super::owners::{Noted, Owners};
+pub(crate) use real::RealStore;
 
 /// Commits after which a history is called a runaway.
 const TOO_MANY: usize = 4_000;
+
+/// How long an append may be on its way, in milliseconds.
+const ON_ITS_WAY: u64 = 100;
 
 /// A mistake in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +42,18 @@ pub(crate) enum Flaw {
     /// A call's outcome is committed, and that it tells of a child's run is marked in a commit of
     /// its own behind it (R14).
     MarkedApart,
+    /// Appenders are answered before subscribers hear of their entries (R4).
+    AnswerBeforePublish,
+}
+
+impl Flaw {
+    pub(crate) const ALL: &[Self] = &[
+        Self::PublishBeforeCommit,
+        Self::AnswerBeforeCommit,
+        Self::EpochIgnored,
+        Self::MarkedApart,
+        Self::AnswerBeforePublish,
+    ];
 }
 
 /// What survives.
@@ -43,6 +61,7 @@ pub(crate) struct Disk {
     backend: Mutex<Box<dyn Backend>>,
     locks: Mutex<BTreeMap<TreeId, u32>>,
     nudges: Mutex<BTreeMap<u32, Nudged>>,
+    owners: Owners,
     pub(crate) verdict: Verdict,
     pub(crate) chance: Chance,
     commits: AtomicUsize,
@@ -92,6 +111,12 @@ impl Power {
         self.full.store(0, Ordering::Relaxed);
     }
 
+    /// Tells whether the process dies at this moment of its commit of that number.
+    fn dies(&self, number: usize, moment: Moment) -> bool {
+        let death = *self.death.lock().unwrap();
+        death.is_some_and(|death| death.at_commit == number && death.moment == moment)
+    }
+
     fn cut(&self) {
         self.dead.store(true, Ordering::Relaxed);
         self.died.notify_one();
@@ -126,6 +151,7 @@ impl Disk {
             backend: Mutex::new(backend),
             locks: Mutex::default(),
             nudges: Mutex::default(),
+            owners: Owners::default(),
             verdict,
             chance,
             commits: AtomicUsize::new(0),
@@ -146,6 +172,18 @@ impl Disk {
         self.commits.load(Ordering::Relaxed)
     }
 
+    /// Counts a commit if it writes something; fails the history when there are too many.
+    fn count(&self, writes: bool) -> bool {
+        let before = self
+            .commits
+            .fetch_add(usize::from(writes), Ordering::Relaxed);
+        let is_runaway = before > TOO_MANY;
+        if is_runaway {
+            self.verdict.fail("runaway: the tree does not come to rest");
+        }
+        is_runaway
+    }
+
     /// Drops the locks of a process, as a crash does.
     pub(crate) fn forget(&self, process: u32) {
         self.locks
@@ -153,11 +191,6 @@ impl Disk {
             .unwrap()
             .retain(|_, owner| *owner != process);
         self.nudges.lock().unwrap().remove(&process);
-    }
-
-    /// Returns the process that holds a tree's lock.
-    pub(crate) fn owner(&self, tree: &TreeId) -> Option<u32> {
-        self.locks.lock().unwrap().get(tree).copied()
     }
 
     /// Drops the lock of a tree if it is that process's.
@@ -171,6 +204,15 @@ impl Disk {
     /// Breaks a lock behind its owner's back, so that somebody else can take the tree over.
     pub(crate) fn steal(&self, tree: &TreeId) {
         self.locks.lock().unwrap().remove(tree);
+        self.owners.disturbed(tree);
+    }
+
+    /// Fails the history if a process has given a tree up and nothing had happened to it.
+    pub(crate) fn parked(&self, tree: &TreeId, process: u32, error: &StoreError) {
+        if !self.owners.may_park(tree, process) {
+            self.verdict
+                .fail(&format!("{tree} was given up without a cause: {error}"));
+        }
     }
 }
 
@@ -209,22 +251,11 @@ impl SimStore {
         };
         let number = self.power.commits.fetch_add(1, Ordering::Relaxed) + 1;
         let idle = group.iter().all(|queued| is_a_look(&queued.write));
-        if self
-            .disk
-            .commits
-            .fetch_add(usize::from(!idle), Ordering::Relaxed)
-            > TOO_MANY
-        {
-            self.disk
-                .verdict
-                .fail("runaway: the tree does not come to rest");
-            self.power.cut();
+        if self.disk.count(!idle) {
+            self.die();
             return false;
         }
-        let dies = |moment| {
-            let death = *self.power.death.lock().unwrap();
-            death.is_some_and(|death| death.at_commit == number && death.moment == moment)
-        };
+        let dies = |moment| self.power.dies(number, moment);
         let (writes, replies): (Vec<Write>, Vec<_>) = group
             .into_iter()
             .map(|queued| (self.flawed(queued.write), queued.reply))
@@ -247,24 +278,43 @@ impl SimStore {
             }
         }
         if dies(Moment::BeforeCommit) {
-            self.power.cut();
+            self.die();
             return false;
         }
         if self.power.full.load(Ordering::Relaxed) > 0 {
+            for write in &writes {
+                self.disk.owners.refused(&Noted::of(write));
+            }
             self.refuse(replies.into_iter().flatten());
             return true;
         }
+        let noted: Vec<Noted> = writes.iter().map(Noted::of).collect();
         let settling = settling(&writes);
+        let dropping: Vec<_> = writes.iter().map(dropping).collect();
         let writes = match self.disk.flaw {
             Some(Flaw::MarkedApart) if dies(Moment::BeforeAnswer) => unmarked(writes),
             Some(_) | None => writes,
         };
         let results = self.disk.backend.lock().unwrap().commit(writes);
+        for (noted, result) in noted.iter().zip(&results) {
+            if let Err(broken) = self.disk.owners.committed(self.process, noted, result) {
+                self.disk.verdict.fail(&broken);
+            }
+        }
         if dies(Moment::BeforeAnswer) {
-            self.power.cut();
+            self.die();
             return false;
         }
-        for (result, settling) in results.iter().zip(settling) {
+        if self.disk.flaw == Some(Flaw::AnswerBeforePublish) {
+            for (reply, result) in replies.iter_mut().zip(&results) {
+                let reply = reply.take().into_iter();
+                reply.for_each(|reply| drop(reply.send(result.clone())));
+            }
+            for _ in 0..4 {
+                chance.pause().await;
+            }
+        }
+        for ((result, settling), dropping) in results.iter().zip(settling).zip(dropping) {
             match result {
                 Ok(Written::Appended(entries) | Written::Created(_, entries))
                     if premature.is_none() =>
@@ -272,19 +322,7 @@ impl SimStore {
                     self.publish(entries);
                 }
                 Ok(_) => {}
-                // Behind an append that failed, the next one of the same agent has a gap before it.
-                Err(error)
-                    if error.kind == StoreErrorKind::Conflict
-                        && !self.power.was_full.load(Ordering::Relaxed) =>
-                {
-                    self.disk
-                        .verdict
-                        .fail(&format!("the log refused an entry: {error}"));
-                }
-                Err(error) if error.kind == StoreErrorKind::Refused => {
-                    self.refused(settling);
-                }
-                Err(_) => {}
+                Err(error) => self.failed(error, settling, dropping),
             }
         }
         for (reply, result) in replies.into_iter().zip(results) {
@@ -294,6 +332,25 @@ impl SimStore {
             }
         }
         true
+    }
+
+    /// Fails the history if a write had no reason to fail.
+    fn failed(
+        &self,
+        error: &StoreError,
+        settling: Option<(TreeId, AgentId)>,
+        dropping: Option<Dropping>,
+    ) {
+        let was_full = self.power.was_full.load(Ordering::Relaxed);
+        // Behind an append that failed, the next one of the same agent has a gap before it.
+        if error.kind == StoreErrorKind::Conflict && !was_full {
+            let verdict = &self.disk.verdict;
+            verdict.fail(&format!("the log refused an entry: {error}"));
+        }
+        if error.kind == StoreErrorKind::Refused {
+            self.refused(settling);
+            self.refused_rewind(dropping);
+        }
     }
 
     /// Answers a group that found the disk full.
@@ -336,6 +393,38 @@ impl SimStore {
         }
     }
 
+    /// A rewind may be refused when a run was opened below a child that it drops while it was on
+    /// its way. Of a run that was open before it is to know.
+    fn refused_rewind(&self, dropping: Option<Dropping>) {
+        let Some(Dropping { tree, drops, at }) = dropping else {
+            return;
+        };
+        let entries = self
+            .disk
+            .read(|backend| backend.entries(&tree, Pos::ZERO, usize::MAX));
+        let tree = Tree::fold(&entries).expect("the disk has a log that folds");
+        let mut below = drops.iter().flat_map(|id| tree.below(id));
+        let is_old = |id: &AgentId| {
+            let open = tree.agent(id).and_then(|agent| agent.open_run());
+            let opens = |entry: &Entry| {
+                entry.agent == *id
+                    && entry.at.get() + ON_ITS_WAY < at.get()
+                    && matches!(entry.event, Event::TurnStarted { run, .. } if Some(run) == open)
+            };
+            entries.iter().any(opens)
+        };
+        if below.any(is_old) {
+            self.disk
+                .verdict
+                .fail("a rewind did not stop a run below a child that it drops");
+        }
+    }
+
+    fn die(&self) {
+        self.disk.owners.died(self.process);
+        self.power.cut();
+    }
+
     fn publish(&self, entries: &[Arc<Entry>]) {
         if let (Some(committed), false) = (self.sinks.get(), entries.is_empty()) {
             committed(entries);
@@ -368,7 +457,9 @@ impl SimStore {
     fn premature(&self, writes: &[Write]) -> Option<Vec<Vec<Arc<Entry>>>> {
         match self.disk.flaw {
             Some(Flaw::PublishBeforeCommit | Flaw::AnswerBeforeCommit) => {}
-            Some(Flaw::EpochIgnored | Flaw::MarkedApart) | None => return None,
+            Some(Flaw::EpochIgnored | Flaw::MarkedApart | Flaw::AnswerBeforePublish) | None => {
+                return None;
+            }
         }
         let [Write::Append(tree, _, append)] = writes else {
             return None;
@@ -454,6 +545,30 @@ fn unmarked(mut writes: Vec<Write>) -> Vec<Write> {
         }
     }
     writes
+}
+
+/// The children that a rewind drops, and when it was sent.
+struct Dropping {
+    tree: TreeId,
+    drops: Vec<AgentId>,
+    at: Timestamp,
+}
+
+/// Returns what a write drops.
+fn dropping(write: &Write) -> Option<Dropping> {
+    let Write::Append(tree, _, append) = write else {
+        return None;
+    };
+    append.entries.iter().find_map(|new| {
+        let Event::Rewound { drops, .. } = &new.event else {
+            return None;
+        };
+        Some(Dropping {
+            tree: tree.clone(),
+            drops: drops.clone(),
+            at: append.at,
+        })
+    })
 }
 
 /// Returns, for each write, the agent whose run it settles.

@@ -22,6 +22,7 @@ use tokio::sync::watch;
 
 use super::disk::Disk;
 use super::hidden::{self, Hidden};
+use super::prompts::is_taken_up;
 use crate::hooks::prompts::STOPPED;
 use crate::limits::Limits;
 use crate::next;
@@ -53,6 +54,8 @@ pub(crate) fn all_announced(tree: &Tree) -> bool {
 /// What was seen while it went on.
 pub(crate) struct Witness {
     pub(crate) verdict: Verdict,
+    /// Whether the log may grow between a request and a look at the log.
+    has_threads: bool,
     pub(crate) began: tokio::time::Instant,
     pub(crate) ids: AtomicU64,
     words: AtomicU64,
@@ -81,9 +84,10 @@ struct Asked {
 }
 
 impl Witness {
-    pub(crate) fn new(verdict: Verdict) -> Self {
+    pub(crate) fn new(verdict: Verdict, has_threads: bool) -> Self {
         Self {
             verdict,
+            has_threads,
             began: tokio::time::Instant::now(),
             ids: AtomicU64::new(0),
             words: AtomicU64::new(0),
@@ -190,7 +194,7 @@ impl Witness {
                 ));
             }
         }
-        if cuts > 0 && !stolen && lines[1..] != left {
+        if cuts > 0 && !stolen && !self.has_threads && lines[1..] != left {
             self.verdict.fail(&format!(
                 "{agent} is not sent what rewinds and summaries have left"
             ));
@@ -322,11 +326,16 @@ pub(crate) fn judge(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree,
     if witness.published.lock().unwrap().len() as u64 != tree.pos().get() {
         return Err("a subscriber did not see the whole log".to_owned());
     }
+    let mut trees = BTreeMap::from([(id.clone(), tree.clone())]);
     for session in disk.read(|backend| backend.sessions()) {
-        judge_tree(disk, witness, &session.tree)
-            .map_err(|broken| format!("session {}: {broken}", session.tree))?;
+        let of = session.tree;
+        if of != *id {
+            let judged = judge_tree(disk, witness, &of);
+            let tree = judged.map_err(|broken| format!("session {of}: {broken}"))?;
+            trees.insert(of, tree);
+        }
     }
-    survived(disk, witness)?;
+    survived(disk, witness, &trees)?;
     Ok(tree)
 }
 
@@ -334,7 +343,7 @@ pub(crate) fn judge(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree,
 fn judge_tree(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree, String> {
     let entries =
         disk.read(|backend| backend.entries(id, offshoot_types::id::Pos::ZERO, usize::MAX));
-    let tree = Tree::fold(&entries).map_err(|violation| violation.to_string())?;
+    let tree = fold(&entries)?;
     if !is_quiet(&tree) {
         return Err("the tree is not quiet".to_owned());
     }
@@ -537,8 +546,8 @@ fn asked_once(entries: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
-/// What was acknowledged is there, unless its whole tree was removed.
-fn survived(disk: &Disk, witness: &Witness) -> Result<(), String> {
+/// What was acknowledged is there, unless its whole tree was removed, and prompts were taken up.
+fn survived(disk: &Disk, witness: &Witness, trees: &BTreeMap<TreeId, Tree>) -> Result<(), String> {
     let removed = witness.removed.lock().unwrap();
     let acknowledged = witness.acknowledged.lock().unwrap();
     let there = |(command, _): &&(Command, Receipt)| !removed.contains(&command.tree);
@@ -564,8 +573,38 @@ fn survived(disk: &Disk, witness: &Witness) -> Result<(), String> {
             );
             return Err(text);
         }
+        let own = trees
+            .get(&command.tree)
+            .and_then(|tree| tree.agent(&command.agent));
+        if !stopped && !is_taken_up(own, &log, &prompt.message) {
+            let text = format!("prompt {} was acknowledged and left", prompt.message);
+            return Err(text);
+        }
     }
     Ok(())
+}
+
+/// Folds a log, in which every run that ends by itself has read all its mail before.
+fn fold(entries: &[Entry]) -> Result<Tree, String> {
+    let mut tree = Tree::default();
+    for entry in entries {
+        let agent = &entry.agent;
+        if let Event::Settled {
+            run, settlement, ..
+        } = &entry.event
+            && !matches!(
+                settlement.status,
+                Status::Cancelled(_) | Status::Lost { .. }
+            )
+            && entry.pos > tree.copied_until()
+            && tree.agent(agent).is_some_and(|it| !it.mail.is_empty())
+        {
+            return Err(format!("run {run} of {agent} settled with unread mail"));
+        }
+        let applied = tree.apply(entry);
+        applied.map_err(|violation| violation.to_string())?;
+    }
+    Ok(tree)
 }
 
 /// Every model has read each answer of its children exactly once: those that were there when its

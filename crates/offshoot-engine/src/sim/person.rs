@@ -45,7 +45,7 @@ fn said(questions: usize) -> Verdict {
 impl World {
     /// Does one thing a person, another process or bad luck might do.
     pub(super) async fn act(&mut self) -> Result<(), String> {
-        match self.chance.below(20) {
+        match self.chance.below(26) {
             0..=11 => {
                 let first = self.wish();
                 let wishes = match self.chance.below(3) {
@@ -54,7 +54,8 @@ impl World {
                 };
                 self.send(wishes).await
             }
-            12 => {
+            // The locks of real handles cannot be stolen.
+            12 if self.is_simulated() => {
                 self.witness.stolen.store(true, Ordering::Relaxed);
                 self.disk.steal(&self.tree);
                 Ok(())
@@ -67,6 +68,9 @@ impl World {
             }
             14 => self.leave(self.chance.below(self.processes.len())).await,
             15 => self.remove_a_copy().await,
+            16 | 17 => self.prompt_behind_a_rewind().await,
+            18 | 19 => self.prompt_a_settled_child().await,
+            20 | 21 => self.rewind_above_a_late_run().await,
             _ => {
                 let ms = self.chance.draw() % 4_000;
                 tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -181,7 +185,7 @@ impl World {
     }
 
     /// Returns somebody who has something to take back, with children at work where there is one.
-    fn some_agent_between_turns(&self) -> AgentId {
+    pub(super) fn some_agent_between_turns(&self) -> AgentId {
         let tree = self.tree_on_disk();
         let waits = |id: &&&AgentId| {
             let agent = tree.agent(id);
@@ -195,21 +199,30 @@ impl World {
 
     /// Sends commands until all are answered, to whichever process lives, now and then one twice.
     pub(super) async fn send(&mut self, wishes: Vec<(AgentId, Order)>) -> Result<(), String> {
-        let mut open = BTreeMap::new();
-        for (agent, order) in wishes {
-            self.commands += 1;
-            let id = CommandId::new(format!("command-{}", self.commands));
-            let tree = self.home(&agent, &order);
-            open.insert(
-                id.clone(),
-                Command {
-                    id,
-                    tree,
-                    agent,
-                    order,
-                },
-            );
+        let commands = wishes
+            .into_iter()
+            .map(|(agent, order)| self.make_command(agent, order))
+            .collect();
+        self.send_all(commands).await
+    }
+
+    /// Returns a command of its own.
+    pub(super) fn make_command(&mut self, agent: AgentId, order: Order) -> Command {
+        self.commands += 1;
+        let id = CommandId::new(format!("command-{}", self.commands));
+        let tree = self.home(&agent, &order);
+        Command {
+            id,
+            tree,
+            agent,
+            order,
         }
+    }
+
+    /// Sends commands that may have been sent before, until all are answered.
+    pub(super) async fn send_all(&mut self, commands: Vec<Command>) -> Result<(), String> {
+        let by_id = |command: Command| (command.id.clone(), command);
+        let mut open: BTreeMap<_, _> = commands.into_iter().map(by_id).collect();
         let until = tokio::time::Instant::now() + PATIENCE;
         while !open.is_empty() {
             self.revive().await;
@@ -280,14 +293,15 @@ impl World {
         let CommandError::Store(store) = error else {
             return Err(format!("{command:?}: {error}"));
         };
+        let was_taken_over = self.witness.stolen.load(Ordering::Relaxed) || self.has_died();
         match store.kind {
-            StoreErrorKind::Held
-            | StoreErrorKind::Fenced
-            | StoreErrorKind::Full
-            | StoreErrorKind::Unknown => Ok(()),
+            StoreErrorKind::Held | StoreErrorKind::Unknown => Ok(()),
+            StoreErrorKind::Fenced if was_taken_over => Ok(()),
             // What was sent behind an append that failed is told as a gap.
-            StoreErrorKind::Conflict if full => Ok(()),
-            StoreErrorKind::Conflict
+            StoreErrorKind::Full | StoreErrorKind::Conflict if full => Ok(()),
+            StoreErrorKind::Fenced
+            | StoreErrorKind::Full
+            | StoreErrorKind::Conflict
             | StoreErrorKind::Refused
             | StoreErrorKind::Unusable
             | StoreErrorKind::Io => Err(format!("{command:?}: {error}")),

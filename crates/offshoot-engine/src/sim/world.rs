@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use offshoot_store::Backend;
+use offshoot_store::{Backend, Handle, Sqlite};
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::command::{Opening, Order, Scope};
 use offshoot_types::hook::{Hooks, Point};
@@ -18,13 +18,15 @@ use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
 use offshoot_types::permission::charter::Charter;
 use offshoot_types::sidecar::NoSidecars;
+use offshoot_types::store::Store;
 use offshoot_types::tier::{ModelChoices, Tier};
 use offshoot_types::tool::Effect;
 use offshoot_types::tree::Tree;
+use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use super::chance::Chance;
-use super::disk::{Death, Disk, Flaw, Moment, Power, SimStore};
+use super::disk::{Death, Disk, Flaw, Moment, Power, RealStore, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool, WINDOW};
 use super::hooks;
 use super::oracle::{self, Texts, Verdict, Witness};
@@ -45,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) backend: Box<dyn Backend>,
     pub(crate) flaw: Option<Flaw>,
+    /// Where real handles work; without it, processes are simulated down to their commits.
+    pub(crate) folder: Option<TempDir>,
     /// At most this much happens before the end; for shrinking.
     pub(crate) acts: usize,
 }
@@ -56,7 +60,19 @@ impl Plan {
             seed,
             backend,
             flaw: None,
+            folder: None,
             acts: usize::MAX,
+        }
+    }
+
+    /// A history whose processes have real handles on a folder of their own.
+    pub(crate) fn with_handles(seed: u64) -> Self {
+        let folder = tempfile::tempdir().expect("make a folder");
+        drop(Handle::open(folder.path()).expect("make a store"));
+        let database = Sqlite::open(&folder.path().join("offshoot.db"));
+        Self {
+            folder: Some(folder),
+            ..Self::new(seed, Box::new(database.expect("open the database")))
         }
     }
 }
@@ -143,6 +159,7 @@ pub(super) struct World {
     hooks: Hooks,
     charter: Arc<dyn Charter>,
     pub(super) disk: Arc<Disk>,
+    folder: Option<TempDir>,
     pub(super) witness: Arc<Witness>,
     pub(super) tree: TreeId,
     pub(super) processes: Vec<Process>,
@@ -163,9 +180,10 @@ pub(super) struct World {
 pub(super) struct Process {
     pub(super) runtime: Runtime,
     pub(super) power: Arc<Power>,
-    pub(super) store: Arc<SimStore>,
+    pub(super) store: Arc<dyn Store>,
     number: u32,
-    writer: JoinHandle<()>,
+    /// Writes for a simulated store; a real one has a thread.
+    writer: Option<JoinHandle<()>>,
     subscriber: JoinHandle<()>,
 }
 
@@ -173,7 +191,8 @@ impl World {
     fn new(plan: Plan) -> Self {
         let chance = Chance::new(plan.seed);
         let verdict = Verdict::default();
-        let witness = Arc::new(Witness::new(verdict.clone()));
+        let witness = Witness::new(verdict.clone(), plan.folder.is_some());
+        let witness = Arc::new(witness);
         let disk = Arc::new(Disk::new(plan.backend, verdict, chance.clone(), plan.flaw));
         let deaths_left = 1 + chance.below(4);
         let limits = Limits {
@@ -203,6 +222,7 @@ impl World {
             hooks,
             charter: rules::charter(plan.seed),
             disk,
+            folder: plan.folder,
             witness,
             tree: TreeId::of(AgentId::new("root")),
             processes: Vec::new(),
@@ -271,15 +291,22 @@ impl World {
         self.stop_copies().await?;
         let root = self.tree.root().clone();
         // A stop has to end what hangs. It would also dissolve what waits for a wake that was lost, so
-        // half of the trees come to rest without one.
+        // half of the trees come to rest without one, and without a word to them: opened at most.
         if self.chance.one_in(2) {
             let stop = Order::Cancel(Scope::Run);
             self.send(vec![(root.clone(), stop)]).await?;
         } else {
             self.witness.let_go();
+            self.send(vec![(root.clone(), Order::Resume)]).await?;
+            self.come_to_rest().await?;
         }
         let last = self.prompt(FINAL);
         self.send(vec![(root, last)]).await?;
+        self.come_to_rest().await
+    }
+
+    /// Waits until the tree is quiet, its commands are done and the subscriber has seen all of it.
+    async fn come_to_rest(&mut self) -> Result<(), String> {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
             self.revive().await;
@@ -325,13 +352,13 @@ impl World {
         let fresh = self.start().await;
         let old = std::mem::replace(&mut self.processes[index], fresh);
         old.subscriber.abort();
-        let owned = self.disk.owner(&self.tree) == Some(old.number);
+        let owned = old.runtime.is_run_here(&self.tree);
         let left = tokio::select! {
             biased;
             () = old.power.died.notified() => false,
             () = old.runtime.shutdown(Ending::Now) => true,
         };
-        old.writer.abort();
+        old.writer.iter().for_each(JoinHandle::abort);
         self.disk.forget(old.number);
         if index == 0 {
             self.follow(0).await;
@@ -350,6 +377,16 @@ impl World {
         Ok(())
     }
 
+    /// Tells whether the processes are simulated down to their commits.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.folder.is_none()
+    }
+
+    /// Tells whether a process has died so far.
+    pub(super) fn has_died(&self) -> bool {
+        self.deaths > 0 || self.processes.iter().any(|it| it.power.is_dead())
+    }
+
     /// Buries processes that died and starts others in their place.
     pub(super) async fn revive(&mut self) {
         for index in 0..self.processes.len() {
@@ -358,7 +395,7 @@ impl World {
             }
             self.deaths += 1;
             let dead = &self.processes[index];
-            dead.writer.abort();
+            dead.writer.iter().for_each(JoinHandle::abort);
             dead.subscriber.abort();
             self.disk.forget(dead.number);
             let process = self.start().await;
@@ -378,7 +415,7 @@ impl World {
         });
         self.deaths_left = self.deaths_left.saturating_sub(1);
         let power = Arc::new(Power::dying(death));
-        let store = SimStore::new(self.disk.clone(), self.started, power.clone());
+        let (store, writer) = self.open_store(&power);
         let chance = self.chance.clone();
         let runtime = Runtime::new(Parts {
             charter: self.charter.clone(),
@@ -408,11 +445,6 @@ impl World {
             clippy::disallowed_methods,
             reason = "aborted when the process is buried"
         )]
-        let writer = tokio::spawn(store.clone().write());
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "aborted when the process is buried"
-        )]
         let subscriber = tokio::spawn(async {});
         Process {
             runtime,
@@ -424,6 +456,21 @@ impl World {
         }
     }
 
+    /// Opens the store of the process that was started last.
+    fn open_store(&self, power: &Arc<Power>) -> (Arc<dyn Store>, Option<JoinHandle<()>>) {
+        let (disk, number, power) = (self.disk.clone(), self.started, power.clone());
+        if let Some(folder) = &self.folder {
+            return (RealStore::open(disk, number, power, folder.path()), None);
+        }
+        let store = SimStore::new(disk, number, power);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "aborted when the process is buried"
+        )]
+        let writer = tokio::spawn(store.clone().write());
+        (store, Some(writer))
+    }
+
     /// Follows the tree through a process, from where the last follower was; slowly, so that it lags.
     async fn follow(&mut self, index: usize) {
         let seen = self.witness.published.lock().unwrap().len() as u64;
@@ -432,6 +479,7 @@ impl World {
         let (witness, disk, chance) =
             (self.witness.clone(), self.disk.clone(), self.chance.clone());
         let limits = self.limits.clone();
+        let (tree, number) = (self.tree.clone(), process.number);
         #[expect(
             clippy::disallowed_methods,
             reason = "aborted when the process is buried"
@@ -446,8 +494,8 @@ impl World {
                     Update::Output(_)
                     | Update::Activity(..)
                     | Update::Notice(..)
-                    | Update::Hooked(..)
-                    | Update::Parked(_) => {}
+                    | Update::Hooked(..) => {}
+                    Update::Parked(error) => disk.parked(&tree, number, &error),
                 }
                 if chance.one_in(10) {
                     chance.pause().await;
