@@ -23,7 +23,7 @@ const SHORTEST_PART: usize = 8;
 const MOST_NAMED: usize = 5;
 
 /// Entries read at one time.
-const PAGE: usize = 4096;
+const PAGE: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// Most lines of a prompt from before, and most characters of one, that are shown.
 const MOST_PROMPT_LINES: usize = 3;
@@ -407,6 +407,50 @@ impl Session {
         match &root.spawned.origin {
             Origin::Session { workspace, .. } => Some(workspace),
             Origin::Task(_) | Origin::Helper(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_store::Handle;
+    use offshoot_store::contract::scene::Scene;
+
+    use super::*;
+
+    /// A log of so many entries is read whole, from its beginning and from the middle.
+    async fn check(entries: usize) {
+        let store = Handle::memory().expect("make a store");
+        let mut scene = Scene::new("s");
+        scene.root();
+        for number in 1..entries {
+            scene.prompt("s", &format!("p{number}"), "go");
+        }
+        let first = scene.take();
+        let created = store.create(scene.tree(), first).await;
+        assert!(created.is_ok_and(|it| it.is_some()), "{entries} entries");
+        let found = session(&store, scene.tree()).await.expect("it can be read");
+        let found = found.expect("it is there");
+        assert_eq!(
+            (found.log.len(), found.tree.pos().get()),
+            (entries, entries as u64)
+        );
+        let rest = log(&store, scene.tree(), Pos::new(1)).await;
+        assert_eq!(rest.expect("it can be read").len(), entries - 1);
+    }
+
+    #[tokio::test]
+    async fn a_log_of_any_number_of_pages_is_read_whole() {
+        for entries in [
+            1,
+            PAGE - 1,
+            PAGE,
+            PAGE + 1,
+            2 * PAGE,
+            2 * PAGE + 1,
+            3 * PAGE + 1,
+        ] {
+            check(entries).await;
         }
     }
 }
