@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use offshoot_store::contract::scene::Scene;
-use offshoot_store::{Handle, Look, look};
+use offshoot_store::{Handle, Look, look, unrecoverable};
 use offshoot_types::store::{SessionSummary, Store, StoreErrorKind};
 
 fn names(folder: &Path) -> BTreeSet<PathBuf> {
@@ -63,20 +63,15 @@ async fn a_session_left_at_work_whose_log_does_not_fold_is_named() {
         store.append(&lease, scene.take()).await.unwrap();
     }
     drop(store);
-    assert!(
-        look(folder.path())
-            .unwrap()
-            .unwrap()
-            .unrecoverable
-            .is_empty()
-    );
+    let broken = || unrecoverable(folder.path(), &sessions(folder.path())).unwrap();
+    assert_eq!(broken(), []);
     let database = rusqlite::Connection::open(folder.path().join("offshoot.db")).unwrap();
     let gap = "DELETE FROM entries WHERE pos = 2 AND tree = (SELECT max(tree) FROM entries)";
     assert_eq!(database.execute(gap, []).unwrap(), 1);
     drop(database);
-    let seen = look(folder.path()).unwrap().unwrap();
-    let [(tree, why)] = &seen.unrecoverable[..] else {
-        panic!("{:?}", seen.unrecoverable);
+    let found = broken();
+    let [(tree, why)] = &found[..] else {
+        panic!("{found:?}");
     };
     assert_eq!(tree.root().as_str(), "broken");
     assert!(!why.is_empty());

@@ -131,13 +131,9 @@ fn choose(
     can_mount: bool,
 ) -> Vec<Case> {
     let mut dice = Dice::new(settings.seed);
-    let measured: Vec<_> = measured
-        .iter()
-        .filter(|((operation, grown), _)| settings.may_cut(*operation, *grown))
-        .collect();
     // One list for each call of an operation: calls that are made often are not chosen more often.
     let (mut kills, mut errors) = (Vec::new(), Vec::new());
-    for ((operation, grown), measured) in &measured {
+    for ((operation, grown), measured) in measured {
         let list = |call: &str, cut: &dyn Fn(u64) -> Cut| -> Vec<Choice> {
             let count = measured.calls.get(call).copied().unwrap_or(0);
             (1..=count)
@@ -179,8 +175,9 @@ fn choose(
         errors.len(),
         settings.seed
     );
+    let all: Vec<_> = measured.iter().collect();
     let after = |round: usize| {
-        let ((operation, grown), measured) = measured[round % measured.len()];
+        let ((operation, grown), measured) = all[round % all.len()];
         let longest = measured.took.as_micros() as u64;
         let delay = Duration::from_micros(dice.below(longest));
         (*operation, *grown, Cut::After(delay))

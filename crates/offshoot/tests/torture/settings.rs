@@ -7,10 +7,6 @@ use std::str::FromStr;
 use crate::cut::Cut;
 use crate::operation::Operation;
 
-/// Whether the short form cuts off the very first start in a data folder. It finds a known bug: a kill
-/// there may leave a rollback journal that no later start repairs (issue 17).
-const FIRST_START_IN_SHORT_FORM: bool = false;
-
 /// Rounds of the short form, besides those that measure.
 const SHORT_ROUNDS: usize = 80;
 
@@ -71,7 +67,6 @@ pub(crate) struct Settings {
     pub(crate) every: bool,
     /// Whether full disks are small file systems that are mounted.
     pub(crate) mounts: bool,
-    cuts_first_start: bool,
     needs_strace: bool,
     uses_strace: bool,
 }
@@ -86,7 +81,6 @@ impl Settings {
             only: None,
             every: false,
             mounts: false,
-            cuts_first_start: FIRST_START_IN_SHORT_FORM,
             needs_strace: false,
             uses_strace: true,
         }
@@ -97,7 +91,6 @@ impl Settings {
         let mut settings = Self {
             rounds: 200,
             mounts: true,
-            cuts_first_start: true,
             needs_strace: true,
             ..Self::short()
         };
@@ -137,18 +130,6 @@ impl Settings {
     /// Tells whether an operation is part of it.
     pub(crate) fn wants(&self, operation: Operation) -> bool {
         self.only.is_none_or(|only| only == operation)
-    }
-
-    /// Tells whether an operation is cut off in a grown folder, or in a fresh one.
-    pub(crate) fn may_cut(&self, operation: Operation, grown: bool) -> bool {
-        let is_first_start = matches!(
-            operation,
-            Operation::Start
-                | Operation::TwoProcesses
-                | Operation::MessageOwner
-                | Operation::CancelOwner
-        );
-        self.cuts_first_start || grown || !is_first_start
     }
 
     /// Tells whether calls can be injected, and says so; fails where they have to be and cannot.
