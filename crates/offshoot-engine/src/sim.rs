@@ -118,7 +118,7 @@ fn a_seed_repeats_itself_to_the_byte() {
 /// Returns the first history that finds a planted bug. The rarest shows in one of a thousand.
 fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
     sabotage::plant(bug);
-    let found = (0..4_000).find(|&seed| {
+    let found = (0..20_000).find(|&seed| {
         world::history(Plan {
             flaw,
             ..memory(seed)
