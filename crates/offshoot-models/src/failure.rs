@@ -79,7 +79,10 @@ impl Asked {
         let advice = match (status, &self.key_variable) {
             (401 | 403, Some(variable)) if self.has_key => format!("; check {variable}"),
             (401 | 403, Some(variable)) => format!("; set {variable}"),
-            (401 | 403, None) => "; name the variable of its key in `api_key_env`".to_owned(),
+            (401 | 403, None) if self.secrets.is_empty() => {
+                "; name the variable of its key in `api_key_env`".to_owned()
+            }
+            (401 | 403, None) => "; check the variables of its headers".to_owned(),
             (300..=399 | 404 | 405, _) => "; check the model's name and the base URL".to_owned(),
             _ => String::new(),
         };

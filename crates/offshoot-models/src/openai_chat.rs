@@ -174,13 +174,19 @@ impl Model for ChatModel {
 }
 
 impl Server {
-    /// Returns what is secret of a request.
+    /// Returns what is secret of a request. Of a header, each word by itself too: a server repeats the key
+    /// behind `Bearer`, not the header.
     fn secrets(&self) -> Vec<Secret> {
-        let headers = self.headers.iter().filter_map(|header| match &header.text {
-            HeaderText::Secret(secret) => Some(secret),
-            HeaderText::Plain(_) => None,
-        });
-        self.key.iter().chain(headers).cloned().collect()
+        let mut secrets: Vec<Secret> = self.key.iter().cloned().collect();
+        for header in &self.headers {
+            if let HeaderText::Secret(secret) = &header.text {
+                secrets.push(secret.clone());
+                let words = secret.expose().split_whitespace();
+                let keys = words.filter(|word| word.len() >= Secret::SHORTEST);
+                secrets.extend(keys.map(Secret::new));
+            }
+        }
+        secrets
     }
 
     fn headers(&self) -> Vec<(Cow<'static, str>, HeaderText)> {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 /// What stands in place of a secret.
 const HIDDEN: &str = "***";
 
-/// Fewest bytes of a key that is not by accident a part of a word.
-const SHORTEST: usize = 8;
-
 /// A secret, such as a provider's key. Cloning shares it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
+    /// Fewest bytes of a key that is not by accident a part of a word.
+    pub(crate) const SHORTEST: usize = 8;
+
     /// Takes a text as a secret.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
@@ -35,7 +35,7 @@ impl Secret {
         if secret.is_empty() {
             return text.to_owned();
         }
-        if secret.len() >= SHORTEST {
+        if secret.len() >= Self::SHORTEST {
             return text.replace(secret, HIDDEN);
         }
         let ends_word = |beside: Option<char>| !beside.is_some_and(char::is_alphanumeric);

@@ -127,8 +127,10 @@ impl OpenAiChatSettings {
         for header in &self.headers {
             header.check(&base_url)?;
         }
+        let is_secret = |header: &Header| matches!(header.text, HeaderText::Secret(_));
         if let (None, Some(variable)) = (&key, variable)
             && !is_loopback(&base_url)
+            && !self.headers.iter().any(is_secret)
         {
             return Err(config(format!(
                 "ask a model at {}: it needs a key; set {variable} (to any text, if the server \
@@ -389,6 +391,15 @@ mod tests {
              \"X_KEY\" }], cap_field: None, slots: 64, prices: {}, \
              windows: {} }"
         );
+    }
+
+    #[test]
+    fn a_secret_header_stands_for_a_key() {
+        let with_header = OpenAiChatSettings {
+            headers: vec![secret_header("Bearer sk-2")],
+            ..settings("https://h", None)
+        };
+        assert!(with_header.check().is_ok());
     }
 
     #[test]

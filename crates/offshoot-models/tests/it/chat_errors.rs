@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use offshoot_models::{Http, OpenAiChat, OpenAiChatSettings};
+use offshoot_models::{Header, HeaderText, Http, OpenAiChat, OpenAiChatSettings, Secret};
 use offshoot_types::cancel::Cancel;
 use offshoot_types::model::{ModelErrorKind, Models};
 use serde_json::json;
@@ -418,4 +418,25 @@ async fn a_whole_answer_without_end_is_not_gathered_for_ever() {
         "Invalid: ask m at PLACE: the answer cannot be read: it has more than 8388608 bytes",
     )
     .await;
+}
+
+#[tokio::test]
+async fn the_key_of_a_secret_header_is_hidden_where_a_server_repeats_it() {
+    let body = r#"{"error": {"message": "Incorrect API key provided: sk-live-0123456789"}}"#;
+    let server = Server::start([Reply::new("401 Unauthorized", JSON, body)]).await;
+    let place = server.base_url();
+    let header = Header {
+        name: "authorization".to_owned(),
+        text: HeaderText::Secret(Secret::new("Bearer sk-live-0123456789")),
+        source: "GATEWAY_KEY".to_owned(),
+    };
+    let with_header = OpenAiChatSettings {
+        api_key: None,
+        key_variable: None,
+        headers: vec![header],
+        ..settings(place.clone())
+    };
+    let said = reply(&model(with_header)).await;
+    assert!(said.contains("provided: ***"), "{said}");
+    assert!(!said.contains("sk-live"), "{said}");
 }

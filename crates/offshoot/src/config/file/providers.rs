@@ -8,7 +8,7 @@ use offshoot_types::caps::Price;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Entry, OWN_FILE, Reading, entries};
+use super::{Entry, OWN_FILE, Owner, Reading, entries};
 use crate::config::providers::{Dialect, HeaderSetting, ModelSetting, OPENAI_CHAT, ProviderLayer};
 use crate::config::source::Sourced;
 use crate::exit::Stop;
@@ -22,14 +22,8 @@ const WINDOW: (u64, u64) = (1, 1_000_000_000);
 /// Names that other models have.
 const TAKEN: [&str; 2] = ["offline", "scripted"];
 
-/// Headers that carry a key.
-const SECRET_HEADERS: [&str; 5] = [
-    "authorization",
-    "proxy-authorization",
-    "api-key",
-    "x-api-key",
-    "cookie",
-];
+/// What the names of headers contain that carry a key.
+const SECRET_WORDS: [&str; 5] = ["auth", "key", "token", "secret", "cookie"];
 
 /// Headers that the program sets itself.
 const OWN_HEADERS: [&str; 6] = [
@@ -104,7 +98,11 @@ impl Reading<'_> {
                 "headers" => {
                     for entry in entries(self.table(&name, value)?) {
                         let (header, text) = self.header(&name, entry)?;
-                        provider.headers.insert(header, text);
+                        if provider.headers.insert(header, text).is_some() {
+                            let what = format!("`{name}` has a header twice");
+                            let way = "upper and lower case are the same there";
+                            return Err(self.page.fault(&what, &entry.0.span(), Some(way)));
+                        }
                     }
                 }
                 "models" => {
@@ -145,7 +143,12 @@ impl Reading<'_> {
                 self.check_variable(&name, variable, value)?;
                 HeaderSetting::Variable(variable.to_owned())
             }
-            None if SECRET_HEADERS.contains(&header.as_str()) => {
+            None if text.contains('$') => {
+                let what = format!("`{name}` has a variable in the middle of its text");
+                let way = "write \"$NAME\" alone, and put the whole text into the variable";
+                return fault(what, way);
+            }
+            None if SECRET_WORDS.iter().any(|word| header.contains(word)) => {
                 // The line is not shown: it holds the key.
                 let place = self.page.place(&key.span());
                 return Err(Stop::usage(format!(
@@ -166,11 +169,17 @@ impl Reading<'_> {
         variable: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(), Stop> {
-        if variable.is_empty() || variable.contains(['=', '\0']) {
-            let what = format!("`{name}` is not the name of a variable");
-            return Err(self.page.fault(&what, &value.span(), None));
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if variable.bytes().all(is_plain) && !variable.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        // The line is not shown: it may hold the key itself.
+        let line = self.page.place(&value.span()).line;
+        Err(Stop::usage(format!(
+            "`{name}` in {} line {line} is not the name of a variable; no file may hold a key, so name \
+             the variable that does",
+            self.page.path.display(),
+        )))
     }
 
     fn model(&self, path: &str, table: &DeTable<'_>) -> Result<ModelSetting, Stop> {
@@ -229,7 +238,10 @@ impl Reading<'_> {
         let (key, _) = entry;
         let (old, way) = REPLACED.iter().find(|(old, _)| old == key.get_ref())?;
         let what = format!("`{old}` is replaced by `providers`");
-        let way = format!("{way}; {OWN_FILE}");
+        let way = match self.owner {
+            Owner::User => (*way).to_owned(),
+            Owner::Project => format!("{way}; {OWN_FILE}"),
+        };
         Some(self.page.fault(&what, &key.span(), Some(&way)))
     }
 }

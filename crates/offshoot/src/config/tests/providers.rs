@@ -117,9 +117,25 @@ fn headers_are_texts_or_variables() {
         ("'a b' = 'x'", "is not the name of a header"),
         ("x-api-key = 'k'", "no file may hold one"),
         ("x-api-key = '$'", "is not the name of a variable"),
+        ("x-goog-api-key = 'k'", "no file may hold one"),
+        ("x-auth-token = 'k'", "no file may hold one"),
+        (
+            "x = 'Bearer $KEY'",
+            "has a variable in the middle of its text",
+        ),
+        ("x-team = 'a', X-Team = 'b'", "has a header twice"),
         ("x = 1", "has to be text in quotes"),
     ] {
         refused(&format!("{LOCAL}headers = {{ {header} }}"), what);
+    }
+}
+
+#[test]
+fn a_key_in_the_place_of_its_variable_is_refused_and_not_shown() {
+    for key in ["sk-live-1234", "sk 1234", "1234=5"] {
+        let said = parse(&format!("{LOCAL}api_key_env = '{key}'"), Owner::User).unwrap_err();
+        assert!(said.contains("is not the name of a variable"), "{said}");
+        assert!(!said.contains("1234"), "{said}");
     }
 }
 
