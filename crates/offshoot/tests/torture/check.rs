@@ -62,14 +62,12 @@ pub(crate) fn check(world: &World<'_>, sessions: &[String]) -> Result<usize, Str
         }
     }
     for (agent, key) in &world.acknowledged {
-        let is_removed = world
-            .removed
-            .iter()
-            .any(|removed| agent.starts_with(removed));
-        let is_gone = !stored
-            .iter()
-            .any(|session| agent.starts_with(session.as_str()));
-        if !prompts.contains(key) && !is_removed && !is_gone {
+        let is_of = |session: &String| agent.starts_with(session.as_str());
+        let removed = world.removed.iter().chain(&world.removing);
+        let may_be_gone = removed
+            .filter(|session| !stored.contains(session))
+            .any(is_of);
+        if !prompts.contains(key) && !may_be_gone {
             return Err(format!("prompt {key} was acknowledged and is not stored"));
         }
     }

@@ -118,6 +118,7 @@ impl Operation {
                 world.prompted(&session)?;
                 let mut arguments = on_session("rm");
                 arguments.push("--yes".to_owned());
+                world.removing = Some(session.clone());
                 let done = world.cut_command(arguments, cut)?;
                 if done.code == Some(0) {
                     world.removed.push(session);

@@ -73,6 +73,8 @@ pub(crate) struct World<'a> {
     pub(crate) acknowledged: Vec<(String, String)>,
     /// Sessions whose removal a process has reported.
     pub(crate) removed: Vec<String>,
+    /// The session whose removal was cut off: it may be there or not.
+    pub(crate) removing: Option<String>,
     /// How the operation that was cut off ended.
     pub(crate) cut_process: Option<Done>,
 }
@@ -98,6 +100,7 @@ impl<'a> World<'a> {
             is_mounted: false,
             acknowledged: Vec::new(),
             removed: Vec::new(),
+            removing: None,
             cut_process: None,
         }
     }
