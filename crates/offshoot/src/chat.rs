@@ -6,7 +6,7 @@
 
 use offshoot_agents::Catalogue;
 use offshoot_types::env::Env;
-use offshoot_types::id::AgentId;
+use offshoot_types::id::{AgentId, TreeId};
 
 use crate::answers::Answers;
 use crate::assemble::Host;
@@ -18,6 +18,7 @@ use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::lookup::Session;
 use crate::run::{self, Opened, Untrusted, Wanted};
+use crate::sessions::remove::remove_unprompted;
 use crate::signals::Signals;
 use crate::view::View;
 use crate::{clock, definitions, hooks, output, render, rules, terminal};
@@ -69,6 +70,7 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
     greet("type a message; /help says what else; Ctrl-D leaves");
     let shown = render::short(session.id.root());
     let agent = session.id.root().clone();
+    let id = session.id.clone();
     let view = console(settings, agent.clone(), &agents, (swap, barred))?;
     let view = view.telling_of_tiers(unmapped);
     let inquiry = Inquiry {
@@ -86,10 +88,22 @@ pub(crate) async fn chat(args: Chat, settings: &Settings) -> Result<Code, Stop> 
         ends,
     };
     let code = drive::drive(runtime, inquiry, view, &mut signals).await?;
+    if !known && is_removed(&id, settings).await {
+        return Ok(code);
+    }
     output::note(&format!(
         "session {shown} is kept; go on with: offshoot chat --session {shown}"
     ));
     Ok(code)
+}
+
+/// Removes a session of a chat in which nothing was said, so that `--continue` finds the one before.
+async fn is_removed(session: &TreeId, settings: &Settings) -> bool {
+    let removed = remove_unprompted(session, &settings.data_dir.value).await;
+    removed.unwrap_or_else(|error| {
+        tracing::warn!(%error, "remove the session, in which nothing was said");
+        false
+    })
 }
 
 /// Says something before the conversation begins, with lines that end where words do.

@@ -66,7 +66,7 @@ impl Code {
             && self != Self::Completed;
         if !unfinished.is_empty() && !is_said {
             output::complain(&format!(
-                "{}; see: offshoot sessions tree {session}",
+                "{}; see: offshoot sessions show {session}",
                 render::unfinished(unfinished)
             ));
         }

@@ -154,8 +154,7 @@ pub(crate) async fn run(args: Run, settings: &Settings) -> Result<Code, Stop> {
     if done.is_err() && !known {
         // A hook may have refused the first prompt: then the session holds nothing.
         let data = &settings.data_dir.value;
-        let store = assemble::store(data)?;
-        if let Err(error) = remove_unprompted(store.as_ref(), &id, data).await {
+        if let Err(error) = remove_unprompted(&id, data).await {
             tracing::warn!(%error, "remove the session, in which nothing was said");
         }
     }

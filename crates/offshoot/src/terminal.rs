@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
+use rustix::fs::FileType;
 use rustix::termios::QueueSelector;
 use unicode_width::UnicodeWidthChar;
 
@@ -72,14 +73,25 @@ pub(crate) fn forget_typed() -> std::io::Result<()> {
 
 /// Tells whether keys can be read: from stdin, or from `/dev/tty` where text is piped in.
 ///
-/// `/dev/tty` is read only if stdout is that terminal, so that the keys come from where the question is
+/// Without a terminal or text on stdin, as with `/dev/null`, no keys are read: such a process was started
+/// to run alone. `/dev/tty` is read only if stdout is that terminal, so that the keys come from where the question is
 /// shown, and only in the foreground: the terminal would stop a process of the background that reads.
 pub(crate) fn has_keys() -> bool {
     let in_foreground = || {
         let group = rustix::termios::tcgetpgrp(std::io::stdout());
         group.is_ok_and(|group| group == rustix::process::getpgrp())
     };
-    std::io::stdin().is_terminal() || (in_foreground() && File::open("/dev/tty").is_ok())
+    let stdin = std::io::stdin();
+    let is_piped = || {
+        let found = rustix::fs::fstat(&stdin).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        found.is_ok_and(|it| {
+            matches!(
+                it,
+                FileType::Fifo | FileType::RegularFile | FileType::Socket
+            )
+        })
+    };
+    stdin.is_terminal() || (is_piped() && in_foreground() && File::open("/dev/tty").is_ok())
 }
 
 /// Tells whether a person sits in front of both streams.

@@ -13,6 +13,7 @@ use offshoot_types::id::{Pos, TreeId};
 use offshoot_types::store::{Lease, Store, StoreErrorKind};
 
 use super::claim;
+use crate::assemble;
 use crate::cli::Consent;
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -100,21 +101,20 @@ async fn remove_one(store: &dyn Store, session: &TreeId, data_dir: &Path) -> Res
     delete(store, lease, data_dir).await
 }
 
-/// Removes a session that was opened for a prompt which no agent took: nothing was said in it. Leaves
+/// Removes a session that this process opened and in which nothing was said; returns whether it did. Leaves
 /// one alone that another process has used meanwhile.
-pub(crate) async fn remove_unprompted(
-    store: &dyn Store,
-    session: &TreeId,
-    data_dir: &Path,
-) -> Result<(), Stop> {
+pub(crate) async fn remove_unprompted(session: &TreeId, data_dir: &Path) -> Result<bool, Stop> {
+    let store = assemble::store(data_dir)?;
+    let store = store.as_ref();
     let lease = claim(store, session).await?;
     let log = lookup::log(store, session, Pos::ZERO).await?;
     let is_unused = |entry: &Entry| matches!(entry.event, Event::Spawned(_) | Event::Hooked(_));
     if log.iter().all(is_unused) && store.pending(session).await?.is_empty() {
-        return delete(store, lease, data_dir).await;
+        delete(store, lease, data_dir).await?;
+        return Ok(true);
     }
     store.release(lease).await?;
-    Ok(())
+    Ok(false)
 }
 
 /// Deletes the log of a session and its scratch folder.

@@ -48,6 +48,24 @@ fn a_conversation_says_what_it_goes_on_with_and_how_to_come_back() {
 }
 
 #[test]
+fn a_chat_in_which_nothing_was_said_leaves_no_session_behind() {
+    let stage = Stage::new(PAIR);
+    stage.offshoot(RUN).succeeded();
+    let new = ["chat", "--model", "scripted/script.yaml", "--agent", "lead"];
+    let mut terminal = Terminal::start(&stage, (100, 24), &new);
+    terminal.until(&["> "]);
+    terminal.press("\x04");
+    assert_eq!(terminal.ended(), Some(0));
+    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
+    assert_eq!(listed.events().len(), 1);
+    let more = ["run", "--continue", "and now?"];
+    let done = stage.offshoot(more).succeeded();
+    assert_eq!(done.stdout, "I am lead and heard and now?\n");
+    let shown = stage.offshoot(["sessions", "show", "first"]).succeeded();
+    assert!(shown.stdout.contains("and now?"), "{shown:#?}");
+}
+
+#[test]
 fn words_before_a_call_stay_on_the_screen_and_are_said_once() {
     let stage = Stage::new(
         r#"

@@ -155,6 +155,11 @@ fn without_a_terminal_to_read_keys_from_piped_text_leaves_no_one_to_ask() {
     terminal.until(&["denied", "code 3"]);
     assert_eq!(terminal.ended(), Some(0));
     // A terminal that shows the question and is not the one of the keys.
+    // A process whose stdin is closed off was started to run alone.
+    let alone = "\"$0\" \"$@\" </dev/null; echo code $?";
+    let mut terminal = Terminal::script(&stage, (80, 24), alone, &RUN);
+    terminal.until(&["denied", "code 3"]);
+    assert_eq!(terminal.ended(), Some(0));
     let apart = format!("setsid sh -c '{}' \"$0\" \"$@\"", PIPED.replace('\'', "\""));
     let mut terminal = Terminal::script(&stage, (80, 24), &apart, &RUN);
     terminal.until(&["denied", "code 3"]);

@@ -42,7 +42,7 @@ fn lead(stage: &Stage, flags: &[&str], prompt: &str) -> Done {
 /// Returns the line that counts what was left undone, if there is one.
 fn counted(done: &Done) -> Option<&str> {
     let mut lines = done.stderr.lines();
-    lines.find(|line| line.contains("; see: offshoot sessions tree "))
+    lines.find(|line| line.contains("; see: offshoot sessions show "))
 }
 
 #[track_caller]
