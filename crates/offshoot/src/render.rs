@@ -189,8 +189,8 @@ pub(crate) fn ending(settlement: &Settlement, caps: &Caps) -> String {
     }
 }
 
-/// Renders what a tree left undone: how many agents were stopped by limits, and how many requests
-/// were denied because no one could answer.
+/// Renders what a tree left undone: how many agents were stopped by limits, how many requests were
+/// denied because no one could answer, and how many results the agent has not read.
 pub(crate) fn unfinished(unfinished: &Unfinished) -> String {
     let mut parts = Vec::new();
     let stopped = unfinished.stopped.len();
@@ -210,6 +210,13 @@ pub(crate) fn unfinished(unfinished: &Unfinished) -> String {
         1 => parts.push("1 request was denied because no one could answer it".to_owned()),
         many => parts.push(format!(
             "{many} requests were denied because no one could answer them"
+        )),
+    }
+    match unfinished.unread {
+        0 => {}
+        1 => parts.push("the agent ended before it read 1 result of another agent".to_owned()),
+        many => parts.push(format!(
+            "the agent ended before it read {many} results of other agents"
         )),
     }
     parts.join("; ")

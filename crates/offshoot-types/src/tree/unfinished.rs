@@ -1,7 +1,8 @@
 //! Work that a tree left undone although its root may have completed (R19).
 //!
-//! A pure fold of the log: agents that a limit of the run stopped, and requests for a permission
-//! or an answer that were denied because no one could answer. A limit that an agent's own
+//! A pure fold of the log: agents that a limit of the run stopped, requests for a permission or
+//! an answer that were denied because no one could answer, and results that the agent's model
+//! had not read when its run ended. A limit that an agent's own
 //! definition sets is its parent's to handle and does not count here, nor does a `task` call that
 //! was refused for want of depth or descendants: that is a tool error to its caller (R26).
 
@@ -12,7 +13,7 @@ use crate::caps::Caps;
 use crate::event::{Entry, Event, TurnEnd};
 use crate::id::AgentId;
 use crate::permission::Action;
-use crate::settlement::{Cap, PartialReason, Status};
+use crate::settlement::{CancelledBy, Cap, PartialReason, Status, Unread};
 
 /// Work that a tree left undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Unfinished {
     pub stopped: BTreeMap<AgentId, RunLimit>,
     /// Requests for a permission or an answer that were denied because no one could answer.
     pub unanswered: u32,
+    /// Results of agents below that the run ended without having read, as when a process died.
+    pub unread: u32,
 }
 
 /// A limit of a run that stops agents.
@@ -68,6 +71,10 @@ impl Unfinished {
         if tree.agent(&entry.agent).is_none_or(helps) || !tree.path(&entry.agent).contains(&agent) {
             return;
         }
+        if let (Event::Settled { settlement, .. }, true) = (&entry.event, entry.agent == *agent) {
+            let unread = settlement.unread.as_deref();
+            self.unread = unread.map_or(0, missed);
+        }
         let limit = match &entry.event {
             Event::Decided { decision, .. } if decision.action == Action::Ask => {
                 self.unanswered += 1;
@@ -89,7 +96,7 @@ impl Unfinished {
 
     /// Tells whether nothing was left undone.
     pub fn is_empty(&self) -> bool {
-        self.stopped.is_empty() && self.unanswered == 0
+        self.stopped.is_empty() && self.unanswered == 0 && self.unread == 0
     }
 
     /// Returns how many agents each limit stopped.
@@ -100,6 +107,16 @@ impl Unfinished {
         }
         counts
     }
+}
+
+/// Counts the results that a run has not read, but for those of agents that were cancelled on purpose.
+fn missed(unread: &Unread) -> u32 {
+    let cancelled = Status::Cancelled(CancelledBy::User).word();
+    let results = unread.results.iter();
+    let missed = results.filter(|result| result.status != cancelled).count();
+    u32::try_from(missed)
+        .unwrap_or(u32::MAX)
+        .saturating_add(unread.left_out)
 }
 
 /// Tells whether the cap that ended a turn is a limit of the run: it belongs to the root, or the

@@ -2,9 +2,9 @@
 
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::event::{Entry, Event, TurnEnd};
-use offshoot_types::id::{AgentId, CallId, Pos, Seq, Timestamp, TreeId, TurnNo};
+use offshoot_types::id::{AgentId, CallId, Pos, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use offshoot_types::permission::{Action, Decision};
-use offshoot_types::settlement::Cap;
+use offshoot_types::settlement::{Cap, Settlement, Status, Unread, UnreadResult};
 use offshoot_types::tree::{RunLimit, Unfinished};
 
 use crate::write::{Log, call_started, child, prompted, replied, root, started};
@@ -128,4 +128,39 @@ fn r19_requests_that_no_one_could_answer_are_counted() {
         assert!(of_another.is_empty(), "it is not below that agent");
     }
     assert_eq!(unfinished.unanswered, 1);
+}
+
+#[test]
+fn r19_results_that_the_run_has_not_read_count_unless_their_agents_were_cancelled() {
+    let none = Caps::default();
+    let tree = log(none, none, none).tree;
+    let result = |status: &str| UnreadResult {
+        agent: AgentId::new("kid"),
+        definition: "worker".to_owned(),
+        status: status.to_owned(),
+        reader: AgentId::new("root"),
+        begins: None,
+    };
+    let settled = |agent: &str| {
+        let mut settlement = Settlement::new(Status::Completed);
+        settlement.unread = Some(Box::new(Unread {
+            results: ["completed", "lost", "cancelled"].map(result).to_vec(),
+            left_out: 1,
+        }));
+        let event = Event::Settled {
+            run: RunNo::new(1),
+            settlement,
+            untold: false,
+        };
+        Entry {
+            agent: AgentId::new(agent),
+            ..entry(event, 0)
+        }
+    };
+    let mut unfinished = Unfinished::default();
+    // A child's own are named to its parent, which can do something about them.
+    unfinished.take(&AgentId::new("root"), &tree, &settled("kid"));
+    assert!(unfinished.is_empty());
+    unfinished.take(&AgentId::new("root"), &tree, &settled("root"));
+    assert_eq!((unfinished.unread, unfinished.is_empty()), (3, false));
 }

@@ -71,6 +71,7 @@ pub(super) fn idle(ended: Option<&Status>, unfinished: &Unfinished) -> Idle {
             .map(|(limit, agents)| (limit.word(), agents))
             .collect(),
         unanswered_requests: unfinished.unanswered,
+        unread_results: unfinished.unread,
     }
 }
 

@@ -93,6 +93,9 @@ pub(crate) struct Idle {
     /// Ours: requests that were denied because no one could answer.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) unanswered_requests: u32,
+    /// Ours: results of other agents that the root's run ended without having read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) unread_results: u32,
 }
 
 fn is_zero(count: &u32) -> bool {
