@@ -233,7 +233,7 @@ impl Calls {
                 let spawned = spawned.filter(|spawned| !is_front && spawned.depth > 0)?;
                 let name = format!("{} {}", spawned.definition, render::short(&entry.agent));
                 let depth = spawned.depth as usize;
-                let caps = tree.agent(&entry.agent)?.terms().caps;
+                let caps = render::own_limits(tree.agent(&entry.agent)?);
                 let how = render::status_under(&settlement.status, &caps);
                 let end = (settlement, how.as_str());
                 Some(Report::of_end(&name, depth, &seen, end, workspace(tree)))

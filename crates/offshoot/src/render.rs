@@ -15,7 +15,7 @@ use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author
 use offshoot_types::outcome::{Body, Outcome};
 use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::settlement::{CancelledBy, Cap, PartialReason, Settlement, Status};
-use offshoot_types::tree::Unfinished;
+use offshoot_types::tree::{Agent, Unfinished};
 
 pub(crate) use self::harmless::{counted_spaces, harmless, harmless_lines, plain_spaces};
 use crate::{clock, rules};
@@ -145,6 +145,20 @@ pub(crate) fn status_under(status: &Status, caps: &Caps) -> String {
         | Status::Denied { .. }
         | Status::Lost { .. } => format!("{word}: {reason}"),
     })
+}
+
+/// Returns the caps that are an agent's own if they stop it. Of a child, tokens, dollars and time may be
+/// those of an agent above it, and the settlement does not say whose they were.
+pub(crate) fn own_limits(agent: &Agent) -> Caps {
+    let caps = agent.terms().caps;
+    if agent.spawned.is_root() {
+        return caps;
+    }
+    Caps {
+        steps: caps.steps,
+        stall: caps.stall,
+        ..Caps::default()
+    }
 }
 
 /// Returns the cap that stopped a run, if one did.

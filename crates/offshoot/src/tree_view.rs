@@ -95,7 +95,7 @@ pub(crate) fn lines(session: &Session, top: &AgentId, (owned, next): (bool, Next
             now: Some(agent.definition().to_owned()).filter(|now| *now != agent.spawned.definition),
             indent: agent.spawned.depth.saturating_sub(base),
             state: state(agent, owned),
-            caps: agent.terms().caps,
+            caps: render::own_limits(agent),
             tokens: tokens(tree, agent),
             cost: cost(tree, agent),
             helpers: helpers(tree, id),
