@@ -2,7 +2,7 @@
 //!
 //! For each agent, children first: mail goes into the calls that wait for it,
 //! other open calls are answered as interrupted (nothing is rerun), mail that
-//! wakes nobody is written down, the run settles as lost. The turn of a root that
+//! wakes no agent is written down, the run settles as lost. The turn of a root that
 //! asks a person something stays open, with every call of it that has not started:
 //! it sleeps until the session is opened.
 //! One append an agent, derived from the log alone, so that dying half way and

@@ -195,7 +195,7 @@ pub(crate) fn is_long(settlement: &Settlement) -> bool {
 }
 
 /// Returns what a parent is shown of a run in words: what it said, what it could not do because
-/// nobody answered, and what it has not read.
+/// no one answered, and which results it has not read.
 fn shown(child: &AgentId, settlement: &Settlement) -> String {
     let mut text = said(settlement);
     let unanswered = unanswered(settlement).map(|words| format!("[{words}]"));

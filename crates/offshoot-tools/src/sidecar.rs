@@ -5,7 +5,7 @@
 //! ten megabytes, and all of an agent's have a bound as well: a command that talks
 //! for ever, or many that talk long, fill neither memory nor disk. Its path is given
 //! out only once the file is on disk (`finish`): the log may name it from then on. It
-//! needs no second name until then, because no reader is told the first one.
+//! needs no second name until then, because no reader knows the first one.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -63,7 +63,7 @@ pub enum Broken {
     /// A call is answered twice, or was never made, or a message follows open calls.
     #[error("calls and outcomes do not pair")]
     Call,
-    /// A run is told that is not settled, not a child's, told already, or has an open call for it; or
+    /// A delivery names a run that is not settled, not a child's, delivered already, or has an open call for it; or
     /// a rewind consumes mail of a child that it keeps.
     #[error("mail is told once, by the entry that consumes it")]
     Mail,

@@ -90,7 +90,7 @@ fn start(
 ) -> (usize, Option<&'static str>) {
     let budget = match usable {
         Some(usable) => usable.saturating_mul(rules.tail_budget_pct) / 100,
-        // A provider found it too long and nobody knows what it takes: a part of what there is.
+        // A provider found it too long and its context window is unknown: a part of what there is.
         None => sizes[0].saturating_mul(rules.tail_budget_pct) / 100,
     };
     let fits = |at: &usize| sizes[*at] <= budget;

@@ -281,7 +281,7 @@ impl Rulings {
             self.contexts.append(&mut heard.contexts);
             match &heard.word {
                 Word::Nothing | Word::Ask { .. } => {}
-                // It has happened; that somebody objects is for the agent to know.
+                // The call has run; the agent learns that the hook objects.
                 Word::Deny { reason } => self.contexts.push(marked(&heard.by, point, reason)),
                 Word::Stop { .. } => drop(stop.get_or_insert_with(|| heard.reason())),
             }

@@ -53,7 +53,7 @@ impl Runtime {
 impl Inner {
     /// Settles what dead processes left in the folder that a command is about, if it has not been
     /// looked at before. What cannot be recovered is left alone and logged; the client that opens that
-    /// tree is told why.
+    /// tree gets the reason.
     async fn recover_others(&self, command: &Command) {
         let sessions = match self.parts.store.sessions().await {
             Ok(sessions) => sessions,
@@ -87,7 +87,7 @@ impl Inner {
             if let Err(error) = self.recover_other(&session.tree).await {
                 not_recovered(&session.tree, &error);
             }
-            // The lease went first: whoever waits for the slot finds the tree free.
+            // The lease went first: the next process that waits for the slot finds the tree free.
             drop(held);
         }
     }

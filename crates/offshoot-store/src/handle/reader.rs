@@ -34,7 +34,7 @@ impl Reader {
                     match opened {
                         Ok(mut opened) => {
                             let ask = AssertUnwindSafe(|| question(Ok(opened.as_mut())));
-                            // After a panic the question is dropped, which its sender is told, and
+                            // After a panic the question is dropped, which its sender notices, and
                             // the next one opens a backend of its own.
                             backend = catch_unwind(ask).is_ok().then_some(opened);
                         }

@@ -209,7 +209,7 @@ fn told_once(
             let settled = tree.run(run).and_then(|run| run.settled.as_ref());
             let (_, settlement) =
                 settled.ok_or(format!("{run} was delivered and has not settled"))?;
-            // A child that was stopped with its parent is told without its words.
+            // The result of a child that was stopped with its parent has no text.
             let has_words = !matches!(settlement.status, Status::Cancelled(_));
             let answer = expected
                 .iter()

@@ -98,7 +98,7 @@ impl Operation {
             }
             Self::Rewind => {
                 world.prompted(&session)?;
-                // Some rewinds find children that nobody was told of.
+                // Some rewinds find children whose results no agent has read.
                 if world.dice.percent(50) {
                     world.interrupted(&session)?;
                 } else {
@@ -276,7 +276,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Returns what the inbox has and nobody has answered yet.
+    /// Returns the requests in the inbox that have no answer yet.
     fn asked(&mut self) -> Result<Option<Value>, String> {
         // There may be no data folder yet: then the list is an error, and empty.
         let listed = self.run(&["inbox", "list", "--json"])?;
