@@ -18,7 +18,7 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
 use offshoot_engine::{
-    Answer, Asks, Ending, Helpers, Limits, Parts, Query, Runtime, Toolbox, Update,
+    Answer, Asks, Ending, Helpers, Limits, OneProject, Parts, Project, Query, Runtime, Update,
 };
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
@@ -130,24 +130,27 @@ fn thinking(folder: &Path, gate: &Arc<Semaphore>, thinks: Duration) -> Runtime {
     let mut registry = Registry::default();
     registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
     registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
-    Runtime::new(Parts {
+    let project = Project {
         charter: Arc::new(offshoot_types::permission::charter::NoCharter),
         helpers: Helpers::default(),
         hooks: offshoot_types::hook::Hooks::default(),
-        store: Arc::new(Handle::open(folder).expect("open the store")),
         models: Arc::new(Instant {
             gate: gate.clone(),
             thinks,
         }),
-        tools: Toolbox::default(),
-        registry,
+        tools: Arc::default(),
+        registry: Arc::new(registry),
+        asks: Asks::NOBODY,
+    };
+    Runtime::new(Parts {
+        store: Arc::new(Handle::open(folder).expect("open the store")),
+        projects: Arc::new(OneProject::from(project)),
         env: Arc::new(Clock),
         limits: Limits {
             descendants: 20_000,
             slots: 20_000,
             ..Limits::default()
         },
-        asks: Asks::NOBODY,
         data: None,
         sidecars: Arc::new(NoSidecars),
     })
@@ -159,10 +162,11 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
     let tree = TreeId::of(id.clone());
     let prompt = Prompt {
         message: MessageId::new(Clock.new_id()),
-        text: wanted.to_owned(),
+        text: wanted.into(),
         from: offshoot_types::message::Author::Human,
         agent: None,
         metadata: None,
+        output_schema: None,
     };
     let opening = Opening {
         definition: "lead".to_owned(),
@@ -173,6 +177,7 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
         caps: offshoot_types::caps::Caps::default(),
         metadata: None,
         prompt: Some(prompt),
+        client_tools: Vec::new(),
     };
     let command = Command {
         id: CommandId::new(Clock.new_id()),

@@ -10,6 +10,7 @@
 pub(crate) mod chores;
 mod ends;
 mod rewind;
+mod spawns;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use offshoot_types::event::{Entry, Event, Purpose};
 use offshoot_types::id::{AgentId, MessageId, RunId, RunNo, TurnNo};
 use offshoot_types::message::UserMessage;
 use offshoot_types::permission::Permissions;
+use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::StoreError;
 use offshoot_types::transcript::Transcript;
 use tokio::sync::mpsc;
@@ -31,6 +33,7 @@ use crate::board::{Board, Relative};
 use crate::hooks;
 use crate::hooks::prompts::Reception;
 use crate::inherit::Inherited;
+use crate::kit::Kit;
 use crate::log::{AgentLog, Batch};
 use crate::next::{self, Next};
 use crate::node::Ordered;
@@ -64,6 +67,8 @@ pub(crate) struct Agent {
     pub(crate) read_only: bool,
     pub(crate) board: Arc<Board>,
     pub(crate) parts: Arc<Parts>,
+    /// What there is to work with, as it was when its turn began.
+    pub(crate) kit: Arc<Kit>,
     pub(crate) log: AgentLog,
 }
 
@@ -109,6 +114,7 @@ pub(crate) async fn act(
         rewinds: VecDeque::new(),
         dropping: Vec::new(),
         resumes: Vec::new(),
+        last_message: None,
         working,
     };
     let result = actor.run().await;
@@ -156,6 +162,8 @@ struct Actor {
     dropping: Vec<(Ordered, Scope)>,
     /// Orders to go on, until hooks have been told of the last end.
     resumes: Vec<Ordered>,
+    /// The last message of the conversation when the turn that runs began.
+    last_message: Option<MessageId>,
     /// Whether it may begin turns that no order asks for. If that changes, the session starts the actor
     /// again.
     working: bool,
@@ -233,6 +241,8 @@ impl Actor {
                 self.record(order, batch, Receipt::Resumed);
             }
             Order::Rewind(rewind) => self.order_rewind(order, rewind),
+            Order::SetClientTools(tools) => self.set_client_tools(order, tools),
+            Order::Spawn(spawn) => self.spawn(order, &spawn),
             // The session handles these itself.
             Order::Open(_) | Order::Fork(_) | Order::Promote | Order::Answer(_) => {
                 self.record(
@@ -260,19 +270,21 @@ impl Actor {
             return self.refuse(order, batch, &why);
         }
         let mut message = user_message(prompt);
+        let agent = self.agent.as_it_is_now();
         if let Some((hook, switch)) = switch {
-            let came_of = self.agent.switch(&switch, &mut message);
+            let came_of = agent.switch(&switch, &mut message);
             batch.own(Event::Hooked(Box::new(hooks::switched(hook, came_of))));
         }
-        let about = self.agent.about();
-        if let Err(why) = self.agent.parts.hooks.user_message(about, &mut message) {
+        if let Err(why) = agent.kit.hooks.user_message(agent.about(), &mut message) {
             self.agent.board.state().unsaid.extend(unsaid);
             return self.refuse(order, batch, &why);
         }
-        if let Some(named) = &message.agent
-            && self.agent.parts.registry.get(named).is_none()
+        // One that only waits in the queue does not need the agent that it finds there now.
+        let own = Some(&agent.definition).filter(|_| !order.waits);
+        if let Some(named) = message.agent.as_ref().or(own)
+            && agent.kit.registry.get(named).is_none()
         {
-            // Whoever sent it may have other agents than the process that has the session.
+            // The process that sent it may have other agents than the one that has the session.
             let why = format!("the process that runs this session knows no agent {named}");
             self.agent.board.state().unsaid.extend(unsaid);
             return self.record(order, batch, nothing(&why));
@@ -325,6 +337,7 @@ impl Actor {
     }
 
     async fn start(&mut self, prompt: Option<MessageId>) -> Result<(), StoreError> {
+        self.agent.board.refresh_kit().await;
         let mut batch = Batch::default();
         self.begin(&mut batch, prompt);
         self.append(batch).await
@@ -378,7 +391,7 @@ impl Actor {
             let on_its_way = batch.prompted(id);
             on_its_way.or_else(|| self.transcript.queued(id))
         });
-        if let Some(role) = self.agent.next_role(message) {
+        if let Some(role) = self.agent.as_it_is_now().next_role(message) {
             batch.own(Event::Became(Box::new(role)));
         }
         let prompt = prompt.filter(|_| !planted(Bug::PromptNotConsumed));
@@ -395,6 +408,7 @@ impl Actor {
 
     /// Drives the open turn, and the mailbox beside it.
     async fn turn(&mut self) -> Result<(), StoreError> {
+        self.agent.board.refresh_kit().await;
         self.agent = self.agent.as_it_is_now();
         let token = self.agent.token();
         let cancel = token.child_token();
@@ -402,6 +416,7 @@ impl Actor {
         if let Some(batch) = self.agent.plan_first_title(&self.transcript) {
             self.appends.push(self.agent.log.append(batch));
         }
+        self.last_message = self.transcript.items().last().map(|item| item.id().clone());
         let transcript = std::mem::take(&mut self.transcript);
         let arrived = Arrived::default();
         let turn = turn::run(self.agent.clone(), transcript, arrived.clone(), cancel);
@@ -415,7 +430,13 @@ impl Actor {
             }
         };
         self.stop_turn = None;
-        self.transcript = turn::end(&self.agent, over).await?;
+        self.transcript = if self.agent.sleeps() {
+            // The process ends. The turn stays open for the process that opens the session next.
+            self.working = false;
+            over.into_transcript()
+        } else {
+            turn::end(&self.agent, over).await?
+        };
         turn::follow(&mut self.transcript, arrived.take())
     }
 
@@ -470,6 +491,7 @@ pub(crate) fn user_message(prompt: Prompt) -> UserMessage {
         from,
         agent,
         metadata,
+        output_schema,
     } = prompt;
     UserMessage {
         id: message,
@@ -478,6 +500,7 @@ pub(crate) fn user_message(prompt: Prompt) -> UserMessage {
         agent,
         model: None,
         metadata,
+        output_schema,
     }
 }
 
@@ -516,9 +539,18 @@ impl Agent {
         ended.map_or_else(|| nothing("it has not run yet"), Receipt::Settled)
     }
 
-    /// Tells whether its turn waits for an answer since its process died.
-    fn sleeps(&self) -> bool {
+    /// Tells whether its turn waits for an answer, and outlives the process.
+    pub(crate) fn sleeps(&self) -> bool {
         self.board.state().sleeps(&self.id)
+    }
+
+    /// Tells whether its turn was stopped because the process ends, and by no person: calls of a root
+    /// that wait for an answer then go on waiting, in the next process (R16, R20).
+    pub(crate) fn leaves_asks_open(&self) -> bool {
+        let state = self.board.state();
+        let stopped = state.node(&self.id).and_then(crate::node::Node::stopped);
+        let withdraws = planted(Bug::AskWithdrawnAtExit);
+        self.is_root() && stopped == Some(CancelledBy::Shutdown) && !withdraws
     }
 
     /// Tells whether the run was told to stop.

@@ -21,6 +21,7 @@ use offshoot_types::tree::{Ask, OpenCall};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::client_tool;
 use crate::context;
 use crate::desk::panicked;
 use crate::node::Ordered;
@@ -91,6 +92,16 @@ pub(crate) enum Judged {
     Decided(Decision),
     /// Somebody has to say.
     Asks(Ask, Decision),
+}
+
+impl Judged {
+    /// Tells whether the chain asks, also if there is no person to answer.
+    pub(crate) fn is_asked(&self) -> bool {
+        match self {
+            Self::Decided(decision) => decision.action == Action::Ask,
+            Self::Asks(..) => true,
+        }
+    }
 }
 
 /// What the chain says of a call, and what was granted, before anybody is asked.
@@ -173,7 +184,7 @@ pub(crate) fn weigh(
 
 /// Puts what nobody has decided before the host, or before whoever is there.
 pub(crate) fn put(agent: &Agent, needs: Vec<Need>, decision: Decision) -> Judged {
-    let Asks { yes, who } = agent.parts.asks;
+    let Asks { yes, who } = agent.kit.asks;
     if yes {
         return Judged::Decided(host_says_yes(&needs));
     }
@@ -182,8 +193,8 @@ pub(crate) fn put(agent: &Agent, needs: Vec<Need>, decision: Decision) -> Judged
         Who::Somebody { .. } => {
             let ask = Ask {
                 needs,
-                questions: Vec::new(),
                 deadline: agent.ask_deadline(),
+                ..Ask::default()
             };
             Judged::Asks(ask, decision)
         }
@@ -266,7 +277,7 @@ impl Asking<'_> {
                 Err(told) => return Some(Withheld { by: None, told }),
             },
             (None, Some(need)) => {
-                let names = agent.parts.registry.names_of(&need.target);
+                let names = agent.kit.registry.names_of(&need.target);
                 agent.chain().0.decide_call(self.tool, &names)?
             }
             (None, None) => return None,
@@ -284,7 +295,7 @@ impl Asking<'_> {
 /// is none to this.
 pub(crate) fn was_asked(agent: &Agent, ask: &Ask, needs: &[Need]) -> Result<(), Outcome> {
     let knows = |need: &Need| ask.needs.contains(need);
-    if agent.parts.asks.yes || needs.iter().all(knows) {
+    if agent.kit.asks.yes || needs.iter().all(knows) {
         return Ok(());
     }
     Err(has_changed())
@@ -317,7 +328,7 @@ pub(crate) async fn answer(
         heard.as_mut().enable();
         // What stops a child whose time is up does not change that nobody has answered.
         if cancel.is_cancelled() && !looked {
-            return Answered::Cancelled;
+            return withdrawn(agent).await;
         }
         if let Some(answered) = look(agent, call, tool, &ask.needs) {
             return answered;
@@ -336,11 +347,20 @@ pub(crate) async fn answer(
         }
         tokio::select! {
             biased;
-            () = cancel.cancelled() => return Answered::Cancelled,
+            () = cancel.cancelled() => return withdrawn(agent).await,
             () = heard => {}
             () = &mut late => late.set(too_late(agent, ask.deadline)),
         }
     }
+}
+
+/// Ends the wait of a turn that was stopped. Never resolves if the process ends and leaves the call
+/// waiting for the next process: the scheduler drops the wait.
+async fn withdrawn(agent: &Agent) -> Answered {
+    if agent.leaves_asks_open() {
+        return std::future::pending().await;
+    }
+    Answered::Cancelled
 }
 
 /// Resolves when it is too late to answer.
@@ -361,6 +381,18 @@ async fn too_late(agent: &Agent, deadline: Option<Timestamp>) {
 
 /// Says why an answer does not fit what is asked, if so.
 pub(crate) fn misfit(ask: &Ask, verdict: &Verdict) -> Option<String> {
+    match (verdict, ask.waits_for_client) {
+        (Verdict::Returned(result), true) => return client_tool::check_result(result).err(),
+        (Verdict::Returned(_), false) => {
+            return Some("it is no client tool that waits for a result".to_owned());
+        }
+        (_, true) => {
+            return Some(
+                "it waits for the result of a client tool: say what it came to".to_owned(),
+            );
+        }
+        (_, false) => {}
+    }
     match (verdict, ask.questions.is_empty()) {
         (Verdict::Deny { .. }, _) | (Verdict::Once | Verdict::Session | Verdict::Agent, true) => {
             None
@@ -370,6 +402,8 @@ pub(crate) fn misfit(ask: &Ask, verdict: &Verdict) -> Option<String> {
         }
         (Verdict::Said { .. }, true) => Some("it asks whether it may: say yes or no".to_owned()),
         (Verdict::Said { answers }, false) => question::fit(&ask.questions, answers).err(),
+        // Weighed above.
+        (Verdict::Returned(_), _) => None,
     }
 }
 
@@ -406,8 +440,10 @@ pub(crate) fn decided(
         Verdict::Agent if grant.is_some() => (Action::Allow, Grant::AGENT, None),
         Verdict::Once | Verdict::Session | Verdict::Agent => (Action::Allow, ONCE, None),
         Verdict::Deny { reason } => (Action::Deny, ONCE, Some(refused(tool, reason))),
-        // `misfit` refuses this before it comes here: words are no permission.
-        Verdict::Said { .. } => (Action::Deny, ONCE, Some(refused(tool, ""))),
+        // `misfit` refuses these before they come here: neither words nor results are a permission.
+        Verdict::Said { .. } | Verdict::Returned(_) => {
+            (Action::Deny, ONCE, Some(refused(tool, "")))
+        }
     };
     let decision = Decision {
         action,
@@ -444,7 +480,7 @@ pub(crate) fn granting(
     match verdict {
         Verdict::Session => Some(like(agent.board.tree.root())),
         Verdict::Agent => Some(like(&agent.id).while_it_is(&agent.definition)),
-        Verdict::Once | Verdict::Deny { .. } | Verdict::Said { .. } => None,
+        Verdict::Once | Verdict::Deny { .. } | Verdict::Said { .. } | Verdict::Returned(_) => None,
     }
 }
 
@@ -476,6 +512,23 @@ pub(crate) fn covered(call: &CallId, decision: Decision) -> Event {
 
 /// The layer of a decision that a person made about one call.
 pub(crate) const ONCE: &str = "the user";
+
+/// The layer of what the program that hosts the session says of one call.
+pub(crate) const HOST: &str = "the program that hosts the session";
+
+/// Returns the answer of the host to what the chain asks of one call.
+pub(crate) fn allowed_by_host() -> Decision {
+    Decision {
+        action: Action::Allow,
+        layer: HOST.to_owned(),
+        rule: None,
+    }
+}
+
+/// Tells whether a decision is that answer.
+pub(crate) fn is_allowed_by_host(decision: &Decision) -> bool {
+    *decision == allowed_by_host()
+}
 
 /// What a call that was taken up again is told if it needs more than somebody was asked about.
 pub(crate) fn has_changed() -> Outcome {
@@ -519,7 +572,7 @@ impl Agent {
     /// Tells whether a call that asks this may go on waiting: somebody is there, or its deadline is
     /// over, so that the wait ends at once.
     pub(crate) fn may_wait(&self, ask: &Ask) -> bool {
-        self.parts.asks.is_somebody_there() || self.is_over(ask)
+        self.kit.asks.is_somebody_there() || self.is_over(ask)
     }
 
     /// Tells whether it is too late to answer what is asked.
@@ -533,7 +586,7 @@ impl Agent {
     /// That of a child is over before its run has to hand back: who answers later answers nobody, and
     /// both it and its parent are told. A root may be asleep for longer than its run lasts.
     pub(crate) fn ask_deadline(&self) -> Option<Timestamp> {
-        let within = match self.parts.asks.who {
+        let within = match self.kit.asks.who {
             Who::Nobody => return None,
             Who::Somebody { within } => within,
         };

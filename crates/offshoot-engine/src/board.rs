@@ -27,17 +27,19 @@ use tokio::sync::{Notify, Semaphore, broadcast, oneshot};
 use tokio::time::Instant;
 
 use self::live::{Partial, Spoken};
-pub(crate) use self::places::Full;
+pub(crate) use self::places::{Full, Unready};
 use crate::caps::Reserved;
 use crate::context::Prefix;
 use crate::governor::Governors;
-use crate::ground::{Files, Ground};
+use crate::ground::Ground;
 use crate::hooks::{self, Caller, notices};
 use crate::inherit::Shared;
+use crate::kit::{Kit, SessionKit};
 use crate::limits::Limits;
 use crate::next::{self, Next};
 use crate::node::{Node, Ordered};
 use crate::sabotage::{Bug, planted};
+use crate::scratch::Scratch;
 use crate::settle;
 use crate::slots::Slots;
 use crate::update::{Activity, SessionState, Update};
@@ -63,7 +65,8 @@ pub(crate) struct Board {
     /// Only batches that hold more than activity and deltas: being woken for every move of every agent
     /// costs more than the move.
     news: broadcast::Sender<Arc<[Update]>>,
-    ground: Ground,
+    /// What its agents work with.
+    kit: Arc<SessionKit>,
     /// Fires when somebody answered something.
     pub(crate) answered: Notify,
     /// Fires when a run has settled.
@@ -72,8 +75,7 @@ pub(crate) struct Board {
     pub(crate) freed: Notify,
     /// Fires when agents were stirred: the session has to look.
     pub(crate) stirred: Notify,
-    hooks: Hooks,
-    /// How many of them run at a time that somebody waits for.
+    /// How many hooks run at a time that an agent waits for.
     hooking: Semaphore,
     /// How many are told of what has happened at a time: nobody waits for these, so nobody who is
     /// waited for may wait for them.
@@ -88,8 +90,8 @@ pub(crate) struct Board {
 pub(crate) struct State {
     pub(crate) tree: Tree,
     nodes: BTreeMap<AgentId, Node>,
-    /// What agents' files say now.
-    pub(crate) files: Files,
+    /// What the chains of its agents begin with.
+    pub(super) ground: Ground,
     stirred: BTreeSet<AgentId>,
     runnable: BTreeSet<AgentId>,
     /// Agents that the commit at hand concerns.
@@ -104,7 +106,7 @@ pub(crate) struct State {
     pub(crate) reserved: Reserved,
     /// What siblings see of their parent's conversation.
     pub(crate) shared: Shared,
-    /// By definition, model and version of the tools.
+    /// By definition, model and version of the kit.
     prefixes: BTreeMap<PrefixKey, Arc<Prefix>>,
     partials: BTreeMap<AgentId, Partial>,
     /// What running calls have said lately.
@@ -124,8 +126,12 @@ pub(crate) struct State {
     /// What hooks said of the start of the session, until the root takes a message that it can stand
     /// behind.
     pub(crate) unsaid: Vec<String>,
+    /// Whether followers know that a model of this session takes no images.
+    withheld_image: bool,
     /// The children that open calls wait for, by parent and call.
     children_of_calls: BTreeMap<(AgentId, CallId), AgentId>,
+    /// Children that the host starts and whose births are on their way to the log, with their parents.
+    spawning: BTreeMap<AgentId, AgentId>,
 }
 
 impl Board {
@@ -134,11 +140,11 @@ impl Board {
         lease: Lease,
         limits: Limits,
         governors: Arc<Governors>,
-        ground: Ground,
-        hooks: Hooks,
+        kit: Arc<SessionKit>,
+        scratch: Option<Scratch>,
         tree: Tree,
     ) -> Self {
-        let mut state = State::of(tree, &ground);
+        let mut state = State::of(tree, Ground::of(&kit.newest(), scratch));
         let agents: Vec<AgentId> = state.nodes.keys().cloned().collect();
         for id in &agents {
             state.judge(id, &limits);
@@ -157,12 +163,11 @@ impl Board {
             state: Mutex::new(state),
             live: broadcast::Sender::new(LIVE_BACKLOG),
             news: broadcast::Sender::new(LIVE_BACKLOG),
-            ground,
+            kit,
             answered: Notify::new(),
             freed: Notify::new(),
             settled: Notify::new(),
             stirred,
-            hooks,
             hooking: Semaphore::new(hooks::AT_A_TIME),
             telling: Arc::new(Semaphore::new(hooks::AT_A_TIME)),
             announcing: Semaphore::new(hooks::AT_A_TIME),
@@ -170,15 +175,27 @@ impl Board {
         }
     }
 
-    /// Returns the hooks of the runtime.
-    pub(crate) fn hooks(&self) -> &Hooks {
-        &self.hooks
+    /// Returns what agents of the session work with whose turns begin now.
+    pub(crate) fn kit(&self) -> Arc<Kit> {
+        self.kit.newest()
+    }
+
+    /// Has turns that begin from here on work with the project and the overlays as they are now.
+    ///
+    /// Rules that have changed hold at once, and for every agent of the session: a rule that denies
+    /// does not wait for the end of a turn.
+    pub(crate) async fn refresh_kit(&self) {
+        if let Some(kit) = self.kit.refresh().await {
+            let mut state = self.state();
+            let scratch = state.ground.scratch.clone();
+            state.change_ground(Ground::of(&kit, scratch));
+        }
     }
 
     /// Returns what hooks are called with.
-    pub(crate) fn caller(&self) -> Caller<'_> {
+    pub(crate) fn caller<'a>(&'a self, hooks: &'a Hooks) -> Caller<'a> {
         Caller {
-            hooks: &self.hooks,
+            hooks,
             gate: Some(&self.hooking),
             grace: self.limits.grace,
         }
@@ -194,10 +211,10 @@ impl Board {
     }
 
     /// Returns what hooks are told with of the ends of runs.
-    pub(crate) fn announcer(&self) -> Caller<'_> {
+    pub(crate) fn announcer<'a>(&'a self, hooks: &'a Hooks) -> Caller<'a> {
         Caller {
             gate: Some(&self.announcing),
-            ..self.caller()
+            ..self.caller(hooks)
         }
     }
 
@@ -208,6 +225,7 @@ impl Board {
 
     /// Takes entries that have just been committed: folds, publishes, and stirs who is concerned.
     pub(crate) fn committed(&self, entries: &[Arc<Entry>]) {
+        let kit = self.kit();
         let mut state = self.state();
         let mut told = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -216,8 +234,8 @@ impl Board {
                 state.broken.get_or_insert(violation.to_string());
                 break;
             }
-            state.follow(entry, &self.ground);
-            let notice = notices::of(&self.hooks, &state, entry);
+            state.follow(entry);
+            let notice = notices::of(&kit.hooks, &state, entry);
             state.notices.extend(notice);
             if matches!(entry.event, Event::Decided { grant: Some(_), .. }) {
                 self.answered.notify_waiters();
@@ -331,8 +349,10 @@ impl Board {
         }
         let prefix = Arc::new(make()?);
         let mut state = self.state();
-        // What was made of an earlier state of the tools is of no use any more.
-        state.prefixes.retain(|other, _| other.tools >= key.tools);
+        // What was made of an earlier kit or of earlier client tools is of no use any more.
+        let is_older =
+            |other: &PrefixKey| other.kit < key.kit || other.client_tools < key.client_tools;
+        state.prefixes.retain(|other, _| !is_older(other));
         state.prefixes.insert(key, prefix.clone());
         Ok(prefix)
     }
@@ -343,8 +363,10 @@ impl Board {
 pub(crate) struct PrefixKey {
     /// Who they are and, as far as they see their conversations, who is above them.
     pub(crate) lineage: Vec<Kin>,
-    /// Which state of the toolbox.
-    pub(crate) tools: u64,
+    /// Which version of the session's kit.
+    pub(crate) kit: u64,
+    /// How often the session's client tools were set.
+    pub(crate) client_tools: u64,
 }
 
 /// What makes an agent's prompt and tools what they are.
@@ -354,6 +376,8 @@ pub(crate) struct Kin {
     pub(crate) model: String,
     /// Whether it works for the runtime, with words alone.
     pub(crate) helps: bool,
+    /// Whether it is the root, whose prompt overlays may change.
+    pub(crate) is_root: bool,
     /// What it sees of whoever is next.
     pub(crate) context: Context,
     /// Tools that its chain never allows.
@@ -369,13 +393,18 @@ pub(crate) struct Relative {
 }
 
 impl State {
+    /// Notes that an image was not sent because of the model; tells whether it is the first.
+    pub(crate) fn first_withheld_image(&mut self) -> bool {
+        !std::mem::replace(&mut self.withheld_image, true)
+    }
+
     /// What a tree adds up to that nobody works in yet.
-    pub(crate) fn of(tree: Tree, ground: &Ground) -> Self {
+    pub(crate) fn of(tree: Tree, ground: Ground) -> Self {
         let mut state = Self {
             tree: Tree::default(),
             nodes: BTreeMap::new(),
             stirred: BTreeSet::new(),
-            files: Files::default(),
+            ground,
             runnable: BTreeSet::new(),
             concerned: Vec::new(),
             planned: BTreeMap::new(),
@@ -394,15 +423,16 @@ impl State {
             hurried: Vec::new(),
             notices: Vec::new(),
             unsaid: Vec::new(),
+            withheld_image: false,
             children_of_calls: BTreeMap::new(),
+            spawning: BTreeMap::new(),
         };
         let mut all: Vec<AgentId> = tree.walk().into_iter().cloned().collect();
         all.extend(tree.helpers().iter().cloned());
-        state.files = Files::of(ground);
         state.tree = tree;
         for id in &all {
             if let Some(spawned) = state.tree.agent(id).map(|agent| agent.spawned.clone()) {
-                state.add_node(id, &spawned, ground, None);
+                state.add_node(id, &spawned, None);
             }
         }
         if let Some(root) = state.tree.root().cloned() {
@@ -440,8 +470,15 @@ impl State {
         let Some(agent) = self.tree.agent(id) else {
             return false;
         };
-        let stopping = agent.open_run().is_some() && self.is_stopped(id);
-        agent.turn.is_none() && !stopping && !self.leaving && !self.is_stopping_above(id)
+        agent.turn.is_none() && !next::is_held(agent) && self.may_spawn(id)
+    }
+
+    /// Tells whether something new may begin below an agent.
+    pub(crate) fn may_spawn(&self, id: &AgentId) -> bool {
+        let agent = self.tree.agent(id);
+        let open = agent.is_some_and(|agent| agent.open_run().is_some());
+        let stopping = open && self.is_stopped(id);
+        !stopping && !self.leaving && !self.is_stopping_above(id)
     }
 
     /// Tells whether a run above an agent is being stopped: nothing new begins below it until it has
@@ -477,6 +514,12 @@ impl State {
     /// Opens no run any more: the process is leaving.
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
+    }
+
+    /// Tells whether an agent has a turn to take up or a prompt to answer.
+    pub(crate) fn has_work_left(&self, id: &AgentId) -> bool {
+        let agent = self.tree.agent(id);
+        agent.is_some_and(|agent| agent.turn.is_some() || !agent.queue.is_empty())
     }
 
     /// Returns the agents that something happened to since the last call.

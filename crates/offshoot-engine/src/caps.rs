@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use offshoot_types::caps::{Caps, Money, Price};
+use offshoot_types::content::{Content, Part};
 use offshoot_types::id::AgentId;
 use offshoot_types::message::{Arguments, AssistantPart, Usage};
 use offshoot_types::model::{RequestMessage, ToolChoice};
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::board::{Board, State};
-use crate::context::Prefix;
+use crate::context::{self, Prefix};
 use crate::limits::Limits;
 use crate::update::Activity;
 
@@ -35,6 +36,9 @@ const LEAST_OUTPUT: u64 = 256;
 
 /// Bytes that are taken for a token where the provider has not counted yet.
 pub(crate) const BYTES_PER_TOKEN: u64 = 4;
+
+/// Tokens that are taken for an image, whose size in pixels is not known here.
+const IMAGE_TOKENS: u64 = 1600;
 
 /// The right to ask the model once.
 pub(crate) struct StepPermit {
@@ -327,11 +331,19 @@ impl State {
     /// Returns the accounts from an agent up to its root that have a cap on tokens or money.
     fn accounts(&self, id: &AgentId, limits: &Limits) -> Vec<Account> {
         let mut accounts = Vec::new();
+        // Whether the host started the agent below: it may have a parent without a run, whose caps
+        // hold all the same, from the beginning of that parent's last run on.
+        let mut is_of_host = false;
         for id in self.tree.path(id) {
             let caps = self.caps_of(id, limits);
+            let agent = self.tree.agent(id);
+            let counts = std::mem::replace(
+                &mut is_of_host,
+                agent.is_some_and(|agent| agent.parent().is_some_and(|parent| parent.host)),
+            );
             // What a run above that has settled had left is nobody's any more.
-            if let Some(agent) = self.tree.agent(id)
-                && agent.open_run().is_some()
+            if let Some(agent) = agent
+                && (counts || agent.open_run().is_some())
                 && (caps.tokens.is_some() || caps.cost.is_some())
             {
                 accounts.push(Account {
@@ -402,12 +414,25 @@ pub(crate) fn bytes(prefix: &Prefix, messages: &[RequestMessage]) -> u64 {
 /// Returns how many bytes a message of a request has, roughly.
 pub(crate) fn message_bytes(message: &RequestMessage) -> u64 {
     match message {
-        RequestMessage::User(text) => text.len() as u64,
+        RequestMessage::User(content) => content_bytes(content),
         RequestMessage::Assistant(parts) => parts.iter().map(part_bytes).sum(),
         RequestMessage::Outcomes(outcomes) => {
-            outcomes.iter().map(|one| one.text.len() as u64).sum()
+            outcomes.iter().map(|one| content_bytes(&one.text)).sum()
         }
     }
+}
+
+/// Returns how many bytes of text content counts as, roughly: an image costs tokens by its pixels, not
+/// by its bytes, and a file counts as the text that is shown of it.
+fn content_bytes(content: &Content) -> u64 {
+    let part = |part: &Part| match part {
+        Part::Image(_) => IMAGE_TOKENS * BYTES_PER_TOKEN,
+        Part::File(file) if file.is_text() => file.bytes.min(context::MAX_ITEM_BYTES as u64),
+        Part::Text(_) | Part::File(_) | Part::FileReference(_) | Part::ResourceLink(_) => {
+            part.note().len() as u64
+        }
+    };
+    content.len() as u64 + content.attachments().map(part).sum::<u64>()
 }
 
 /// Returns how many bytes a part of a message has, roughly.
@@ -422,6 +447,7 @@ pub(crate) fn part_bytes(part: &AssistantPart) -> u64 {
             Arguments::Json(json) => json.as_str().len(),
             Arguments::Malformed(text) => text.len(),
         },
+        AssistantPart::Attached(part) => part.note().len(),
         AssistantPart::Raw(raw) => raw.as_str().len(),
     };
     bytes as u64

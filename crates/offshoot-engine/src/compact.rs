@@ -204,7 +204,7 @@ impl Agent {
         wanted: Wanted,
         cancel: &CancellationToken,
     ) -> Result<Shortened, StoreError> {
-        let rules = &self.parts.helpers.compaction;
+        let rules = &self.kit.helpers.compaction;
         let tail = match wanted {
             Wanted::OfItself => {
                 Tail::of(transcript, rules, self.usable(prefix)).working_on(&self.processed())
@@ -257,7 +257,7 @@ impl Agent {
 
     /// Tells whether its conversation is shortened when it is full.
     fn may_be_shortened(&self) -> bool {
-        self.parts.helpers.compaction.auto && self.helps.is_none()
+        self.kit.helpers.compaction.auto && self.helps.is_none()
     }
 
     /// Tells whether the last step came close to what the model takes.
@@ -275,7 +275,7 @@ impl Agent {
         let window = prefix.model.window()?;
         let longest = prefix.manifest.max_output_tokens;
         let longest = longest.map_or(USUAL_RESERVE, u64::from);
-        let set = self.parts.helpers.compaction.reserve_tokens;
+        let set = self.kit.helpers.compaction.reserve_tokens;
         // Of a small window most is for the conversation all the same.
         let reserve = set.unwrap_or(longest.min(USUAL_RESERVE).min(window / 4));
         Some(window.saturating_sub(reserve))

@@ -10,11 +10,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use offshoot_types::content::Content;
 use offshoot_types::id::MessageId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{CALLER_LINE, Caller, Manifest};
-use offshoot_types::message::{Arguments, AssistantPart, Call};
-use offshoot_types::model::{Asker, CallOutcome, Model, Request, RequestMessage};
+use offshoot_types::message::{Arguments, AssistantPart, Call, UserMessage};
+use offshoot_types::model::{Asker, CallOutcome, Images, Model, Request, RequestMessage};
+use offshoot_types::outcome::Outcome;
 use offshoot_types::project::{InstructionFile, ProjectContext};
 use offshoot_types::tool::{Tool, ToolSpec};
 use offshoot_types::transcript::{Item, Ready, Step, Transcript};
@@ -31,7 +33,7 @@ use crate::steer::Steering;
 
 /// Most bytes of one outcome or completion that a model is shown: what our tools show at the most, and
 /// room for what they say about it.
-const MAX_ITEM_BYTES: usize = 208 * 1024;
+pub(crate) const MAX_ITEM_BYTES: usize = 208 * 1024;
 
 /// How much of that is the end of an outcome that is longer: how a command ended stands there.
 const MAX_END_BYTES: usize = 8 * 1024;
@@ -65,6 +67,8 @@ pub(crate) struct Offer {
 pub(crate) enum Callable {
     /// Somebody's tool.
     Tool(Arc<dyn Tool>),
+    /// A tool that clients of the session carry out: it is judged here and never run.
+    Client(Arc<dyn Tool>),
     /// A call that the engine carries out.
     Engine(EngineCall),
 }
@@ -80,6 +84,16 @@ pub(crate) enum EngineCall {
     Question,
     /// Looks after children.
     Steer(Steering),
+}
+
+impl Callable {
+    /// Returns what the permission chain judges; `None` for a call of the engine's own.
+    pub(crate) fn tool(&self) -> Option<&Arc<dyn Tool>> {
+        match self {
+            Self::Tool(tool) | Self::Client(tool) => Some(tool),
+            Self::Engine(_) => None,
+        }
+    }
 }
 
 impl Prefix {
@@ -214,6 +228,7 @@ pub(crate) fn request(
         tools: prefix.tools.clone(),
         choice: permit.choice(),
         messages,
+        images: Images::default(),
         temperature: prefix.manifest.temperature,
         effort: prefix.manifest.effort,
         max_output_tokens: permit.max_output.or(prefix.manifest.max_output_tokens),
@@ -260,7 +275,12 @@ pub(crate) fn push_items<'a>(
     for item in items {
         match item {
             Item::User(message) if directive == Some(&message.id) => {
-                messages.push(RequestMessage::User(inherit::directive(&message.text)));
+                let told = told(message);
+                let mut content = Content::from(inherit::directive(&told));
+                for part in told.attachments() {
+                    content.push(part.clone());
+                }
+                messages.push(RequestMessage::User(content));
             }
             Item::User(_) | Item::Completion(_) | Item::Assistant(_) | Item::Compacted(_) => {
                 push_item(messages, item);
@@ -271,17 +291,26 @@ pub(crate) fn push_items<'a>(
 
 fn push_item(messages: &mut Vec<RequestMessage>, item: &Item) {
     match item {
-        Item::User(message) => messages.push(RequestMessage::User(message.text.clone())),
+        Item::User(message) => messages.push(RequestMessage::User(told(message))),
         Item::Completion(_) if planted(Bug::MarkedButNotTold) => {}
         Item::Completion(completion) => {
             let text = settle::completion_text(completion, MAX_ITEM_BYTES);
-            messages.push(RequestMessage::User(text));
+            messages.push(RequestMessage::User(text.into()));
         }
         Item::Assistant(step) => push_step(messages, step),
         Item::Compacted(compaction) => {
-            messages.push(RequestMessage::User(compact::told(compaction)));
+            messages.push(RequestMessage::User(compact::told(compaction).into()));
         }
     }
+}
+
+/// Returns a message as models read it: what the answer has to fit stands at the end.
+fn told(message: &UserMessage) -> Content {
+    let mut content = message.text.clone();
+    if let Some(schema) = &message.output_schema {
+        content.push_text(&format!("\n{}", answer::instruction(schema)));
+    }
+    content
 }
 
 fn push_step(messages: &mut Vec<RequestMessage>, step: &Step) {
@@ -295,13 +324,22 @@ fn push_step(messages: &mut Vec<RequestMessage>, step: &Step) {
         .map(|(call, outcome)| CallOutcome {
             call: call.id.clone(),
             tool: call.tool.clone(),
-            text: without_middle(outcome.for_model()),
+            text: shown(outcome),
             failed: outcome.is_error(),
         })
         .collect();
     if !outcomes.is_empty() {
         messages.push(RequestMessage::Outcomes(outcomes));
     }
+}
+
+/// Returns an outcome as a model reads it.
+fn shown(outcome: &Outcome) -> Content {
+    let mut content = Content::from(without_middle(outcome.for_model()));
+    for part in &outcome.attachments {
+        content.push(part.clone());
+    }
+    content
 }
 
 /// Cuts what a model said itself. Thinking and unknown blocks are signed, and go back as they came.
@@ -312,7 +350,9 @@ fn capped_part(part: &AssistantPart) -> AssistantPart {
             arguments: capped_arguments(&call.arguments),
             ..call.clone()
         }),
-        AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => part.clone(),
+        AssistantPart::Reasoning(_) | AssistantPart::Attached(_) | AssistantPart::Raw(_) => {
+            part.clone()
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use offshoot_types::cancel::Cancel;
@@ -19,9 +20,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::kit::Kit;
 use crate::reply::Token;
 use crate::role::PLAN_EXIT;
-use crate::runtime::Parts;
 use crate::scheduler::Finished;
 use crate::slots::{Rank, Slot};
 
@@ -175,6 +176,8 @@ impl Agent {
             journal,
             cancel: Cancel::new(Token(cancel.clone())),
             output: Output::new(move |text| board.output(&agent, &call, text)),
+            blobs: self.blob_sink(),
+            takes_images: self.takes_images(),
             ..Work::new(arguments, self.place())
         }
     }
@@ -187,7 +190,7 @@ impl Agent {
         let (chain, _) = self.chain();
         let workspace = format!("{}/", self.workspace.trim_end_matches('/'));
         let whole_workspace = !chain.narrows_sight(tool, Need::FS_READ, &workspace);
-        let says_yes = may_see_all || self.parts.asks.yes;
+        let says_yes = may_see_all || self.kit.asks.yes;
         let (board, agent, tool) = (self.board.clone(), self.id.clone(), tool.to_owned());
         let narrows = {
             let (chain, tool) = (chain.clone(), tool.clone());
@@ -220,16 +223,16 @@ impl Agent {
         if self.is_root() && !self.is_stopped() {
             return;
         }
-        end_all(&self.parts, &self.id).await;
+        end_all(&self.kit, &self.id, self.board.limits.grace).await;
     }
 }
 
 /// Has every tool end what an agent's calls have left running. One that panics or does not come to
 /// an end is left alone: nobody waits for it.
-pub(crate) async fn end_all(parts: &Parts, owner: &AgentId) {
-    for tool in parts.tools.tools() {
+pub(crate) async fn end_all(kit: &Kit, owner: &AgentId, grace: Duration) {
+    for tool in kit.tools.iter() {
         let end = async { tool.end(owner.as_str()).await };
         let end = AssertUnwindSafe(end).catch_unwind();
-        drop(tokio::time::timeout(parts.limits.grace, end).await);
+        drop(tokio::time::timeout(grace, end).await);
     }
 }

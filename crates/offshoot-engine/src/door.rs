@@ -3,21 +3,29 @@
 //! Faces may check as well, to tell their users sooner; nothing rests on it. What
 //! depends on the state of a tree is judged by its session.
 
-use offshoot_types::command::{Command, Fork, Opening, Order, Prompt};
+use offshoot_types::command::{Command, Fork, Opening, Order, Prompt, Spawn, Verdict};
 use offshoot_types::id::AgentId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::names;
-use offshoot_types::message::{MAX_METADATA_BYTES, MAX_PROMPT_BYTES, title};
+use offshoot_types::message::{
+    MAX_METADATA_BYTES, MAX_OUTPUT_SCHEMA_BYTES, MAX_PROMPT_BYTES, title,
+};
 
-use crate::runtime::{CommandError, Parts};
+use crate::attachments;
+use crate::client_tool;
+use crate::kit::Kit;
+use crate::limits::Limits;
+use crate::runtime::CommandError;
+use crate::schema::check_json_schema;
 use crate::scope;
 
-/// Refuses what no session could do.
-pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError> {
+/// Refuses what no session could do, whatever it works with.
+pub(crate) fn check(limits: &Limits, command: &Command) -> Result<(), CommandError> {
     match &command.order {
-        Order::Open(opening) => check_opening(parts, command, opening),
+        Order::Open(opening) => check_opening(limits, command, opening),
         Order::Fork(fork) => check_fork(command, fork),
-        Order::Prompt(prompt) => check_prompt(parts, prompt),
+        Order::Prompt(prompt) => check_prompt(limits, prompt),
+        Order::Spawn(spawn) => check_spawn(spawn),
         Order::Rename(rename) if !rename.by.is_human() => {
             let text = "only the runtime names a session for the runtime";
             Err(CommandError::Invalid(text.to_owned()))
@@ -32,13 +40,23 @@ pub(crate) fn check(parts: &Parts, command: &Command) -> Result<(), CommandError
         }
         Order::Cancel(_)
         | Order::Promote
-        | Order::Answer(_)
         | Order::Rewind(_)
         | Order::Resume
         | Order::Rename(_)
         | Order::Summarise
         | Order::Close
         | Order::Compact => Ok(()),
+        Order::Answer(answer) => match &answer.verdict {
+            Verdict::Returned(result) => {
+                client_tool::check_result(result).map_err(CommandError::Invalid)
+            }
+            _ => Ok(()),
+        },
+        Order::SetClientTools(_) if command.tree.root() != &command.agent => {
+            let text = "client tools belong to a session: send them to its root";
+            Err(CommandError::Invalid(text.to_owned()))
+        }
+        Order::SetClientTools(tools) => client_tool::check(tools).map_err(CommandError::Invalid),
     }
 }
 
@@ -49,6 +67,15 @@ fn check_fork(command: &Command, fork: &Fork) -> Result<(), CommandError> {
         return Err(CommandError::Invalid(text));
     }
     check_metadata(fork.metadata.as_ref())
+}
+
+/// Refuses an id or a schema that no child could have. Everything else is judged as for a `task` call.
+fn check_spawn(spawn: &Spawn) -> Result<(), CommandError> {
+    if let Some(id) = &spawn.agent {
+        AgentId::from_client(id.as_str())
+            .map_err(|error| CommandError::Invalid(error.to_string()))?;
+    }
+    check_schema(spawn.output_schema.as_ref())
 }
 
 /// Refuses what a new session could not be called.
@@ -63,23 +90,56 @@ fn check_new(command: &Command) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn check_opening(parts: &Parts, command: &Command, opening: &Opening) -> Result<(), CommandError> {
-    check_agent(parts, &opening.definition)?;
+fn check_opening(
+    limits: &Limits,
+    command: &Command,
+    opening: &Opening,
+) -> Result<(), CommandError> {
     check_new(command)?;
     check_metadata(opening.metadata.as_ref())?;
-    if let Some(prompt) = &opening.prompt {
-        check_prompt(parts, prompt)?;
+    client_tool::check(&opening.client_tools).map_err(CommandError::Invalid)?;
+    let prompt = opening.prompt.as_ref();
+    prompt.map_or(Ok(()), |prompt| check_prompt(limits, prompt))
+}
+
+/// Refuses agents and models that the session of a command does not have.
+pub(crate) fn check_with(
+    kit: &Kit,
+    limits: &Limits,
+    command: &Command,
+) -> Result<(), CommandError> {
+    let prompt = match &command.order {
+        Order::Open(opening) => {
+            check_agent(kit, &opening.definition)?;
+            let found = kit.models.find(&opening.model);
+            found.map_err(|error| CommandError::Unknown(error.message))?;
+            check_price(kit, limits, opening)?;
+            client_tool::check_names(kit, &opening.client_tools).map_err(CommandError::Invalid)?;
+            opening.prompt.as_ref()
+        }
+        Order::SetClientTools(tools) => {
+            client_tool::check_names(kit, tools).map_err(CommandError::Invalid)?;
+            None
+        }
+        Order::Spawn(spawn) => {
+            if let Some(model) = &spawn.model {
+                let found = kit.models.find(model);
+                found.map_err(|error| CommandError::Unknown(error.message))?;
+            }
+            None
+        }
+        Order::Prompt(prompt) => Some(prompt),
+        _ => None,
+    };
+    match prompt.and_then(|prompt| prompt.agent.as_ref()) {
+        Some(name) => check_agent(kit, name),
+        None => Ok(()),
     }
-    parts
-        .models
-        .find(&opening.model)
-        .map_err(|error| CommandError::Unknown(error.message))?;
-    check_price(parts, opening)
 }
 
 /// Refuses an agent that a person may not start.
-fn check_agent(parts: &Parts, name: &str) -> Result<(), CommandError> {
-    let registry = &parts.registry;
+fn check_agent(kit: &Kit, name: &str) -> Result<(), CommandError> {
+    let registry = &kit.registry;
     let choices = || names(registry.for_users());
     match registry.get(name) {
         None => {
@@ -98,16 +158,16 @@ fn check_agent(parts: &Parts, name: &str) -> Result<(), CommandError> {
 }
 
 /// Refuses a cap on money that nobody could hold (R25).
-fn check_price(parts: &Parts, opening: &Opening) -> Result<(), CommandError> {
-    let Some(manifest) = parts.registry.get(&opening.definition) else {
+fn check_price(kit: &Kit, limits: &Limits, opening: &Opening) -> Result<(), CommandError> {
+    let Some(manifest) = kit.registry.get(&opening.definition) else {
         return Ok(());
     };
-    if scope::root_caps(parts, manifest, opening).cost.is_none() {
+    if scope::root_caps(limits, manifest, opening).cost.is_none() {
         return Ok(());
     }
-    let named = parts.helpers.models.named(manifest, &opening.model);
+    let named = kit.helpers.models.named(manifest, &opening.model);
     let name = named.unwrap_or(&opening.model);
-    match parts.models.find(name) {
+    match kit.models.find(name) {
         Ok(model) if model.price().is_some() => Ok(()),
         Ok(_) => Err(CommandError::Invalid(format!(
             "the cost is capped and the price of {name} is not known; set its price or drop the cap"
@@ -116,20 +176,36 @@ fn check_price(parts: &Parts, opening: &Opening) -> Result<(), CommandError> {
     }
 }
 
-fn check_prompt(parts: &Parts, prompt: &Prompt) -> Result<(), CommandError> {
-    if let Some(name) = &prompt.agent {
-        check_agent(parts, name)?;
-    }
+fn check_prompt(limits: &Limits, prompt: &Prompt) -> Result<(), CommandError> {
     if !prompt.from.is_human() {
         let text = "only an agent speaks for an agent";
         return Err(CommandError::Invalid(text.to_owned()));
     }
-    let size = prompt.text.len();
+    attachments::check_size(&limits.attachments, &prompt.text)?;
+    let size = prompt.text.weight();
     if size > MAX_PROMPT_BYTES {
         let text = format!("the prompt has {size} bytes; at most {MAX_PROMPT_BYTES} are taken");
         return Err(CommandError::Invalid(text));
     }
+    check_schema(prompt.output_schema.as_ref())?;
     check_metadata(prompt.metadata.as_ref())
+}
+
+/// Refuses what no answer can be held against.
+fn check_schema(schema: Option<&RawJson>) -> Result<(), CommandError> {
+    let Some(schema) = schema else {
+        return Ok(());
+    };
+    let size = schema.as_str().len();
+    if size > MAX_OUTPUT_SCHEMA_BYTES {
+        let text =
+            format!("output_schema has {size} bytes; at most {MAX_OUTPUT_SCHEMA_BYTES} are taken");
+        return Err(CommandError::Invalid(text));
+    }
+    check_json_schema(schema).map_err(|why| {
+        let text = format!("output_schema is not a JSON Schema: {why}");
+        CommandError::Invalid(text)
+    })
 }
 
 fn check_metadata(metadata: Option<&RawJson>) -> Result<(), CommandError> {

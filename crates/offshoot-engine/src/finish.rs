@@ -9,6 +9,7 @@
 
 use offshoot_types::event::Event;
 use offshoot_types::id::MessageId;
+use offshoot_types::json::RawJson;
 use offshoot_types::message::{AssistantMessage, Author, UserMessage};
 use offshoot_types::settlement::{PartialReason, Settlement, Status};
 use offshoot_types::transcript::Transcript;
@@ -17,6 +18,7 @@ use crate::agent::Agent;
 use crate::answer;
 use crate::context::Prefix;
 use crate::narrate::{self, Detail};
+use crate::schema::Shape;
 use crate::settle;
 use crate::task::TASK;
 
@@ -49,7 +51,7 @@ impl Agent {
         answer: &AssistantMessage,
     ) -> Option<Objection> {
         let text = answer.text().unwrap_or_default();
-        let why = answer::fit(prefix.answer.as_ref()?, &text).err()?;
+        let why = self.fit(prefix, &text)?.err()?;
         // Something else waits already: it comes first, and an answer may follow from it.
         let state = self.board.state();
         let waits = state.tree.agent(&self.id)?;
@@ -58,11 +60,12 @@ impl Agent {
         }
         Some(Objection(UserMessage {
             id: MessageId::new(self.parts.env.new_id()),
-            text: answer::complaint(&why),
+            text: answer::complaint(&why).into(),
             from: Author::Host,
             agent: None,
             model: None,
             metadata: None,
+            output_schema: None,
         }))
     }
 
@@ -94,14 +97,28 @@ impl Agent {
         let Ok(prefix) = self.prefix() else {
             return;
         };
-        let (Some(schema), Status::Completed) = (&prefix.answer, &settlement.status) else {
+        if settlement.status != Status::Completed {
             return;
-        };
-        let text = settlement.output.as_deref().unwrap_or_default();
-        match answer::fit(schema, text) {
-            Ok(value) => settlement.value = Some(value),
-            Err(_) => settlement.status = Status::Partial(PartialReason::Schema),
         }
+        let text = settlement.output.as_deref().unwrap_or_default();
+        match self.fit(&prefix, text) {
+            Some(Ok(value)) => settlement.value = Some(value),
+            Some(Err(_)) => settlement.status = Status::Partial(PartialReason::Schema),
+            None => {}
+        }
+    }
+
+    /// Holds an answer against the schema of the message that is being answered, or else against that of
+    /// the manifest. Returns the value, or what is wrong with it; `None` without a schema.
+    fn fit(&self, prefix: &Prefix, text: &str) -> Option<Result<RawJson, String>> {
+        let of_message = {
+            let state = self.board.state();
+            state.tree.agent(&self.id)?.tally.output_schema.clone()
+        };
+        Some(match of_message {
+            Some(schema) => Shape::compile(&schema).and_then(|schema| answer::fit(&schema, text)),
+            None => answer::fit(prefix.answer.as_ref()?, text),
+        })
     }
 
     /// Keeps the whole of a long answer where the parent can read it.

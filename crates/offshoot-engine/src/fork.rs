@@ -9,6 +9,7 @@
 mod children;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use offshoot_types::command::Fork;
 use offshoot_types::env::Env;
@@ -24,6 +25,8 @@ use offshoot_types::tree::{Agent, Tally, Tree};
 use serde_json::{Map, Value};
 
 use self::children::Children;
+use crate::attachments;
+use crate::kit::{Kit, Kits, SessionKit};
 use crate::runtime::{CommandError, Parts};
 use crate::scratch::Scratch;
 use crate::settle;
@@ -31,12 +34,14 @@ use crate::settle;
 /// What the title of a copy ends with; that of a copy of one has a number as well.
 const COPY: &str = " (copy";
 
-/// Returns the first entries of a copy: all there is of it when it is created, each with its agent.
+/// Returns what a copy works with and its first entries: all there is of it when it is created, each
+/// with its agent.
 pub(crate) async fn entries(
     parts: &Parts,
+    kits: &Arc<Kits>,
     tree: &TreeId,
     fork: &Fork,
-) -> Result<Vec<(AgentId, Event)>, CommandError> {
+) -> Result<(Arc<SessionKit>, Vec<(AgentId, Event)>), CommandError> {
     let Source {
         tree: other,
         root,
@@ -61,20 +66,31 @@ pub(crate) async fn entries(
         copy.say(item);
     }
     let entries = copy.end(ending(&root, &transcript, last));
+    // Behind its birth.
+    let tools = root.client_tools.to_vec();
+    let first = (!tools.is_empty()).then_some(Event::ClientTools { tools });
+    let first: Vec<_> = first
+        .map(|event| (tree.root().clone(), event))
+        .into_iter()
+        .collect();
     let own = entries.iter().filter(|(agent, _)| agent == tree.root());
     let copied = Copied {
         session: fork.of.clone(),
         message: last.id().clone(),
-        // One more, for its birth.
-        until: Seq::new(own.count() as u64 + 1),
-        until_pos: Some(Pos::new(entries.len() as u64 + 1)),
+        until: Seq::new((own.count() + first.len() + 1) as u64),
+        until_pos: Some(Pos::new((entries.len() + first.len() + 1) as u64)),
     };
     let metadata = merged(root.spawned.metadata.as_ref(), fork.metadata.as_ref())?;
     let root = as_of(&root, &log, last.id());
-    let birth = birth(parts, scratch, &root, copied, metadata)?;
+    // The copy works where the other session does, with the overlays of its own.
+    let workspace = root.spawned.workspace().unwrap_or_default();
+    let kit = kits.open(tree, workspace).await?;
+    let birth = birth(&kit.newest(), scratch, &root, copied, metadata)?;
+    attachments::copy(parts, &fork.of, tree, &entries).await?;
     let mut all = vec![(tree.root().clone(), Event::Spawned(Box::new(birth)))];
+    all.extend(first);
     all.extend(entries);
-    Ok(all)
+    Ok((kit, all))
 }
 
 /// Returns the scratch folders of a session and of its copy: the copy has one of its own, and no part
@@ -126,6 +142,7 @@ fn says(event: &Event, message: &MessageId) -> bool {
         | Event::Settled { .. }
         | Event::Titled { .. }
         | Event::Summarised { .. }
+        | Event::ClientTools { .. }
         | Event::Hooked(_)
         | Event::Rewound { .. } => false,
     }
@@ -221,7 +238,7 @@ fn copied(title: &str) -> Option<(&str, u32)> {
 
 /// Returns the birth of a copy: it is what the other root was when it said what is copied last.
 fn birth(
-    parts: &Parts,
+    kit: &Kit,
     scratch: Option<[String; 2]>,
     root: &Agent,
     copied: Copied,
@@ -241,7 +258,7 @@ fn birth(
         let text = format!("{} is not the root of a session", copied.session);
         return Err(CommandError::Invalid(text));
     };
-    let now = parts.registry.get(root.definition());
+    let now = kit.registry.get(root.definition());
     let profile = match now.filter(|_| root.has_changed()) {
         Some(manifest) => Profile::of(manifest),
         None => root.spawned.profile.clone(),
@@ -355,6 +372,7 @@ impl<'a> Copy<'a> {
                     definition: completion.definition.clone(),
                     call: completion.call.clone(),
                     settlement: completion.settlement.clone(),
+                    quiet: completion.quiet,
                 });
             }
             Item::Assistant(step) => self.reply(id, step),

@@ -14,6 +14,7 @@ use offshoot_types::permission::{Layer, Permissions};
 use offshoot_types::tree::Tree;
 
 use crate::board::State;
+use crate::kit::Kit;
 use crate::scratch::{self, Scratch};
 
 /// What a session's chains begin with.
@@ -23,31 +24,24 @@ pub(crate) struct Ground {
     /// The root's part of the host's data folder.
     pub(crate) scratch: Option<Scratch>,
     /// The agents as their files have them now.
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
 }
 
 impl Ground {
+    /// Returns what the chains of a session begin with that works with a kit.
+    pub(crate) fn of(kit: &Kit, scratch: Option<Scratch>) -> Self {
+        Self {
+            charter: kit.charter.clone(),
+            scratch,
+            registry: kit.registry.clone(),
+        }
+    }
+
     /// Returns the chain above a root's own layer, but for what is off limits.
     pub(crate) fn above_root(&self, workspace: &str) -> Permissions {
         let scratch = self.scratch.as_ref();
         let scratch = scratch.map(|scratch| scratch.folder.as_str());
         charter::begin(self.charter.as_ref(), workspace, scratch)
-    }
-}
-
-/// What agents' files say now, for agents that were born when they may have said something else.
-#[derive(Default)]
-pub(crate) struct Files {
-    registry: Registry,
-    home: Option<String>,
-}
-
-impl Files {
-    pub(crate) fn of(ground: &Ground) -> Self {
-        Self {
-            registry: ground.registry.clone(),
-            home: ground.charter.home().map(str::to_owned),
-        }
     }
 
     /// Returns what holds an agent: what was written down of it, and what its file says now, if that
@@ -63,7 +57,7 @@ impl Files {
             let variables = Variables {
                 workspace,
                 scratch: scratch.map(|scratch| scratch.folder.as_str()),
-                home: self.home.as_deref(),
+                home: self.charter.home(),
             };
             manifest.layer(&variables)
         });
@@ -142,9 +136,9 @@ pub fn chain_in(
     let ground = Ground {
         charter,
         scratch,
-        registry: agents.clone(),
+        registry: Arc::new(agents.clone()),
     };
-    let state = State::of(tree, &ground);
+    let state = State::of(tree, ground);
     let node = state.node(agent)?;
     let scratch = node.scratch.as_ref().map(|scratch| scratch.folder.clone());
     Some((node.permissions.clone(), scratch))

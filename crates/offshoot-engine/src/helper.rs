@@ -95,7 +95,7 @@ impl Agent {
 
     /// Plans the helper that names the session, if it has no name and can get one.
     pub(crate) fn plan_title(&self, transcript: &Transcript) -> Option<Batch> {
-        self.parts.helpers.models.tier(Tier::Small)?;
+        self.kit.helpers.models.tier(Tier::Small)?;
         let is_named = {
             let state = self.board.state();
             state.tree.agent(&self.id)?.title.is_some()
@@ -106,7 +106,7 @@ impl Agent {
         if is_named || !self.is_root() {
             return None;
         }
-        let first = context::capped(first.text.clone(), MOST_OF_FIRST);
+        let first = context::capped(first.text.described().into_owned(), MOST_OF_FIRST);
         let (_, batch) = self.plan_help(Purpose::Title, &first).ok()?;
         Some(batch)
     }
@@ -114,10 +114,10 @@ impl Agent {
     /// Returns the birth of a helper, or why there can be none.
     fn plan_help(&self, purpose: Purpose, text: &str) -> Result<(AgentId, Batch), String> {
         let name = purpose.agent();
-        let manifest = self.parts.registry.get(name);
+        let manifest = self.kit.registry.get(name);
         let manifest = manifest.ok_or_else(|| format!("there is no agent {name}"))?;
         let id = AgentId::new(self.parts.env.new_id());
-        let small = self.parts.helpers.models.tier(Tier::Small);
+        let small = self.kit.helpers.models.tier(Tier::Small);
         let birth = Birth {
             id: &id,
             manifest,
@@ -132,11 +132,12 @@ impl Agent {
             metadata: None,
             asked: UserMessage {
                 id: MessageId::new(self.parts.env.new_id()),
-                text: format!("<{MARK}>\n{}\n</{MARK}>", marked(text)),
+                text: format!("<{MARK}>\n{}\n</{MARK}>", marked(text)).into(),
                 from: Author::Host,
                 agent: None,
                 model: None,
                 metadata: None,
+                output_schema: None,
             },
         };
         let mut batch = Batch::default();

@@ -6,11 +6,12 @@
 //! strictest word of them; none of them can allow anything. One that fails harms
 //! nobody else, and is written down. `calls` is about tools, `ends` about runs,
 //! `announce` about those that are over, `prompts` about what people say, `notices`
-//! about what else has happened already.
+//! about what else has happened already. `host` is the one that rewrites.
 
 pub(crate) mod announce;
 pub(crate) mod calls;
 pub(crate) mod ends;
+pub(crate) mod host;
 pub(crate) mod notices;
 pub(crate) mod prompts;
 
@@ -18,6 +19,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
 use futures_util::future::{FutureExt, join_all};
 use offshoot_types::cancel::Cancel;
 use offshoot_types::event::{Did, Event, Hooked};
@@ -152,6 +154,8 @@ impl Heard {
             did,
             note,
             context: told.map(|text| context::capped(text, MOST_OF_CONTEXT)),
+            arguments: None,
+            by_host: false,
         };
         if point.is_after_call() {
             self.after_call.push(hooked.clone());
@@ -212,6 +216,8 @@ pub(crate) fn switched(hook: String, came_of: Result<String, String>) -> Hooked 
         did,
         note,
         context: None,
+        arguments: None,
+        by_host: false,
     }
 }
 
@@ -275,43 +281,52 @@ async fn one(
             place = gate.acquire() => place.ok(),
         },
     };
-    let limit = watch.limit();
+    let call = |signal| watch.call(occasion.clone(), signal);
+    let ended = bounded_call(watch.limit(), caller.grace, cancel, call).await?;
+    Some(ended.unwrap_or_else(|why| Err(Trouble::BrokeDown(why))))
+}
+
+/// Waits for one call of a hook, within its limit: the hook is asked to stop when the time is up or the
+/// agent is stopped, and dropped when it does not. Returns `None` if the agent was stopped first, and an
+/// error if the hook broke down.
+async fn bounded_call<T>(
+    limit: Duration,
+    grace: Duration,
+    cancel: &CancellationToken,
+    call: impl FnOnce(Cancel) -> BoxFuture<'static, T>,
+) -> Option<Result<T, String>> {
     let stop = cancel.child_token();
     let call = async {
         let signal = Cancel::new(Token(stop.clone()));
-        watch.call(occasion.clone(), signal).await
+        call(signal).await
     };
     let mut call = Box::pin(AssertUnwindSafe(call).catch_unwind());
+    let panicked = || "it panicked; this is a bug of the hook".to_owned();
     let late = tokio::select! {
         biased;
-        said = &mut call => return Some(said.unwrap_or_else(|_| Err(panicked()))),
+        said = &mut call => return Some(said.map_err(|_| panicked())),
         () = cancel.cancelled() => false,
         () = tokio::time::sleep(limit) => true,
     };
     stop.cancel();
     // What it says now is too late; dropping it ends it.
-    drop(tokio::time::timeout(caller.grace, call).await);
+    drop(tokio::time::timeout(grace, call).await);
     late.then(|| {
         let seconds = limit.as_secs_f64();
-        Err(Trouble::BrokeDown(format!(
-            "it did not end within {seconds} s, and was ended"
-        )))
+        Err(format!("it did not end within {seconds} s, and was ended"))
     })
-}
-
-fn panicked() -> Trouble {
-    Trouble::BrokeDown("it panicked; this is a bug of the hook".to_owned())
 }
 
 /// Returns a message of the runtime's own, which hands an agent what hooks have said.
 pub(crate) fn message(id: MessageId, texts: &[String]) -> UserMessage {
     UserMessage {
         id,
-        text: texts.join("\n"),
+        text: texts.join("\n").into(),
         from: Author::Host,
         agent: None,
         model: None,
         metadata: None,
+        output_schema: None,
     }
 }
 
@@ -338,7 +353,7 @@ pub(crate) fn who(state: &State, id: &offshoot_types::id::AgentId) -> Option<Who
 impl Agent {
     /// Tells whether hooks want to hear of something of this agent. If not, nothing is done for them.
     pub(crate) fn is_watched(&self, point: Point) -> bool {
-        self.helps.is_none() && self.parts.hooks.is_watched(point)
+        self.helps.is_none() && self.kit.hooks.is_watched(point)
     }
 
     /// Calls the hooks that want to hear of something of this agent.
@@ -348,11 +363,11 @@ impl Agent {
         };
         let occasion = Occasion { who, what };
         let (point, subject) = (occasion.point(), occasion.subject());
-        if self.parts.hooks.watching(point, subject).is_empty() {
+        if self.kit.hooks.watching(point, subject).is_empty() {
             return Heard::default();
         }
         self.set_activity(Activity::Hooks(point));
-        call(self.board.caller(), &occasion, cancel).await
+        call(self.board.caller(&self.kit.hooks), &occasion, cancel).await
     }
 
     /// Writes down what hooks did, and hands the agent what they say, between two steps.

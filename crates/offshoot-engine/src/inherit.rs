@@ -35,8 +35,10 @@ pub(crate) struct Inherited {
     above: Option<Arc<Inherited>>,
     /// What of the parent's own conversation is seen, its last message at the end.
     items: Vec<Item>,
-    /// The calls of that message.
+    /// The calls of that message; none if no call made the child.
     calls: Vec<CallId>,
+    /// Whether that message has calls that go on elsewhere.
+    goes_on: bool,
 }
 
 impl Inherited {
@@ -58,10 +60,13 @@ impl Inherited {
             messages.push(RequestMessage::Assistant(vec![text]));
             return;
         };
+        if !self.goes_on {
+            return;
+        }
         let placeholders = last.calls().map(|call| CallOutcome {
             call: call.id.clone(),
             tool: call.tool.clone(),
-            text: PLACEHOLDER.to_owned(),
+            text: PLACEHOLDER.into(),
             failed: false,
         });
         messages.push(RequestMessage::Outcomes(placeholders.collect()));
@@ -133,6 +138,9 @@ async fn load(
     parent: &Parent,
     context: Context,
 ) -> Result<Inherited, StoreError> {
+    if parent.host {
+        return load_for_host(parts, board, parent, context).await;
+    }
     let mut transcript = Transcript::default();
     let mut calls = Vec::new();
     for entry in parts.store.agent_log(&parent.agent).await? {
@@ -159,6 +167,46 @@ async fn load(
         above,
         items,
         calls,
+        goes_on: true,
+    })
+}
+
+/// Loads what a child sees that no call made: the conversation up to the message that was the last one
+/// when the host started the child. All calls up to there had their outcomes.
+async fn load_for_host(
+    parts: &Parts,
+    board: &Board,
+    parent: &Parent,
+    context: Context,
+) -> Result<Inherited, StoreError> {
+    let mut transcript = Transcript::default();
+    let is_last = |transcript: &Transcript| {
+        let last = transcript.items().last();
+        last.is_some_and(|item| *item.id() == parent.message) && transcript.ready().is_some()
+    };
+    let log = parts.store.agent_log(&parent.agent).await?;
+    let mut log = log.into_iter();
+    while !parent.message.as_str().is_empty()
+        && !is_last(&transcript)
+        && let Some(entry) = log.next()
+    {
+        crate::turn::follow(&mut transcript, vec![Arc::new(entry)])?;
+    }
+    let mut items: Vec<Item> = transcript.view().into_iter().cloned().collect();
+    let above = match context {
+        Context::Inherit if context::is_shortened(&items) => None,
+        Context::Inherit => Box::pin(find(parts, board, &parent.agent)).await?,
+        Context::Fork | Context::Fresh => {
+            items.retain(|item| matches!(item, Item::Assistant(_)));
+            items = items.split_off(items.len().saturating_sub(1));
+            None
+        }
+    };
+    Ok(Inherited {
+        above,
+        items,
+        calls: Vec::new(),
+        goes_on: false,
     })
 }
 

@@ -31,6 +31,36 @@ pub struct Limits {
     pub answer: Duration,
     /// How long an orderly shutdown may take (`runtime`).
     pub shutdown: Duration,
+    /// How much may be attached (`attachments`).
+    pub attachments: AttachmentLimits,
+}
+
+/// How many bytes may be attached, and how many attachments a message may have.
+#[derive(Clone, Copy, Debug)]
+pub struct AttachmentLimits {
+    /// Bytes of one attachment.
+    pub part: u64,
+    /// Attachments of one message.
+    pub parts: usize,
+    /// Bytes of all attachments of one message.
+    pub message: u64,
+    /// Bytes of all blobs of one session.
+    pub session: u64,
+    /// Bytes of all images of one request; older images than fit are left out.
+    pub request: u64,
+}
+
+impl Default for AttachmentLimits {
+    fn default() -> Self {
+        const MIB: u64 = 1024 * 1024;
+        Self {
+            part: 10 * MIB,
+            parts: 32,
+            message: 20 * MIB,
+            session: 256 * MIB,
+            request: 20 * MIB,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -52,6 +82,7 @@ impl Default for Limits {
             poll: Duration::from_secs(1),
             answer: Duration::from_secs(2),
             shutdown: Duration::from_secs(5),
+            attachments: AttachmentLimits::default(),
         }
     }
 }

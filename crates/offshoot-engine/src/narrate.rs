@@ -29,7 +29,7 @@ pub(crate) enum Detail {
 /// Adds what was said in one place of a conversation.
 pub(crate) fn push_item(text: &mut String, item: &Item, detail: Detail) {
     match item {
-        Item::User(message) => push(text, "asked", &message.text),
+        Item::User(message) => push(text, "asked", &message.text.described()),
         Item::Completion(_) if planted(Bug::SummaryWithoutMail) => {}
         Item::Completion(completion) => {
             let Completion {
@@ -54,12 +54,14 @@ fn push_step(text: &mut String, step: &Step, detail: Detail) {
                 };
                 push(text, &format!("called {}", call.tool), arguments);
             }
+            AssistantPart::Attached(part) => push(text, "said", &part.note()),
             AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => {}
         }
     }
     for (call, outcome) in step.outcomes() {
         let head = format!("outcome of {}", call.tool);
-        let body = outcome.for_model();
+        let content = outcome.content();
+        let body = content.described();
         let is_state = STATE.contains(&call.tool.as_str());
         match detail {
             Detail::WithoutOutputs if !is_state => {

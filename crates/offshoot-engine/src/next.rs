@@ -56,18 +56,23 @@ pub(crate) fn next(
     if agent.turn.is_some() {
         return Next::Run;
     }
+    let held = is_held(agent);
     if !is_stopping(agent, stopped)
+        && !held
         && let Some(prompt) = agent.queue.front().filter(|_| !agent.paused)
     {
         return Next::Start {
             prompt: Some(prompt.clone()),
         };
     }
-    if agent.waking_mail > 0 && may_wake(agent, stopped) {
+    if agent.waking_mail > 0 && may_wake(agent, stopped) && !held {
         if agent.wakes < limits.wakes {
             return Next::Start { prompt: None };
         }
         return Next::Tell(all_mail(agent));
+    }
+    if planted(Bug::AwaitedChildWakes) && agent.mail.len() > agent.waking_mail && !held {
+        return Next::Start { prompt: None };
     }
     if agent.mail.len() > agent.waking_mail {
         return Next::Tell(quiet_mail(agent));
@@ -79,6 +84,11 @@ pub(crate) fn next(
         return Next::Wait;
     }
     Next::Settle(settle::status(&agent.tally, stopped))
+}
+
+/// Tells whether the host waits for a child of the agent: no turn begins before that child has ended.
+pub(crate) fn is_held(agent: &Agent) -> bool {
+    agent.held_by > 0 && !planted(Bug::TurnBesideAwaitedChild)
 }
 
 /// Tells whether the open run was told to stop. What comes next is for the next run.

@@ -105,13 +105,13 @@ pub(crate) fn put(
     batch: &mut Batch,
 ) -> Result<Ask, Outcome> {
     let questions = read(arguments)?;
-    if !agent.parts.asks.is_somebody_there() {
+    if !agent.kit.asks.is_somebody_there() {
         return Err(nobody(call, batch));
     }
     Ok(Ask {
-        needs: Vec::new(),
         questions,
         deadline: agent.ask_deadline(),
+        ..Ask::default()
     })
 }
 
@@ -176,7 +176,11 @@ fn outcome(verdict: Verdict) -> Outcome {
     match verdict {
         Verdict::Said { answers } => Outcome::output(RawJson::of(&json!({ "answers": answers }))),
         // Those who ask the session see to it that only these two come here.
-        Verdict::Deny { .. } | Verdict::Once | Verdict::Session | Verdict::Agent => {
+        Verdict::Deny { .. }
+        | Verdict::Once
+        | Verdict::Session
+        | Verdict::Agent
+        | Verdict::Returned(_) => {
             let text = match verdict.reason() {
                 Some(reason) => format!("the user does not answer: {reason}"),
                 None => "the user does not answer".to_owned(),

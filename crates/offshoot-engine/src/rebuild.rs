@@ -24,9 +24,10 @@ use crate::board::Board;
 use crate::caps::{self, Admitted, StepPermit};
 use crate::compact::Room;
 use crate::context::{self, Prefix};
-use crate::ground::Ground;
 use crate::inherit;
+use crate::kit::{Kits, SessionKit};
 use crate::next::{self, Next};
+use crate::project::ProjectError;
 use crate::runtime::Parts;
 use crate::scratch::Scratch;
 use crate::session;
@@ -145,6 +146,9 @@ pub enum NoRequest {
         /// How many it has made.
         steps: usize,
     },
+    /// The project of its session cannot be opened.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
     /// Its definition or its model is not there any more.
     #[error(transparent)]
     Unbuildable(#[from] ModelError),
@@ -153,6 +157,7 @@ pub enum NoRequest {
 /// Rebuilds a request: that of a step, or without one the next.
 pub(crate) async fn rebuild(
     parts: &Arc<Parts>,
+    kits: &Arc<Kits>,
     agent: &AgentId,
     step: Option<u32>,
 ) -> Result<Result<RebuiltRequest, NoRequest>, StoreError> {
@@ -160,10 +165,15 @@ pub(crate) async fn rebuild(
         return Ok(Err(NoRequest::UnknownAgent(agent.clone())));
     };
     let log = parts.store.entries(&tree, Pos::ZERO, usize::MAX).await?;
+    let workspace = log.first().and_then(|entry| entry.event.workspace());
+    let kit = match kits.open(&tree, workspace.unwrap_or_default()).await {
+        Ok(kit) => kit,
+        Err(error) => return Ok(Err(error.into())),
+    };
     let replies: Vec<(usize, &AssistantMessage)> = replies(&log, agent).collect();
     let Some(step) = step else {
         let number = u32::try_from(replies.len() + 1).unwrap_or(u32::MAX);
-        return next_request(parts, log, agent, number).await;
+        return next_request(parts, &kit, log, agent, number).await;
     };
     let index = usize::try_from(step)
         .ok()
@@ -175,7 +185,7 @@ pub(crate) async fn rebuild(
             steps: replies.len(),
         }));
     };
-    let then = Moment::load(parts, &log[..*at], agent).await?;
+    let then = Moment::load(parts, &kit, &log[..*at], agent).await?;
     let prefix = match then.agent.prefix() {
         Ok(prefix) => prefix,
         Err(error) => return Ok(Err(error.into())),
@@ -214,11 +224,12 @@ pub(crate) async fn rebuild(
 /// Rebuilds the next request of an agent.
 async fn next_request(
     parts: &Arc<Parts>,
+    kit: &Arc<SessionKit>,
     mut log: Vec<Entry>,
     agent: &AgentId,
     step: u32,
 ) -> Result<Result<RebuiltRequest, NoRequest>, StoreError> {
-    let now = Moment::load(parts, &log, agent).await?;
+    let now = Moment::load(parts, kit, &log, agent).await?;
     let (events, has_prompt) = now.before_the_next_step();
     let now = if events.is_empty() {
         now
@@ -226,7 +237,7 @@ async fn next_request(
         for event in events {
             log.push(following(parts, &log, agent, event));
         }
-        Moment::load(parts, &log, agent).await?
+        Moment::load(parts, kit, &log, agent).await?
     };
     let prefix = match now.agent.prefix() {
         Ok(prefix) => prefix,
@@ -271,20 +282,21 @@ struct Moment {
 }
 
 impl Moment {
-    async fn load(parts: &Arc<Parts>, log: &[Entry], id: &AgentId) -> Result<Self, StoreError> {
+    async fn load(
+        parts: &Arc<Parts>,
+        kit: &Arc<SessionKit>,
+        log: &[Entry],
+        id: &AgentId,
+    ) -> Result<Self, StoreError> {
         let gone = || StoreError::new(StoreErrorKind::Unknown, format!("there is no agent {id}"));
         let tree_id = log.first().ok_or_else(gone)?.tree.clone();
         let tree = Tree::fold(log).map_err(|broken| unusable(&tree_id, &broken.to_string()))?;
         let data = parts.data.as_deref();
-        let ground = Ground {
-            charter: parts.charter.clone(),
-            scratch: data.map(|data| Scratch::of_root(data, &tree_id)),
-            registry: parts.registry.clone(),
-        };
+        let scratch = data.map(|data| Scratch::of_root(data, &tree_id));
         // No store has given out this lease: whatever were written by it would be refused.
         let lease = Lease::new(tree_id, Epoch::default(), Arc::new(()));
-        let (limits, hooks) = (parts.limits.clone(), parts.hooks.clone());
-        let board = Board::new(lease, limits, Arc::default(), ground, hooks, tree);
+        let limits = parts.limits.clone();
+        let board = Board::new(lease, limits, Arc::default(), kit.clone(), scratch, tree);
         let board = Arc::new(board);
         let inherited = inherit::find(parts, &board, id).await?;
         let own = log.iter().filter(|entry| entry.agent == *id);

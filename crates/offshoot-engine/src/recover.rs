@@ -14,7 +14,7 @@ use offshoot_types::hook::Hooks;
 use offshoot_types::id::{AgentId, MessageId, RunId};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::Status;
-use offshoot_types::tree::{Agent, Mail, OpenCall, Tree};
+use offshoot_types::tree::{Agent, Ask, Mail, OpenCall, Tree};
 
 use crate::hooks::announce;
 use crate::sabotage::{Bug, planted};
@@ -84,7 +84,10 @@ pub(crate) fn events(tree: &Tree, id: &AgentId, env: &dyn Env, hooks: &Hooks) ->
 /// Tells whether a turn outlives its process: that of a root which has asked somebody something.
 /// A child's does not, for its parent waits no longer.
 pub(crate) fn survives(agent: &Agent) -> bool {
-    let asks = |open: &&OpenCall| open.asks.is_some();
+    let asks = |open: &&OpenCall| {
+        let is_lost = |ask: &Ask| ask.waits_for_client && planted(Bug::ClientCallLost);
+        open.asks.as_ref().is_some_and(|ask| !is_lost(ask))
+    };
     agent.spawned.is_root() && agent.turn.is_some() && agent.open_calls().iter().any(asks)
 }
 
@@ -121,7 +124,13 @@ fn tell(tree: &Tree, agent: &Agent, env: &dyn Env, events: &mut Vec<Event>) {
             (settled, tree.agent(&run.agent), told_in_call)
         {
             let message = MessageId::new(env.new_id());
-            events.push(settle::completion(message, run, child, settlement));
+            let told = settle::completion(message, run, child, settlement);
+            if planted(Bug::AwaitedToldTwice)
+                && matches!(told, Event::Completion { quiet: true, .. })
+            {
+                events.push(told.clone());
+            }
+            events.push(told);
         }
     }
 }

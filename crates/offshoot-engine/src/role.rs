@@ -14,7 +14,7 @@ use offshoot_types::event::Role;
 use offshoot_types::hook::{About, Switch};
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
-use offshoot_types::manifest::Context;
+use offshoot_types::manifest::{Context, Manifest};
 use offshoot_types::message::{Author, UserMessage};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Layer, Need, Permissions};
@@ -23,9 +23,11 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::board::{Kin, Relative, State};
+use crate::board::{Board, Kin, Relative, State};
 use crate::ground::Held;
 use crate::hooks::prompts::SwitchRules;
+use crate::kit::Kit;
+use crate::runtime::Missing;
 
 /// The tool by which a planning agent proposes that its plan be carried out.
 pub(crate) const PLAN_EXIT: &str = "plan_exit";
@@ -44,15 +46,18 @@ impl Agent {
         }
     }
 
-    /// Returns the agent as its log has it now: the same one, or what it has become.
+    /// Returns the agent as its log and its session's kit have it now: the same one, or what it has
+    /// become.
     pub(crate) fn as_it_is_now(self: &Arc<Self>) -> Arc<Self> {
+        let kit = self.board.kit();
         let state = self.board.state();
         let (Some(found), Some(node)) = (state.tree.agent(&self.id), state.node(&self.id)) else {
             return self.clone();
         };
         let is_same = found.definition() == self.definition
             && found.model() == self.model
-            && node.permissions.is_same(&self.permissions);
+            && node.permissions.is_same(&self.permissions)
+            && Arc::ptr_eq(&kit, &self.kit);
         if is_same {
             return self.clone();
         }
@@ -62,6 +67,7 @@ impl Agent {
             lineage: state.lineage(&self.id),
             permissions: node.permissions.clone(),
             read_only: node.read_only,
+            kit,
             ..self.as_ref().clone()
         })
     }
@@ -82,7 +88,7 @@ impl Agent {
             (above.unwrap_or_default(), counts_money)
         };
         let rules = SwitchRules {
-            parts: &self.parts,
+            kit: &self.kit,
             above: &above,
             model: &self.session_model(),
             counts_money,
@@ -92,37 +98,24 @@ impl Agent {
 
     /// Returns what the agent becomes for a turn that takes up a message; `None` if it stays as it is.
     pub(crate) fn next_role(&self, message: Option<&UserMessage>) -> Option<Role> {
-        let (now, born, above, kept) = {
+        let (basis, born, above) = {
             let state = self.board.state();
-            let found = state.tree.agent(&self.id)?;
-            let now = (found.definition().to_owned(), found.model().to_owned());
+            let born = state.tree.agent(&self.id)?.spawned.clone();
             let above = state.node(&self.id)?.above.clone();
-            let kept = found.chosen_model().map(str::to_owned);
-            (now, found.spawned.clone(), above, kept)
+            (ModelBasis::of(&state, &self.id)?, born, above)
         };
         let named = message.and_then(|message| message.agent.as_deref());
-        let manifest = self.parts.registry.get(named.unwrap_or(&now.0))?;
-        let session = self.session_model();
-        let named = self.parts.helpers.models.named(manifest, &session);
-        // What was chosen with a message holds until another agent or model is.
-        let chosen = message.and_then(|message| message.model.clone());
-        let chosen = chosen.or(kept.filter(|_| manifest.name == now.0));
-        let own = named.filter(|_| manifest.name != born.definition);
-        let model = chosen.as_deref().or(own).unwrap_or(&born.model);
-        let about = About {
-            definition: &manifest.name,
-            ..self.about()
-        };
-        // The board is not held meanwhile: a hook may ask the runtime something.
-        let wanted = self.parts.hooks.resolve_model(about, model);
-        let model = wanted.unwrap_or_else(|| model.to_owned());
-        if now == (manifest.name.clone(), model.clone()) {
+        let name = named.unwrap_or(&basis.definition);
+        let manifest = self.kit.registry.get(name)?;
+        let chosen = message.and_then(|message| message.model.as_deref());
+        let (model, model_chosen) = basis.model(&self.kit, manifest, chosen, self.about());
+        if (&basis.definition, &basis.model) == (&manifest.name, &model) {
             return None;
         }
         let terms = self.terms_of_role(manifest, &above);
         Some(Role {
             definition: manifest.name.clone(),
-            model_chosen: chosen.is_some_and(|chosen| chosen == model),
+            model_chosen,
             model,
             layer: manifest.layer(&self.variables()),
             terms: offshoot_types::terms::Terms {
@@ -158,12 +151,99 @@ impl Agent {
         })?;
         let prompt = Prompt {
             message: MessageId::new(self.parts.env.new_id()),
-            text: format!("The plan was approved. Carry it out:\n\n{plan}"),
+            text: format!("The plan was approved. Carry it out:\n\n{plan}").into(),
             from: Author::Host,
             agent: Some(BUILDER.to_owned()),
             metadata: None,
+            output_schema: None,
         };
         self.send(self.id.clone(), prompt, cancel).await
+    }
+}
+
+/// What the model of an agent's next turn hangs on, besides the definition and the message.
+struct ModelBasis {
+    /// What the agent is now.
+    definition: String,
+    model: String,
+    /// The model that was chosen with an earlier message.
+    kept: Option<String>,
+    /// What it was born as.
+    born: (String, String),
+    /// The model of the session.
+    session: String,
+}
+
+impl ModelBasis {
+    fn of(state: &State, id: &AgentId) -> Option<Self> {
+        let found = state.tree.agent(id)?;
+        let root = state.tree.agent(state.tree.root()?)?;
+        Some(Self {
+            definition: found.definition().to_owned(),
+            model: found.model().to_owned(),
+            kept: found.chosen_model().map(str::to_owned),
+            born: (
+                found.spawned.definition.clone(),
+                found.spawned.model.clone(),
+            ),
+            session: root.spawned.model.clone(),
+        })
+    }
+
+    /// Returns the model of a turn, and whether it was chosen with a message. Asks hooks, which may
+    /// ask the runtime something: the board is not held meanwhile.
+    fn model(
+        &self,
+        kit: &Kit,
+        manifest: &Manifest,
+        chosen: Option<&str>,
+        about: About<'_>,
+    ) -> (String, bool) {
+        let (born_as, born_model) = &self.born;
+        let named = kit.helpers.models.named(manifest, &self.session);
+        // What was chosen with a message holds until another agent or model is.
+        let kept = self.kept.as_deref();
+        let chosen = chosen.or(kept.filter(|_| manifest.name == self.definition));
+        let own = named.filter(|_| manifest.name != *born_as);
+        let model = chosen.or(own).unwrap_or(born_model);
+        let about = About {
+            definition: &manifest.name,
+            ..about
+        };
+        let wanted = kit.hooks.resolve_model(about, model);
+        let model = wanted.unwrap_or_else(|| model.to_owned());
+        let is_chosen = chosen.is_some_and(|chosen| chosen == model);
+        (model, is_chosen)
+    }
+}
+
+impl Board {
+    /// Returns what an agent's next turn lacks in the session's kit: its definition, which a message
+    /// may name, or its model.
+    pub(crate) fn missing(&self, id: &AgentId, named: Option<&str>) -> Option<Missing> {
+        let kit = self.kit();
+        let (basis, depth) = {
+            let state = self.state();
+            let depth = state.tree.agent(id)?.spawned.depth;
+            (ModelBasis::of(&state, id)?, depth)
+        };
+        let name = named.unwrap_or(&basis.definition);
+        let Some(manifest) = kit.registry.get(name) else {
+            return Some(Missing::Agent(name.to_owned()));
+        };
+        // Hooks are asked about the model only where that matters.
+        if kit.models.find(&basis.model).is_ok() {
+            return None;
+        }
+        let about = About {
+            session: self.tree.root(),
+            agent: id,
+            definition: &manifest.name,
+            depth,
+        };
+        let (model, _) = basis.model(&kit, manifest, None, about);
+        let is_missing = kit.models.find(&model).is_err();
+        is_missing.then_some(Missing::Model(model))
     }
 }
 
@@ -205,6 +285,7 @@ impl State {
                     definition: definition.to_owned(),
                     model: model.to_owned(),
                     helps: born.helper().is_some(),
+                    is_root: born.is_root(),
                     context,
                     barred: Vec::new(),
                 },

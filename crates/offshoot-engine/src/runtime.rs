@@ -11,31 +11,28 @@ mod neighbours;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use offshoot_types::command::{Command, Order, Receipt};
+use offshoot_types::command::{Command, Order, Prompt, Receipt};
+use offshoot_types::content::{Attached, AttachmentError, Digest, image_type};
 use offshoot_types::env::Env;
 use offshoot_types::event::Entry;
-use offshoot_types::hook::Hooks;
 use offshoot_types::id::{AgentId, Pos, TreeId};
-use offshoot_types::manifest::Registry;
-use offshoot_types::model::Models;
-use offshoot_types::permission::charter::Charter;
 use offshoot_types::sidecar::Sidecars;
 use offshoot_types::store::{SessionSummary, Store, StoreError, StoreErrorKind};
-use offshoot_types::tool::Tool;
 use offshoot_types::tree::Tree;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::ask::Asks;
+use crate::attachments;
 use crate::door;
 use crate::fork;
-use crate::helper::Helpers;
+use crate::kit::{Kit, Kits};
 use crate::limits::Limits;
 use crate::node::Ordered;
+use crate::overlay::{AttachError, Attachment, Overlay};
+use crate::project::{ProjectError, Projects};
 use crate::rebuild::{self, NoRequest, RebuiltRequest};
 use crate::session::{Departure, Parked, Session};
 use crate::subscribe::Subscription;
-use crate::toolbox::{Attachment, Toolbox};
 use crate::update::{Activity, SessionState};
 use boards::Boards;
 use neighbours::Looked;
@@ -46,30 +43,18 @@ const INBOX: usize = if cfg!(test) { 2 } else { 64 };
 /// How long a command waits before it looks again at a tree that is changing hands.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// What a runtime is made of.
+/// What a runtime is made of, whichever workspaces its sessions are in.
 pub struct Parts {
     /// Where logs live.
     pub store: Arc<dyn Store>,
-    /// Models by name.
-    pub models: Arc<dyn Models>,
-    /// Tools that agents are offered, in a fixed order.
-    pub tools: Toolbox,
-    /// Agents by name.
-    pub registry: Registry,
+    /// What sessions work with, by their workspaces.
+    pub projects: Arc<dyn Projects>,
     /// The clock and the source of ids.
     pub env: Arc<dyn Env>,
     /// The host's limits.
     pub limits: Limits,
     /// Who keeps what is too long to be shown.
     pub sidecars: Arc<dyn Sidecars>,
-    /// Who answers when the permission chain says ask.
-    pub asks: Asks,
-    /// How the runtime uses agents for itself.
-    pub helpers: Helpers,
-    /// Who has a say in messages and models.
-    pub hooks: Hooks,
-    /// What the host, the project and the user say before any agent does.
-    pub charter: Arc<dyn Charter>,
     /// The host's own folder, absolute and without links. Sessions keep what is not the user's in
     /// it; to agents' tools the rest of it is not there.
     pub data: Option<String>,
@@ -84,12 +69,32 @@ pub enum CommandError {
     /// No such session or agent.
     #[error("{0}")]
     Unknown(String),
+    /// The project of the session cannot be opened: nothing has changed.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// The session cannot go on without something that it does not have: nothing has changed.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// Something is wrong with what the prompt has attached.
+    #[error(transparent)]
+    Attachment(#[from] AttachmentError),
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The runtime is leaving, or has left.
     #[error("the runtime was shut down")]
     Closed,
+}
+
+/// A name in a session's log that neither the session's project nor its overlays know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// The definition of the agent.
+    #[error("the session has no agent {0} now; attach or add it, and try again")]
+    Agent(String),
+    /// The model of the agent.
+    #[error("the session has no model {0} now; attach or add it, and try again")]
+    Model(String),
 }
 
 /// A question about the state of things; has no effect.
@@ -147,6 +152,8 @@ pub struct Runtime {
 
 struct Inner {
     parts: Arc<Parts>,
+    /// What sessions work with.
+    kits: Arc<Kits>,
     /// The table of sessions. A tree's own lock covers its opening and its closing.
     table: Mutex<BTreeMap<TreeId, Slot>>,
     /// Who is told of commits.
@@ -193,6 +200,7 @@ impl Runtime {
             Arc::new(move |tree| nudged.nudged(tree)),
         );
         let inner = Inner {
+            kits: Arc::new(Kits::new(parts.projects.clone())),
             parts: Arc::new(parts),
             table: Mutex::default(),
             boards,
@@ -212,11 +220,13 @@ impl Runtime {
     /// returns the same receipt. `Receipt::Queued` says that another process owns the tree and
     /// will carry it out.
     pub async fn command(&self, mut command: Command) -> Result<Receipt, CommandError> {
-        door::check(&self.inner.parts, &command)?;
+        self.inner.check(&command).await?;
         if let Order::Answer(answer) = &mut command.order {
             answer.given = Some(self.inner.parts.env.now());
         }
         self.inner.known(&command).await?;
+        self.inner.check_child_id(&command).await?;
+        attachments::check_blobs(&self.inner.parts, &command).await?;
         self.recover_others_once(&command);
         let store = &self.inner.parts.store;
         let mut submitted_at = None;
@@ -237,6 +247,7 @@ impl Runtime {
                     return Ok(receipt.unwrap_or(Receipt::Queued));
                 }
                 Ok(Reached::Session(handle)) => {
+                    self.inner.check_kit(&command).await?;
                     if let Some(receipt) = order(&handle, &command).await {
                         return refuse_second_opening(&command, receipt);
                     }
@@ -290,10 +301,46 @@ impl Runtime {
             Query::Log(tree, after) => Answer::Log(self.inner.log(&tree, after).await?),
             Query::TreeOf(agent) => Answer::TreeOf(store.tree_of(&agent).await?),
             Query::Request(agent, step) => {
-                let rebuilt = rebuild::rebuild(&self.inner.parts, &agent, step);
+                let Inner { parts, kits, .. } = self.inner.as_ref();
+                let rebuilt = rebuild::rebuild(parts, kits, &agent, step);
                 Answer::Request(Box::new(rebuilt.await?))
             }
         })
+    }
+
+    /// Stores bytes for a prompt to this session that will name them (`Part::Image`, `Part::File`).
+    ///
+    /// They are on disk when this returns, and are removed with the session. The media type of a
+    /// picture is that of its bytes, whatever the client says; other bytes are what the client says.
+    pub async fn store_blob(
+        &self,
+        session: &AgentId,
+        name: Option<String>,
+        media_type: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Attached, CommandError> {
+        let tree = self.inner.session(session).await?;
+        let media_type = image_type(&bytes).unwrap_or(media_type).to_owned();
+        let length = bytes.len() as u64;
+        let shown = name.as_deref().unwrap_or(&media_type);
+        let digest = attachments::store(&self.inner.parts, &tree, shown, bytes).await?;
+        Ok(Attached {
+            digest,
+            media_type,
+            bytes: length,
+            name,
+            uri: None,
+        })
+    }
+
+    /// Returns the bytes of a blob of a session.
+    pub async fn read_blob(
+        &self,
+        session: &AgentId,
+        digest: &Digest,
+    ) -> Result<Vec<u8>, CommandError> {
+        let tree = self.inner.session(session).await?;
+        Ok(attachments::read(&self.inner.parts, &tree, digest).await?)
     }
 
     /// Tells whether this process runs a tree.
@@ -308,9 +355,12 @@ impl Runtime {
         Subscription::new(self.inner.parts.store.clone(), tree.clone(), after, find)
     }
 
-    /// Offers agents more tools, from their next turns on and until the attachment is dropped.
-    pub fn attach(&self, tools: Vec<Arc<dyn Tool>>) -> Attachment {
-        self.inner.parts.tools.attach(tools)
+    /// Adds to what a session's project has, for this session alone, until the attachment is dropped.
+    ///
+    /// The session need not be open, nor exist. An agent that is at work has the overlay from its next
+    /// turn on. With an error nothing has changed.
+    pub fn attach(&self, session: &TreeId, overlay: Overlay) -> Result<Attachment, AttachError> {
+        self.inner.kits.overlays.attach(session, overlay)
     }
 
     /// Returns the host's limits that it was made with.
@@ -366,25 +416,30 @@ impl Runtime {
         }
         let opened = match &command.order {
             Order::Open(opening) => {
-                let events = self.inner.opening(command, opening).await?;
+                let kits = &self.inner.kits;
+                let kit = kits.open(&command.tree, &opening.workspace).await?;
+                let events = self.inner.opening(&kit.newest(), command, opening).await?;
                 let of_root = |event| (command.agent.clone(), event);
                 let events = events.into_iter().map(of_root).collect();
-                self.inner.create(command, events).await?
+                self.inner.create(kit, command, events).await?
             }
             Order::Fork(fork) => {
-                let events = fork::entries(&self.inner.parts, &command.tree, fork).await?;
-                self.inner.create(command, events).await?
+                let Inner { parts, kits, .. } = self.inner.as_ref();
+                let (kit, events) = fork::entries(parts, kits, &command.tree, fork).await?;
+                self.inner.create(kit, command, events).await?
             }
             Order::Prompt(_)
             | Order::Cancel(_)
             | Order::Promote
             | Order::Answer(_)
             | Order::Rewind(_)
+            | Order::Spawn(_)
             | Order::Resume
             | Order::Rename(_)
             | Order::Summarise
             | Order::Close
-            | Order::Compact => Some(self.inner.open(&command.tree).await?),
+            | Order::Compact
+            | Order::SetClientTools(_) => Some(self.inner.open(&command.tree).await?),
         };
         let Some((board, nudged)) = opened else {
             // Whoever was first may have carried out this very command.
@@ -444,11 +499,13 @@ fn is_opening(order: &Order) -> bool {
         | Order::Promote
         | Order::Answer(_)
         | Order::Rewind(_)
+        | Order::Spawn(_)
         | Order::Resume
         | Order::Rename(_)
         | Order::Summarise
         | Order::Close
-        | Order::Compact => false,
+        | Order::Compact
+        | Order::SetClientTools(_) => false,
     }
 }
 
@@ -504,6 +561,71 @@ impl Inner {
         }
     }
 
+    /// Refuses what no session could do, or not the one that a command is about.
+    async fn check(&self, command: &Command) -> Result<(), CommandError> {
+        door::check(&self.parts.limits, command)?;
+        let kit = match &command.order {
+            Order::Open(opening) => {
+                let kit = self.kits.open(&command.tree, &opening.workspace).await?;
+                kit.newest()
+            }
+            Order::Prompt(Prompt { agent: Some(_), .. })
+            | Order::SetClientTools(_)
+            | Order::Spawn(_) => match self.kit(&command.tree).await? {
+                Some(kit) => kit,
+                None => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        door::check_with(&kit, &self.parts.limits, command)
+    }
+
+    /// Returns what a session works with; `None` if there is no such session.
+    async fn kit(&self, tree: &TreeId) -> Result<Option<Arc<Kit>>, CommandError> {
+        if let Some(board) = self.boards.find(tree) {
+            board.refresh_kit().await;
+            return Ok(Some(board.kit()));
+        }
+        let Some(workspace) = self.workspace(tree).await? else {
+            return Ok(None);
+        };
+        let kit = self.kits.open(tree, &workspace).await?;
+        Ok(Some(kit.newest()))
+    }
+
+    /// Returns the workspace of a session that is in the store, from its first entry.
+    async fn workspace(&self, tree: &TreeId) -> Result<Option<String>, StoreError> {
+        let entries = self.parts.store.entries(tree, Pos::ZERO, 1).await?;
+        let workspace = entries.first().and_then(|entry| entry.event.workspace());
+        Ok(workspace.map(str::to_owned))
+    }
+
+    /// Refuses to have an agent go on that is here, if its definition or its model is not. A command
+    /// that was carried out before has its receipt all the same. A session that sleeps goes on sleeping
+    /// by itself: it queues what it is sent.
+    async fn check_kit(&self, command: &Command) -> Result<(), CommandError> {
+        let Some(board) = self.boards.find(&command.tree) else {
+            return Ok(());
+        };
+        board.refresh_kit().await;
+        if board.state().sleeps(board.tree.root()) {
+            return Ok(());
+        }
+        let missing = match &command.order {
+            Order::Prompt(prompt) => board.missing(&command.agent, prompt.agent.as_deref()),
+            Order::Resume if board.state().has_work_left(&command.agent) => {
+                board.missing(&command.agent, None)
+            }
+            _ => None,
+        };
+        match missing {
+            Some(missing) if self.parts.store.receipt(&command.id).await?.is_none() => {
+                Err(missing.into())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Fails unless the command's agent is in the command's tree.
     async fn known(&self, command: &Command) -> Result<(), CommandError> {
         if is_opening(&command.order) {
@@ -519,6 +641,31 @@ impl Inner {
                 let text = format!("there is no session or agent {}", command.agent);
                 Err(CommandError::Unknown(text))
             }
+        }
+    }
+
+    /// Refuses a child whose id an agent of another session has.
+    async fn check_child_id(&self, command: &Command) -> Result<(), CommandError> {
+        let Order::Spawn(spawn) = &command.order else {
+            return Ok(());
+        };
+        let Some(id) = &spawn.agent else {
+            return Ok(());
+        };
+        match self.parts.store.tree_of(id).await? {
+            Some(tree) if tree != command.tree => {
+                let text = format!("the id {id} belongs to an agent of another session");
+                Err(CommandError::Invalid(text))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Returns the tree of a session; an error if there is no such session.
+    async fn session(&self, id: &AgentId) -> Result<TreeId, CommandError> {
+        match self.parts.store.tree_of(id).await? {
+            Some(tree) if tree.root() == id => Ok(tree),
+            Some(_) | None => Err(CommandError::Unknown(format!("there is no session {id}"))),
         }
     }
 

@@ -54,6 +54,8 @@ bugs! {
     DeniedAndRun,
     /// All calls of a message run at once.
     GroupsAtOnce,
+    /// A process that ends in good order withdraws what a root has asked.
+    AskWithdrawnAtExit,
     /// A call runs although rules deny it.
     BarredAndRun,
     /// A call runs although a hook was against it.
@@ -91,6 +93,20 @@ bugs! {
     LaterPromptHidden,
     /// A turn settles its run although mail of the run is unread.
     SettlesWithMail,
+    /// A turn begins although the host waits for a child of the agent.
+    TurnBesideAwaitedChild,
+    /// Recovery tells an agent of a child that the host waited for and does not mark it as told.
+    AwaitedToldTwice,
+    /// A child that the host starts is acknowledged before it is in the log.
+    SpawnNotWritten,
+    /// The end of a child that the host waits for starts a turn of its parent.
+    AwaitedChildWakes,
+    /// A client's result of a call that is over, or was answered, is acknowledged.
+    LateResultAcknowledged,
+    /// Recovery closes a call of a root that waits for a client.
+    ClientCallLost,
+    /// Overlays are found without looking at the session.
+    OverlayOfAnotherSession,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

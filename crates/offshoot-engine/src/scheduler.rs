@@ -32,13 +32,14 @@ use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::settlement::CancelledBy;
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::Tool;
+use offshoot_types::tree::Ask;
 use tokio_util::sync::CancellationToken;
 
 use self::call::{CallState, PlannedCall, WaitsFor, Work};
 use self::outcomes::Outcomes;
 pub(crate) use self::outcomes::{Finished, Ran};
 use crate::agent::Agent;
-use crate::ask::{self, Answered, Asking, Judged};
+use crate::ask::{self, Answered, Asking, Judged, Weighed};
 use crate::context::{Callable, Prefix};
 use crate::desk::Desk;
 use crate::hooks::calls::{GroupHooks, Rulings};
@@ -81,8 +82,8 @@ enum JudgedWhen {
 }
 
 impl Plan {
-    /// Judges every call of a message and starts the first group. The batch gets the message, what is
-    /// decided at once, and that start.
+    /// Judges every call of a message, with the arguments it runs with, and starts the first group. The
+    /// batch has the message, and gets what is decided at once and that start.
     pub(crate) fn judge(
         scope: TurnScope<'_>,
         reply: &AssistantMessage,
@@ -90,7 +91,6 @@ impl Plan {
         batch: &mut Batch,
     ) -> Self {
         let mut plan = Self::default();
-        batch.own(Event::Replied(reply.clone()));
         rulings.record(batch);
         for (group, call) in call::grouped(scope.prefix, reply) {
             let planned = admit(scope, call, rulings, batch);
@@ -119,6 +119,9 @@ impl Plan {
     /// first.
     fn start_groups(&mut self, scope: TurnScope<'_>, judged: JudgedWhen, batch: &mut Batch) {
         while self.current.is_empty() || planted(Bug::GroupsAtOnce) {
+            if self.is_left_open(scope) {
+                return;
+            }
             let Some((_, group)) = self.later.pop_first() else {
                 return;
             };
@@ -181,12 +184,22 @@ impl Plan {
         let mut stopped = false;
         loop {
             for (call, work) in self.started.drain(..) {
+                let used = self.current.iter().find(|started| *started.id() == call);
+                let used = used.map(PlannedCall::used);
                 let work = work.run(call, &desk);
-                running.push(Box::pin(
-                    work.map(|done| done.map(Box::new).map(Progress::Finished)),
-                ));
+                running.push(Box::pin(async move {
+                    let mut finished = work.await?;
+                    if let Some(used) = used {
+                        finished.show_host(agent, used, cancel).await;
+                    }
+                    Ok(Progress::Finished(Box::new(finished)))
+                }));
             }
             let mut outcomes = Outcomes::default();
+            if self.is_left_open(scope) && !self.current.iter().any(PlannedCall::is_working) {
+                let last = outcomes;
+                return Ok(Ran { entries, last });
+            }
             if !self.is_between_groups() {
                 let is_dangling = planted(Bug::DanglingCalls) && cancel.is_cancelled();
                 if running.is_empty() || is_dangling {
@@ -198,7 +211,7 @@ impl Plan {
                     biased;
                     () = cancel.cancelled(), if !stopped => {
                         stopped = true;
-                        self.stop(agent, &mut outcomes);
+                        self.stop(scope, &mut outcomes);
                     }
                     () = desk.changed.notified() => {}
                     Some(some) = running.next() => self.take(scope, some?, &mut outcomes),
@@ -208,7 +221,7 @@ impl Plan {
                     self.take(scope, more?, &mut outcomes);
                 }
             }
-            if self.is_between_groups() {
+            if self.is_between_groups() && !self.is_left_open(scope) {
                 if let Some(hooks) = &mut hooks {
                     entries.extend(std::mem::take(&mut outcomes).send(agent).await?);
                     let (events, stop) = hooks.tell(agent, &entries, cancel).await;
@@ -257,17 +270,31 @@ impl Plan {
             call.state = state;
         } else if let Some(mut call) = self.remove(&id) {
             call.state = state;
-            self.start(scope, call, outcomes.batch());
+            if self.is_left_open(scope) {
+                self.later.entry(0).or_default().push(call);
+            } else {
+                self.start(scope, call, outcomes.batch());
+            }
         }
     }
 
+    /// Tells whether the process ends and the turn stays open: a call waits for an answer.
+    fn is_left_open(&self, scope: TurnScope<'_>) -> bool {
+        let ends = scope.cancel.is_cancelled() && scope.agent.leaves_asks_open();
+        ends && self.open().any(PlannedCall::is_waiting)
+    }
+
     /// Stops the children of the current group. Calls of later groups do not run any more; those that
-    /// still ask are told so when their wait for the answer ends.
-    fn stop(&mut self, agent: &Agent, outcomes: &mut Outcomes) {
+    /// still ask are told so when their wait for the answer ends. If the process ends and a call asks,
+    /// all calls that have not started stay as they are.
+    fn stop(&mut self, scope: TurnScope<'_>, outcomes: &mut Outcomes) {
         for call in &self.current {
             if let CallState::Running(WaitsFor::Child(child)) = &call.state {
-                agent.board.cancel(child, CancelledBy::Ancestor);
+                scope.agent.board.cancel(child, CancelledBy::Ancestor);
             }
+        }
+        if self.is_left_open(scope) {
+            return;
         }
         for group in self.later.values_mut() {
             for call in group.extract_if(.., |call| !call.is_asking()) {
@@ -310,15 +337,20 @@ impl Plan {
         if !asking.is_empty() {
             return Activity::Permission(asking);
         }
-        let mut tools = Vec::new();
+        let (mut tools, mut clients) = (Vec::new(), Vec::new());
         for call in &self.current {
             match &call.state {
                 CallState::Running(WaitsFor::Answer) => return Activity::Question,
+                CallState::Running(WaitsFor::Client) => clients.push(name(call)),
                 CallState::Running(WaitsFor::Tool) => tools.push(name(call)),
                 CallState::Running(WaitsFor::Child(_) | WaitsFor::Agents(_))
                 | CallState::Asking
                 | CallState::Ready { .. } => {}
             }
+        }
+        if tools.is_empty() && !clients.is_empty() {
+            clients.truncate(Activity::SHOWN);
+            return Activity::ClientTools(clients);
         }
         if tools.is_empty() {
             return Activity::children(self.current.iter().flat_map(PlannedCall::awaited));
@@ -332,12 +364,26 @@ impl Plan {
 }
 
 impl PlannedCall {
+    /// Tells whether a person or a client has to say something before it goes on.
+    fn is_waiting(&self) -> bool {
+        self.is_asking()
+            || matches!(
+                self.state,
+                CallState::Running(WaitsFor::Answer | WaitsFor::Client)
+            )
+    }
+
+    /// Tells whether something runs for it that has to be stopped.
+    fn is_working(&self) -> bool {
+        matches!(self.state, CallState::Running(_)) && !self.is_waiting()
+    }
+
     /// Returns the agents that it waits for.
     fn awaited(&self) -> &[AgentId] {
         match &self.state {
             CallState::Running(WaitsFor::Child(child)) => std::slice::from_ref(child),
             CallState::Running(WaitsFor::Agents(agents)) => agents,
-            CallState::Running(WaitsFor::Tool | WaitsFor::Answer)
+            CallState::Running(WaitsFor::Tool | WaitsFor::Answer | WaitsFor::Client)
             | CallState::Asking
             | CallState::Ready { .. } => &[],
         }
@@ -399,13 +445,23 @@ fn admit(
             };
             own.admit(rulings, batch)
         }
-        Callable::Tool(tool) => {
+        Callable::Tool(tool) | Callable::Client(tool) => {
             offer.schema.check(spec, arguments)?;
-            admit_tool(agent, call, tool, arguments, rulings, batch)
+            let callable = offer.callable.clone();
+            if rulings.allows(&call.id)
+                && let Weighed::Open(needs, _) = ask::weigh(agent, tool, arguments)?
+            {
+                let ask = call::answer_by_host(call, needs, rulings, batch)?;
+                let planned = PlannedCall::new(call, callable, arguments, Some(ask));
+                return Ok(planned.allowed(agent, &ask::allowed_by_host()));
+            }
+            let ask = admit_tool(agent, call, tool, arguments, rulings, batch)?;
+            Ok(PlannedCall::new(call, callable, arguments, ask))
         }
     }
 }
 
+/// Judges a call of a tool; returns what a person is asked about it, or its outcome if it does not run.
 fn admit_tool(
     agent: &Agent,
     call: &Call,
@@ -413,20 +469,21 @@ fn admit_tool(
     arguments: &RawJson,
     rulings: &Rulings,
     batch: &mut Batch,
-) -> Result<PlannedCall, Outcome> {
+) -> Result<Option<Ask>, Outcome> {
     let judged = ask::judge(agent, tool, arguments)?;
     rulings.check_shown(&call.id, Some(&judged))?;
-    let ask = match rulings.narrow(judged, agent, &call.id, tool, arguments) {
-        Judged::Asks(ask, decision) => {
-            batch.own(call::asked(call, &ask, decision));
-            Some(ask)
-        }
-        Judged::Decided(decision) => {
-            call::note(call, decision, batch)?;
-            None
-        }
-    };
-    Ok(PlannedCall::tool(call, tool, arguments, ask))
+    Ok(
+        match rulings.narrow(judged, agent, &call.id, tool, arguments) {
+            Judged::Asks(ask, decision) => {
+                batch.own(call::asked(call, &ask, decision));
+                Some(ask)
+            }
+            Judged::Decided(decision) => {
+                call::note(call, decision, batch)?;
+                None
+            }
+        },
+    )
 }
 
 fn finished(call: &Call, outcome: Outcome) -> Event {

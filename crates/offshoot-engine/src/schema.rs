@@ -4,7 +4,8 @@
 //! first held against it; one that cannot be compiled refuses every call, since nothing
 //! says what the tool would take. Remote references are never fetched.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jsonschema::Validator;
 use offshoot_types::json::RawJson;
@@ -14,6 +15,27 @@ use serde_json::Value;
 
 /// Most complaints that a model is told of at once.
 const MOST: usize = 5;
+
+/// Schemas that are kept at most.
+const MOST_SCHEMAS: usize = 1024;
+
+/// The schemas of a runtime by their text: compiling one takes longer than all else that a session
+/// needs to begin.
+#[derive(Default)]
+pub(crate) struct Schemas(Mutex<BTreeMap<String, Arc<Schema>>>);
+
+impl Schemas {
+    /// Returns the schema of a tool; the same text gives the same one.
+    pub(crate) fn of(&self, spec: &ToolSpec) -> Arc<Schema> {
+        let mut schemas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Clients come and go, each with tools of their own.
+        if schemas.len() >= MOST_SCHEMAS {
+            schemas.clear();
+        }
+        let text = spec.parameters.as_str().to_owned();
+        schemas.entry(text).or_default().clone()
+    }
+}
 
 /// A schema, which tools may share.
 #[derive(Default)]

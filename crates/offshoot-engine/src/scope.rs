@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use offshoot_types::caps::Caps;
+use offshoot_types::client_tool::ClientTool;
 use offshoot_types::command::Opening;
 use offshoot_types::event::Origin;
 use offshoot_types::manifest::{Context, Manifest, Toolset};
@@ -22,11 +23,13 @@ use offshoot_types::tool::ToolSpec;
 
 use crate::agent::Agent;
 use crate::board::{Kin, PrefixKey, Relative};
+use crate::client_tool;
 use crate::context::{self, Callable, EngineCall, Offer, Prefix, Surroundings};
 use crate::ground;
+use crate::kit::Kit;
+use crate::limits::Limits;
 use crate::question::{self, QUESTION};
 use crate::role::{PLAN_EXIT, PlanExit};
-use crate::runtime::Parts;
 use crate::schema::Shape;
 use crate::steer::Steering;
 use crate::task::{self, TASK};
@@ -40,22 +43,36 @@ impl Agent {
 
     /// Returns what all agents of a kind share in this tree.
     fn prefix_of(&self, lineage: &[Relative]) -> Result<Arc<Prefix>, ModelError> {
-        let tools = self.parts.tools.version();
+        let client_tools = {
+            let state = self.board.state();
+            let root = state.tree.root().and_then(|root| state.tree.agent(root));
+            root.map_or(0, |root| root.client_tools_set)
+        };
         let key = PrefixKey {
             lineage: lineage.iter().map(|of| self.kin(of)).collect(),
-            tools,
+            kit: self.kit.version,
+            client_tools,
         };
         self.board.prefix(key, || self.make_prefix(lineage))
     }
 
     /// Returns what makes the prompt and tools of an agent what they are.
     fn kin(&self, of: &Relative) -> Kin {
-        let manifest = self.parts.registry.get(&of.kin.definition);
-        let barred = manifest.map(|manifest| barred(&self.parts, manifest, &of.chain));
+        let manifest = self.kit.registry.get(&of.kin.definition);
+        let barred =
+            manifest.map(|manifest| barred(&self.kit, &self.client_tools(), manifest, &of.chain));
         Kin {
             barred: barred.unwrap_or_default(),
+            is_root: of.kin.is_root && self.kit.changes_root_prompt(),
             ..of.kin.clone()
         }
+    }
+
+    /// Returns the tools that clients of its session carry out.
+    fn client_tools(&self) -> Arc<[ClientTool]> {
+        let state = self.board.state();
+        let root = state.tree.root().and_then(|root| state.tree.agent(root));
+        root.map_or_else(|| Arc::from([]), |root| root.client_tools.clone())
     }
 
     /// Returns what variables stand for in rules of this agent.
@@ -63,7 +80,7 @@ impl Agent {
         Variables {
             workspace: &self.workspace,
             scratch: self.scratch.as_ref().map(|own| own.folder.as_str()),
-            home: self.parts.charter.home(),
+            home: self.kit.charter.home(),
         }
     }
 
@@ -72,7 +89,7 @@ impl Agent {
             let text = "run an agent: its tree does not have it";
             return Err(ModelError::new(ModelErrorKind::Config, text));
         };
-        let manifest = self.manifest(&kin.definition)?;
+        let manifest = &self.manifest(kin)?;
         let schema = manifest.output_schema.as_ref();
         let answer = schema.map(Shape::compile).transpose().map_err(|why| {
             let name = &manifest.name;
@@ -83,8 +100,9 @@ impl Agent {
         let offered = if kin.helps {
             Vec::new()
         } else {
-            let barred = barred(&self.parts, manifest, chain);
-            offered(&self.parts, manifest, &barred)
+            let client_tools = self.client_tools();
+            let barred = barred(&self.kit, &client_tools, manifest, chain);
+            offered(&self.kit, &client_tools, manifest, &barred)
         };
         let (tools, offers): (Vec<_>, Vec<_>) = offered.into_iter().unzip();
         let place = Surroundings {
@@ -96,7 +114,7 @@ impl Agent {
         let system = context::system(manifest, &place, &tools);
         let prefix = Prefix {
             manifest: manifest.clone(),
-            model: self.parts.models.find(&kin.model)?,
+            model: self.kit.models.find(&kin.model)?,
             model_name: kin.model.clone(),
             system: system.clone().into(),
             tools: tools.into(),
@@ -107,7 +125,7 @@ impl Agent {
         };
         match (kin.context, above.first()) {
             (Context::Fork, Some(parent)) => {
-                let above = self.manifest(&parent.kin.definition)?;
+                let above = &self.manifest(&parent.kin)?;
                 let system = context::with_parents(system, above);
                 Ok(Prefix {
                     system: system.into(),
@@ -148,10 +166,16 @@ impl Agent {
         }
     }
 
-    fn manifest(&self, definition: &str) -> Result<&Arc<Manifest>, ModelError> {
-        self.parts.registry.get(definition).ok_or_else(|| {
+    fn manifest(&self, kin: &Kin) -> Result<Arc<Manifest>, ModelError> {
+        let definition = &kin.definition;
+        let manifest = self.kit.registry.get(definition).ok_or_else(|| {
             let text = format!("run agent {definition}: there is no such definition");
             ModelError::new(ModelErrorKind::Config, text)
+        })?;
+        Ok(if kin.is_root {
+            self.kit.of_root(manifest)
+        } else {
+            manifest.clone()
         })
     }
 
@@ -174,6 +198,7 @@ impl Agent {
                 definition: manifest.name.clone(),
                 model: model.to_owned(),
                 helps,
+                is_root: false,
                 context: manifest.context,
                 barred: Vec::new(),
             },
@@ -192,7 +217,7 @@ impl Agent {
         let barred = if helps {
             Vec::new()
         } else {
-            barred(&self.parts, manifest, &chain)
+            barred(&self.kit, &self.client_tools(), manifest, &chain)
         };
         let caps = manifest.limits.or(caps);
         terms(manifest, (tools, barred), &chain, &self.workspace, caps)
@@ -201,7 +226,7 @@ impl Agent {
     /// Returns the terms of this agent if it becomes another.
     pub(crate) fn terms_of_role(&self, manifest: &Manifest, above: &Permissions) -> Terms {
         let chain = ground::chain_below(above, manifest, &self.variables());
-        let tools = ids(&self.parts, manifest, &chain);
+        let tools = ids(&self.kit, &self.client_tools(), manifest, &chain);
         terms(manifest, tools, &chain, &self.workspace, manifest.limits)
     }
 }
@@ -222,18 +247,23 @@ fn as_parent(own: Prefix, parent: &Prefix) -> Prefix {
 }
 
 /// Returns the terms of a root.
-pub(crate) fn terms_of_root(parts: &Parts, manifest: &Manifest, opening: &Opening) -> Terms {
+pub(crate) fn terms_of_root(
+    kit: &Kit,
+    limits: &Limits,
+    manifest: &Manifest,
+    opening: &Opening,
+) -> Terms {
     let workspace = &opening.workspace;
-    let chain = ground::chain_of([manifest], workspace, parts.charter.as_ref(), None);
-    let tools = ids(parts, manifest, &chain);
-    let caps = root_caps(parts, manifest, opening);
+    let chain = ground::chain_of([manifest], workspace, kit.charter.as_ref(), None);
+    let tools = ids(kit, &opening.client_tools, manifest, &chain);
+    let caps = root_caps(limits, manifest, opening);
     terms(manifest, tools, &chain, workspace, caps)
 }
 
 /// Returns what a root's runs may use: what its manifest or the host says, and no more than whoever
 /// opens it.
-pub(crate) fn root_caps(parts: &Parts, manifest: &Manifest, opening: &Opening) -> Caps {
-    manifest.limits.or(parts.limits.root).narrow(opening.caps)
+pub(crate) fn root_caps(limits: &Limits, manifest: &Manifest, opening: &Opening) -> Caps {
+    manifest.limits.or(limits.root).narrow(opening.caps)
 }
 
 fn terms(
@@ -282,44 +312,77 @@ fn is_locked(id: &str) -> bool {
 }
 
 /// Returns the ids of what an agent may call, and of what its chain bars it from.
-fn ids(parts: &Parts, manifest: &Manifest, chain: &Permissions) -> (Vec<String>, Vec<String>) {
-    let barred = barred(parts, manifest, chain);
-    let offered = offered(parts, manifest, &barred);
+fn ids(
+    kit: &Kit,
+    client_tools: &[ClientTool],
+    manifest: &Manifest,
+    chain: &Permissions,
+) -> (Vec<String>, Vec<String>) {
+    let barred = barred(kit, client_tools, manifest, chain);
+    let offered = offered(kit, client_tools, manifest, &barred);
     let ids = offered.into_iter().map(|(spec, _)| spec.id).collect();
     (ids, barred)
 }
 
-/// Tells whether a manifest wants a tool. Those that turn to a person (SA-47) are wanted only by their
-/// exact names, so that an agent with "all tools" is not one that interrupts the user.
-fn wants(wanted: &Toolset, id: &str) -> bool {
-    match id {
+/// Tells whether a manifest wants a tool that the session has. Those that turn to a person (SA-47) are
+/// wanted only by their exact names, so that an agent with "all tools" is not one that interrupts the
+/// user.
+fn wants(kit: &Kit, wanted: &Toolset, id: &str) -> bool {
+    let wants = match id {
         QUESTION | PLAN_EXIT => wanted.names(id),
         _ => wanted.has(id),
-    }
+    };
+    wants && kit.tool_filter.passes(id)
+}
+
+/// Returns the tools of the host, then those of the session's clients: a client's tool does not hide one
+/// of the host. Ids of the engine's own are locked.
+fn unlocked(kit: &Kit, client_tools: &[ClientTool]) -> Vec<Callable> {
+    let tools = kit.tools.iter().cloned();
+    let tools: Vec<_> = tools.filter(|tool| !is_locked(&tool.spec().id)).collect();
+    let is_new = |client: &&ClientTool| {
+        let is_taken = tools.iter().any(|tool| tool.spec().id == client.name);
+        !is_taken && !is_locked(&client.name)
+    };
+    let client_tools = client_tools.iter().filter(is_new);
+    let client_tools: Vec<_> = client_tools.map(client_tool::tool).collect();
+    let tools = tools.into_iter().map(Callable::Tool);
+    tools
+        .chain(client_tools.into_iter().map(Callable::Client))
+        .collect()
 }
 
 /// Returns the tools that an agent wants and its chain denies whatever the inputs.
-fn barred(parts: &Parts, manifest: &Manifest, chain: &Permissions) -> Vec<String> {
+fn barred(
+    kit: &Kit,
+    client_tools: &[ClientTool],
+    manifest: &Manifest,
+    chain: &Permissions,
+) -> Vec<String> {
     let wanted = &manifest.tools;
-    let tools = parts.tools.tools().into_iter();
-    let tools = tools.filter(|tool| !is_locked(&tool.spec().id));
-    let tools = tools.filter(|tool| wanted.has(&tool.spec().id));
+    let tools = unlocked(kit, client_tools).into_iter();
+    let tools = tools.filter_map(|callable| callable.tool().cloned());
+    let tools = tools.filter(|tool| wants(kit, wanted, &tool.spec().id));
     let tools = tools.filter(|tool| chain.bars(&tool.spec().id, tool.requires()).is_some());
     let tools = tools.map(|tool| tool.spec().id.clone());
-    let own = own_tools().filter(|id| wants(wanted, id) && chain.bars(id, &[]).is_some());
+    let own = own_tools().filter(|id| wants(kit, wanted, id) && chain.bars(id, &[]).is_some());
     tools.chain(own.map(str::to_owned)).collect()
 }
 
 /// Returns what an agent may call: tools in the host's order, then the engine's own calls, whose ids
 /// are locked.
-fn offered(parts: &Parts, manifest: &Manifest, barred: &[String]) -> Vec<(ToolSpec, Offer)> {
+fn offered(
+    kit: &Kit,
+    client_tools: &[ClientTool],
+    manifest: &Manifest,
+    barred: &[String],
+) -> Vec<(ToolSpec, Offer)> {
     let wanted = &manifest.tools;
-    let has = |id: &str| wants(wanted, id) && !barred.iter().any(|barred| barred == id);
-    let tools = parts.tools.tools().into_iter();
-    let tools = tools.filter(|tool| !is_locked(&tool.spec().id));
-    let tools = tools.chain([PlanExit::tool()]);
-    let tools = tools.map(|tool| (tool.spec().clone(), Callable::Tool(tool)));
-    let spawnable = parts.registry.for_agents();
+    let has = |id: &str| wants(kit, wanted, id) && !barred.iter().any(|barred| barred == id);
+    let tools = unlocked(kit, client_tools).into_iter();
+    let tools = tools.chain([Callable::Tool(PlanExit::tool())]);
+    let tools = tools.filter_map(|callable| Some((callable.tool()?.spec().clone(), callable)));
+    let spawnable = kit.registry.for_agents();
     let task = task::spec(spawnable.filter(|agent| manifest.may_spawn(&agent.name)));
     let own = [
         (todo::spec(), Callable::Engine(EngineCall::Todo)),
@@ -332,7 +395,7 @@ fn offered(parts: &Parts, manifest: &Manifest, barred: &[String]) -> Vec<(ToolSp
     let steering = steering.into_iter().filter(|_| has(TASK));
     let own = own.into_iter().chain(steering);
     let offer = |(spec, callable)| {
-        let schema = parts.tools.schema(&spec);
+        let schema = kit.schema(&spec);
         (spec, Offer { callable, schema })
     };
     let all = tools.chain(own).filter(|(spec, _)| has(&spec.id));

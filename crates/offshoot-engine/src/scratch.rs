@@ -44,6 +44,11 @@ pub fn base(data: &str) -> String {
     format!("{}/scratch", data.trim_end_matches('/'))
 }
 
+/// Returns the folder of a session's blobs, in the session's own, so that they are removed with it.
+pub fn blobs(data: &str, tree: &TreeId) -> String {
+    format!("{}/blobs", of_session(&base(data), tree))
+}
+
 /// Returns the folder of a session below that of all.
 pub fn of_session(base: &str, tree: &TreeId) -> String {
     let mut name = String::new();

@@ -12,7 +12,7 @@ mod sleep;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-use offshoot_types::command::{Order, Receipt, Scope};
+use offshoot_types::command::{Order, Receipt, Scope, Verdict};
 use offshoot_types::event::{Entry, Origin, Purpose};
 use offshoot_types::id::{AgentId, CommandId, MessageId, RunId};
 use offshoot_types::store::{Append, Lease, StoreError, StoreErrorKind};
@@ -73,6 +73,8 @@ pub(crate) struct Session {
     notices: JoinSet<()>,
     /// Messages that open the session once they are taken: whose, and which.
     openers: Vec<(AgentId, MessageId)>,
+    /// Children of the host that open the session once they are born.
+    newborns: Vec<AgentId>,
     /// Whether somebody has wanted to open the session, and it had to go on sleeping.
     wanted: bool,
     /// Whether somebody has spoken to the root since this process has the tree: hooks hear of the
@@ -129,12 +131,13 @@ pub(crate) async fn load(parts: &Parts, lease: &Lease) -> Result<Tree, StoreErro
 ///
 /// Agents of one depth do not depend on each other, so their appends share commits.
 pub(crate) async fn recover(parts: &Parts, board: &Board) -> Result<(), StoreError> {
+    let kit = board.kit();
     let levels = recover::levels(&board.state().tree);
     for level in levels {
         let appends: Vec<_> = {
             let state = board.state();
             let append = |id: AgentId| {
-                let events = recover::events(&state.tree, &id, parts.env.as_ref(), &parts.hooks);
+                let events = recover::events(&state.tree, &id, parts.env.as_ref(), &kit.hooks);
                 let last = state.tree.agent(&id)?.seq;
                 (!events.is_empty()).then(|| (AgentLog::new(parts, &board.lease, id, last), events))
             };
@@ -174,6 +177,7 @@ impl Session {
             stop_receiving: None,
             notices: JoinSet::new(),
             openers: Vec::new(),
+            newborns: Vec::new(),
             wanted: false,
             begun: false,
             greeted: false,
@@ -415,7 +419,10 @@ impl Session {
         if let Some(receipt) = self.parts.store.receipt(&order.command.id).await? {
             // Done by a former owner, who may have died of what came after: whoever asked that
             // opens the session all the same.
-            if matches!(order.command.order, Order::Prompt(_) | Order::Resume) {
+            if matches!(
+                order.command.order,
+                Order::Prompt(_) | Order::Resume | Order::Spawn(_)
+            ) {
                 self.reopen(&receipt).await?;
             }
             order.answer(receipt);
@@ -442,38 +449,53 @@ impl Session {
         Ok(())
     }
 
-    async fn dispatch(&mut self, order: Ordered) -> Result<(), StoreError> {
+    async fn dispatch(&mut self, mut order: Ordered) -> Result<(), StoreError> {
         if matches!(order.command.order, Order::Cancel(_)) {
             self.stop_receiving(&order.command.agent);
         }
-        match &order.command.order {
+        match &mut order.command.order {
             Order::Open(_) | Order::Fork(_) => {
                 self.note(order, nothing("the session is open")).await
             }
             Order::Resume => self.resume(order).await,
             Order::Prompt(_)
             | Order::Compact
+            | Order::SetClientTools(_)
             | Order::Summarise
             | Order::Close
             | Order::Rename(_)
             | Order::Rewind(_)
+            | Order::Spawn(_)
                 if self.is_helper(&order.command.agent) =>
             {
                 let why = "it works for offshoot itself, and not for people";
                 self.note(order, nothing(why)).await
             }
             Order::Prompt(_) => self.prompted(order).await,
-            Order::Summarise | Order::Close | Order::Compact | Order::Rewind(_)
+            Order::Summarise
+            | Order::Close
+            | Order::Compact
+            | Order::Rewind(_)
+            | Order::Spawn(_)
                 if self.sleeps() =>
             {
                 let why = "it waits for an answer; open the session first";
                 self.note(order, nothing(why)).await
+            }
+            Order::Spawn(spawn) => {
+                let new_id = || AgentId::new(self.parts.env.new_id());
+                let child = spawn.agent.get_or_insert_with(new_id).clone();
+                if !self.working {
+                    self.newborns.push(child);
+                }
+                self.hand_to_actor(order).await
             }
             // These do not make queued work start.
             Order::Rename(_)
             | Order::Summarise
             | Order::Close
             | Order::Compact
+            | Order::SetClientTools(_)
             | Order::Rewind(_) => self.hand_to_actor(order).await,
             Order::Cancel(_)
                 if self.mailboxes.contains_key(&order.command.agent)
@@ -573,7 +595,13 @@ impl Session {
                 if why == sleep::TOO_LATE {
                     self.board.answered.notify_waiters();
                 }
-                self.note(order, nothing(&why)).await
+                let is_result = matches!(answer.verdict, Verdict::Returned(_));
+                let receipt = if planted(Bug::LateResultAcknowledged) && is_result {
+                    Receipt::Answered
+                } else {
+                    nothing(&why)
+                };
+                self.note(order, receipt).await
             }
             None if self.sleeps() => self.keep_answer(order).await,
             None => {
@@ -621,6 +649,7 @@ pub(crate) fn agent(
     entries: &[Arc<Entry>],
     inherited: Option<Arc<Inherited>>,
 ) -> Option<Agent> {
+    let kit = board.kit();
     let state = board.state();
     let root = state.tree.agent(state.tree.root()?)?;
     let Origin::Session {
@@ -647,6 +676,7 @@ pub(crate) fn agent(
         read_only: node.read_only,
         board: board.clone(),
         parts: parts.clone(),
+        kit,
         log: AgentLog::new(parts, &board.lease, id.clone(), last),
     })
 }

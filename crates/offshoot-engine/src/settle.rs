@@ -126,8 +126,9 @@ pub(crate) fn completion(
         message,
         run: run.clone(),
         definition: child.spawned.definition.clone(),
-        call: child.parent().map(|parent| parent.call.clone()),
+        call: child.parent().and_then(|parent| parent.made_by().cloned()),
         settlement: settlement.clone(),
+        quiet: child.run(run.run).is_some_and(|run| run.quiet),
     }
 }
 

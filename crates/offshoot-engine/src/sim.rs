@@ -8,6 +8,7 @@
 //! subscriber saw. Planted bugs prove that it can fail.
 
 mod chance;
+mod clients;
 mod copies;
 mod disk;
 mod fakes;
@@ -18,6 +19,7 @@ mod owners;
 mod person;
 mod prompts;
 mod rules;
+mod spawns;
 mod world;
 
 use offshoot_store::{Memory, Sqlite};
@@ -115,15 +117,16 @@ fn a_seed_repeats_itself_to_the_byte() {
     }
 }
 
-/// Returns the first history that finds a planted bug. The rarest shows in one of a thousand.
-fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<u64> {
+/// Returns the first history that finds a planted bug, and the rule it breaks. The rarest shows in one
+/// of a thousand.
+fn found(bug: Option<Bug>, flaw: Option<Flaw>) -> Option<(u64, String)> {
     sabotage::plant(bug);
-    let found = (0..20_000).find(|&seed| {
-        world::history(Plan {
+    let found = (0..20_000).find_map(|seed| {
+        let plan = Plan {
             flaw,
             ..memory(seed)
-        })
-        .is_err()
+        };
+        Some((seed, world::history(plan).err()?))
     });
     sabotage::plant(None);
     found

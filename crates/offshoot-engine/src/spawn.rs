@@ -39,7 +39,7 @@ impl Agent {
 
     /// Returns the model of a child whose manifest names none (PD-27).
     pub(crate) fn usual_child_model(&self) -> &str {
-        let child = self.parts.helpers.models.child.as_deref();
+        let child = self.kit.helpers.models.child.as_deref();
         child.unwrap_or(&self.model)
     }
 
@@ -62,9 +62,9 @@ impl Agent {
             definition: &manifest.name,
             depth,
         };
-        let hooks = &self.parts.hooks;
+        let hooks = &self.kit.hooks;
         let session = self.session_model();
-        let named = self.parts.helpers.models.named(manifest, &session);
+        let named = self.kit.helpers.models.named(manifest, &session);
         let model = named.unwrap_or(model);
         let model = hooks
             .resolve_model(about, model)

@@ -218,10 +218,11 @@ impl Agent {
         }
         let prompt = Prompt {
             message: MessageId::new(self.parts.env.new_id()),
-            text,
+            text: text.into(),
             from: Author::Parent,
             agent: None,
             metadata: None,
+            output_schema: None,
         };
         match self.send(target.clone(), prompt, cancel).await {
             Ok(()) => {

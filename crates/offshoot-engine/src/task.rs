@@ -1,22 +1,26 @@
-//! The task call: a call that makes a child agent.
+//! Children: the `task` call that makes one, and the host's order that does.
 //!
 //! The child is an ordinary agent. It differs from a root in three ways only: it
-//! has a parent call, its permissions are narrowed, and its settlement becomes
-//! the parent's outcome or mail. Planning is pure but for reserving places in
+//! has a parent, its permissions are narrowed, and its settlement becomes the
+//! parent's outcome or mail. Planning is pure but for reserving places in
 //! the tree; the child exists when the batch is committed (R15), and the session
 //! starts it from there. Nothing here knows how a turn works.
 
+use std::sync::Arc;
+
+use offshoot_types::caps::Caps;
+use offshoot_types::command::Spawn;
 use offshoot_types::event::{Event, Origin, Parent};
-use offshoot_types::id::{AgentId, MessageId};
+use offshoot_types::id::{AgentId, CallId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{Context, Manifest, names};
 use offshoot_types::message::{Author, Call, MAX_METADATA_BYTES, MAX_PROMPT_BYTES, UserMessage};
 use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::Action;
 use offshoot_types::tool::{Effect, ToolSpec};
 use serde::Deserialize;
 
 use crate::agent::Agent;
-use crate::answer;
 use crate::board::Full;
 use crate::context::{self, Prefix};
 use crate::log::Batch;
@@ -50,7 +54,7 @@ pub(crate) struct Child {
 }
 
 /// Returns what models are told of `task`, with the agents it may spawn.
-pub(crate) fn spec<'a>(agents: impl Iterator<Item = &'a std::sync::Arc<Manifest>>) -> ToolSpec {
+pub(crate) fn spec<'a>(agents: impl Iterator<Item = &'a Arc<Manifest>>) -> ToolSpec {
     let mut description = String::from(
         "Runs another agent on a task of its own and returns its final answer. With background it \
          returns a session_id at once and the answer arrives later as a message. The agent sees \
@@ -90,7 +94,7 @@ pub(crate) fn named(
     arguments: &RawJson,
 ) -> Result<String, Outcome> {
     let wanted = parse(arguments)?;
-    let manifest = resolve(agent, prefix, &wanted.subagent_type)?;
+    let manifest = resolve(agent, &prefix.manifest, &wanted.subagent_type)?;
     Ok(manifest.name.clone())
 }
 
@@ -104,20 +108,116 @@ pub(crate) fn plan(
     batch: &mut Batch,
 ) -> Result<Child, Outcome> {
     let wanted = parse(arguments)?;
-    let manifest = resolve(agent, prefix, &wanted.subagent_type)?;
-    if agent.depth >= agent.board.limits.depth {
-        let text = format!(
-            "cannot spawn {}: agents nest at most {} deep; do the work here or hand back what you have",
-            wanted.subagent_type, agent.board.limits.depth
-        );
-        return Err(Outcome::error(ErrorKind::Depth, text));
-    }
-    check_price(agent, &manifest)?;
+    let manifest = resolve(agent, &prefix.manifest, &wanted.subagent_type)?;
     let child = Child {
         id: AgentId::new(agent.parts.env.new_id()),
         background: wanted.background,
     };
-    let born = birth(agent, &manifest, &child, call, &wanted)?;
+    let born = admit(
+        agent,
+        NewChild {
+            id: &child.id,
+            manifest: &manifest,
+            parent: Parent {
+                agent: agent.id.clone(),
+                call: call.id.clone(),
+                message: agent.processed(),
+                background: wanted.background,
+                host: false,
+            },
+            caps: Caps::default(),
+            prompt: &wanted.prompt,
+            metadata: wanted.metadata,
+            output_schema: None,
+        },
+    )?;
+    batch.own(Event::CallStarted {
+        call: call.id.clone(),
+        child: Some(child.id.clone()),
+    });
+    batch.child(&child.id, born);
+    Ok(child)
+}
+
+/// Plans a child that the host wants: adds its birth to the batch, or says why there can be none.
+///
+/// The host is asked nothing about it: the order is the answer to a rule that asks. `last` is the last
+/// message of the parent's conversation.
+pub(crate) fn plan_spawn(
+    agent: &Agent,
+    spawn: &Spawn,
+    id: &AgentId,
+    last: Option<MessageId>,
+    batch: &mut Batch,
+) -> Result<(), Outcome> {
+    let registry = &agent.kit.registry;
+    let Some(caller) = registry.get(&agent.definition) else {
+        let text = format!("there is no agent {}", agent.definition);
+        return Err(Outcome::error(ErrorKind::UnknownAgent, text));
+    };
+    check_sizes(&spawn.prompt, spawn.metadata.as_ref())?;
+    let manifest = resolve(agent, caller, &spawn.definition)?;
+    let names = registry.names_of(&manifest.name);
+    if let Some(decision) = agent.chain().0.decide_call(TASK, &names)
+        && decision.action == Action::Deny
+    {
+        let text = format!(
+            "cannot spawn {}: {} denies it",
+            manifest.name, decision.layer
+        );
+        return Err(Outcome::error(ErrorKind::Denied, text));
+    }
+    let manifest = Manifest {
+        model: spawn.model.clone().or_else(|| manifest.model.clone()),
+        context: spawn.context.unwrap_or(manifest.context),
+        ..manifest.as_ref().clone()
+    };
+    let born = admit(
+        agent,
+        NewChild {
+            id,
+            manifest: &manifest,
+            parent: Parent {
+                agent: agent.id.clone(),
+                call: CallId::new(format!("spawn-{id}")),
+                message: last.unwrap_or_else(|| MessageId::new("")),
+                background: spawn.background,
+                host: true,
+            },
+            caps: spawn.caps,
+            prompt: &spawn.prompt,
+            metadata: spawn.metadata.clone(),
+            output_schema: spawn.output_schema.clone(),
+        },
+    )?;
+    batch.child(id, born);
+    Ok(())
+}
+
+/// A child that may be about to exist.
+struct NewChild<'a> {
+    id: &'a AgentId,
+    manifest: &'a Manifest,
+    parent: Parent,
+    /// What its runs may use at most, whatever its manifest says.
+    caps: Caps,
+    prompt: &'a str,
+    metadata: Option<RawJson>,
+    output_schema: Option<RawJson>,
+}
+
+/// Reserves a place for a child and returns its first entries, or says why there can be none.
+fn admit(agent: &Agent, child: NewChild<'_>) -> Result<Vec<Event>, Outcome> {
+    let name = child.manifest.name.clone();
+    if agent.depth >= agent.board.limits.depth {
+        let text = format!(
+            "cannot spawn {name}: agents nest at most {} deep; do the work here or hand back what you have",
+            agent.board.limits.depth
+        );
+        return Err(Outcome::error(ErrorKind::Depth, text));
+    }
+    check_price(agent, child.manifest, child.caps)?;
+    let born = birth(agent, child)?;
     let mut state = agent.board.state();
     if let Err(full) = state.plan_child(&agent.id, &agent.board.limits) {
         let why = match full {
@@ -129,30 +229,25 @@ pub(crate) fn plan(
                 format!("this session has {most} live agents, which is its limit")
             }
         };
-        let name = &wanted.subagent_type;
         let text = format!("cannot spawn {name}: {why}; wait for some to end");
         return Err(Outcome::error(ErrorKind::Caps, text));
     }
-    batch.own(Event::CallStarted {
-        call: call.id.clone(),
-        child: Some(child.id.clone()),
-    });
-    batch.child(&child.id, born);
-    Ok(child)
+    Ok(born)
 }
 
 /// Refuses a child whose cost is capped and could not be counted.
-fn check_price(agent: &Agent, manifest: &Manifest) -> Result<(), Outcome> {
+fn check_price(agent: &Agent, manifest: &Manifest, caps: Caps) -> Result<(), Outcome> {
     let limits = &agent.board.limits;
     let state = agent.board.state();
-    let counted = manifest.limits.cost.is_some() || state.counts_money(&agent.id, limits);
+    let capped = manifest.limits.cost.or(caps.cost).is_some();
+    let counted = capped || state.counts_money(&agent.id, limits);
     drop(state);
     let session = agent.session_model();
-    let named = agent.parts.helpers.models.named(manifest, &session);
+    let named = agent.kit.helpers.models.named(manifest, &session);
     let model = named.unwrap_or(agent.usual_child_model());
     // A model that is not there is told as such by the child's own run.
     let unknown = agent
-        .parts
+        .kit
         .models
         .find(model)
         .is_ok_and(|model| model.price().is_none());
@@ -173,13 +268,19 @@ fn parse(arguments: &RawJson) -> Result<Arguments, Outcome> {
             "task takes {{subagent_type, prompt, background?, metadata?}}: {error}"
         ))
     })?;
-    if wanted.prompt.len() > MAX_PROMPT_BYTES {
-        let size = wanted.prompt.len();
+    check_sizes(&wanted.prompt, wanted.metadata.as_ref())?;
+    Ok(wanted)
+}
+
+fn check_sizes(prompt: &str, metadata: Option<&RawJson>) -> Result<(), Outcome> {
+    let invalid = |text: String| Outcome::error(ErrorKind::InvalidInput, text);
+    let size = prompt.len();
+    if size > MAX_PROMPT_BYTES {
         return Err(invalid(format!(
             "the prompt has {size} bytes; at most {MAX_PROMPT_BYTES} are taken"
         )));
     }
-    if let Some(metadata) = &wanted.metadata {
+    if let Some(metadata) = metadata {
         let size = metadata.as_str().len();
         if size > MAX_METADATA_BYTES {
             return Err(invalid(format!(
@@ -190,17 +291,12 @@ fn parse(arguments: &RawJson) -> Result<Arguments, Outcome> {
             return Err(invalid("metadata has to be an object".to_owned()));
         }
     }
-    Ok(wanted)
+    Ok(())
 }
 
-fn resolve(
-    agent: &Agent,
-    prefix: &Prefix,
-    name: &str,
-) -> Result<std::sync::Arc<Manifest>, Outcome> {
-    let registry = &agent.parts.registry;
-    let caller = &prefix.manifest;
-    let may_spawn = |manifest: &&std::sync::Arc<Manifest>| caller.may_spawn(&manifest.name);
+fn resolve(agent: &Agent, caller: &Manifest, name: &str) -> Result<Arc<Manifest>, Outcome> {
+    let registry = &agent.kit.registry;
+    let may_spawn = |manifest: &&Arc<Manifest>| caller.may_spawn(&manifest.name);
     let choices = || names(registry.for_agents().filter(may_spawn));
     match registry.get(name) {
         None => {
@@ -228,44 +324,43 @@ fn resolve(
 }
 
 /// Returns the first entries of a child, its first turn included.
-fn birth(
-    agent: &Agent,
-    manifest: &Manifest,
-    child: &Child,
-    call: &Call,
-    wanted: &Arguments,
-) -> Result<Vec<Event>, Outcome> {
-    // Whoever works with its parent's prompt has to be told here what its own would say.
-    let text = match (&manifest.output_schema, manifest.context) {
-        (Some(schema), Context::Inherit) => {
-            format!("{}\n\n{}", wanted.prompt, answer::instruction(schema))
-        }
-        (Some(_) | None, _) => wanted.prompt.clone(),
-    };
-    let birth = Birth {
-        id: &child.id,
+fn birth(agent: &Agent, child: NewChild<'_>) -> Result<Vec<Event>, Outcome> {
+    let NewChild {
+        id,
         manifest,
-        origin: Origin::Task(Parent {
-            agent: agent.id.clone(),
-            call: call.id.clone(),
-            message: agent.processed(),
-            background: wanted.background,
-        }),
+        parent,
+        caps,
+        prompt,
+        metadata,
+        output_schema,
+    } = child;
+    // An agent with its parent's system prompt reads here what its own would say.
+    let inherits = manifest.context == Context::Inherit;
+    let own_schema = manifest.output_schema.clone().filter(|_| inherits);
+    let birth = Birth {
+        id,
+        manifest,
+        origin: Origin::Task(parent),
         depth: agent.depth + 1,
         model: agent.usual_child_model(),
         caps: agent.board.limits.spawned,
-        metadata: wanted.metadata.clone(),
+        metadata,
         asked: UserMessage {
             id: MessageId::new(agent.parts.env.new_id()),
-            text,
+            text: prompt.into(),
             from: Author::Parent,
             agent: None,
             model: None,
             metadata: None,
+            output_schema: output_schema.or(own_schema),
         },
     };
-    agent.birth(birth).map_err(|why| {
+    let mut events = agent.birth(birth).map_err(|why| {
         let text = format!("cannot spawn {}: {why}", manifest.name);
         Outcome::error(ErrorKind::Denied, text)
-    })
+    })?;
+    if let Some(Event::Spawned(spawned)) = events.first_mut() {
+        spawned.terms.narrow(caps);
+    }
+    Ok(events)
 }

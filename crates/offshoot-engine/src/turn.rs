@@ -58,6 +58,11 @@ impl Over {
             _held: None,
         }
     }
+
+    /// Returns the conversation of a turn that is left open.
+    pub(crate) fn into_transcript(self) -> Transcript {
+        self.transcript
+    }
 }
 
 /// Runs the open turn of an agent to its end.
@@ -116,7 +121,8 @@ async fn steps(
             Admitted::Nothing(cap) => return Ok(Over::of(transcript, TurnEnd::Exhausted(cap))),
             Admitted::Cancelled => return Ok(Over::of(transcript, agent.aborted())),
         };
-        let request = context::request(&prefix, messages, agent.asker(), &permit);
+        let mut request = context::request(&prefix, messages, agent.asker(), &permit);
+        agent.load_attachments(&prefix, &mut request).await;
         let last = permit.last;
 
         let work = cancel.child_token();
@@ -340,7 +346,7 @@ impl Agent {
         let state = self.board.state();
         let untold = state.tree.agent(&self.id).is_some_and(|agent| {
             let after = tally_after(agent, events);
-            announce::is_due(&self.parts.hooks, agent, &after) && !planted(Bug::StopNotOwed)
+            announce::is_due(&self.kit.hooks, agent, &after) && !planted(Bug::StopNotOwed)
         });
         Event::Settled {
             run,

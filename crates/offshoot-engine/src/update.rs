@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use offshoot_types::event::{Entry, Hooked};
 use offshoot_types::hook::Point;
-use offshoot_types::id::{AgentId, CallId, MessageId};
+use offshoot_types::id::AgentId;
 use offshoot_types::store::StoreError;
+
+pub use offshoot_types::live::{Delta, DeltaKind, Output};
 
 /// What a subscriber sees.
 #[derive(Clone, Debug)]
@@ -46,43 +48,6 @@ impl Update {
     }
 }
 
-/// A piece of a message that is not committed yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delta {
-    /// Whose message.
-    pub agent: AgentId,
-    /// The id it will be committed under.
-    pub message: MessageId,
-    /// What kind of text.
-    pub kind: DeltaKind,
-    /// How many bytes of that kind came before.
-    pub offset: usize,
-    /// The piece.
-    pub text: String,
-}
-
-/// A piece of what a call says while it runs. Nothing of it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
-    /// Whose call.
-    pub agent: AgentId,
-    /// Which call.
-    pub call: CallId,
-    /// How many bytes came before.
-    pub offset: usize,
-    /// The piece.
-    pub text: String,
-}
-
-/// What kind of text a delta holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeltaKind {
-    /// Words for the reader.
-    Text,
-    /// Thinking.
-    Reasoning,
-}
-
 /// What an agent does now, or waits for (R29).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Activity {
@@ -100,6 +65,8 @@ pub enum Activity {
     Streaming,
     /// Waits for a person to answer what it wants to know.
     Question,
+    /// Waits until a client returns the results of these tools; of many, the first few.
+    ClientTools(Vec<String>),
     /// Waits before it tries the model again.
     Retrying {
         /// Which try comes next.
@@ -141,6 +108,7 @@ impl Activity {
             } => format!("tries again ({attempt}): {message}"),
             Self::Permission(tools) => format!("waits for permission: {}", tools.join(", ")),
             Self::Question => "waits for an answer".to_owned(),
+            Self::ClientTools(tools) => format!("waits for a client to run {}", tools.join(", ")),
             Self::Tools(tools) => format!("runs {}", tools.join(", ")),
             Self::Children { first, all } => {
                 let ids: Vec<&str> = first.iter().map(AgentId::as_str).collect();

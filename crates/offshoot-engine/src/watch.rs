@@ -189,6 +189,7 @@ impl Agent {
                 | Activity::Retrying { .. }
                 | Activity::Permission(_)
                 | Activity::Question
+                | Activity::ClientTools(_)
                 | Activity::Children { .. }
                 | Activity::Compacting
                 // They have limits of their own.

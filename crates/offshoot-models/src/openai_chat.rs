@@ -5,6 +5,7 @@
 //! environment and no connection is made before a model is asked. Users'
 //! documentation: docs/models.md.
 
+mod base64;
 mod calls;
 mod decode;
 mod encode;
@@ -12,7 +13,7 @@ mod settings;
 mod wire;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,6 +63,7 @@ struct Server {
     /// By the name of a model.
     prices: BTreeMap<String, Price>,
     windows: BTreeMap<String, u64>,
+    images: BTreeSet<String>,
 }
 
 /// One model of a server.
@@ -93,6 +95,7 @@ impl OpenAiChat {
                 slots: Arc::new(Semaphore::new(checked.slots)),
                 prices: checked.prices,
                 windows: checked.windows,
+                images: checked.images,
             })
         });
         Self {
@@ -170,6 +173,10 @@ impl Model for ChatModel {
 
     fn window(&self) -> Option<u64> {
         self.server.windows.get(&self.name).copied()
+    }
+
+    fn takes_images(&self) -> bool {
+        self.server.images.contains(&self.name)
     }
 }
 

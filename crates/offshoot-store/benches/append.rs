@@ -34,11 +34,12 @@ impl Writer {
         self.seq = self.seq.next();
         let message = UserMessage {
             id: MessageId::new(format!("{}-{}", self.agent, self.seq)),
-            text: "a small entry, as most are".to_owned(),
+            text: "a small entry, as most are".into(),
             from: Author::Parent,
             agent: None,
             model: None,
             metadata: None,
+            output_schema: None,
         };
         let entry = NewEntry {
             agent: self.agent.clone(),

@@ -331,7 +331,7 @@ impl Kept {
             let Event::Asked { call, .. } = &entry.event else {
                 return None;
             };
-            agent.asks(call)?;
+            let asks = agent.asks(call)?;
             let mut path = self.tree.path(&entry.agent);
             path.reverse();
             let named = |id: &AgentId| {
@@ -339,7 +339,8 @@ impl Kept {
                 Some((id.clone(), definition))
             };
             let path = path.into_iter().filter_map(named).collect();
-            OpenAsk::of(entry, path, self.owned)
+            // A call may have asked something before that was decided.
+            OpenAsk::of(entry, path, self.owned).filter(|open| open.ask == *asks)
         };
         let entries = self.entries.iter();
         entries.filter_map(|entry| open(entry)).collect()

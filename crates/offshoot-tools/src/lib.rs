@@ -4,6 +4,7 @@
 //! kernel rather than by looking at paths. A tool knows no agent, no session and
 //! no model; whether it may run is decided before, from what `needs` returns.
 
+mod blob;
 mod blocking;
 mod change;
 mod confined;

@@ -9,6 +9,7 @@ use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
 
 use futures_core::future::BoxFuture;
+use offshoot_types::content::{Attached, AttachmentError, Part, image_type};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
@@ -21,10 +22,13 @@ use serde_json::json;
 use crate::patience::{self, Enough, Patience};
 use crate::refusal::Refusal;
 use crate::target::Target;
-use crate::{confined, listing, whole};
+use crate::{blocking, confined, listing, whole};
 
 /// Most bytes of a file that one call returns.
 const MOST_BYTES: usize = listing::MOST_BYTES;
+
+/// Most bytes that are read of a picture; the session's limits refuse fewer.
+const MOST_OF_PICTURE: u64 = 64 * 1024 * 1024;
 
 /// The tool.
 pub(crate) struct Read {
@@ -89,12 +93,68 @@ impl Tool for Read {
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
-        let read = move |patience: &Patience| match parse(&work.arguments, &work.place) {
-            Ok((target, window)) => read(&target, window, patience),
-            Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
-        };
-        Box::pin(patience::search(work.cancel.clone(), patience::TIME, read))
+        if work.takes_images {
+            return Box::pin(read_text_or_image(work));
+        }
+        Box::pin(read_text(work))
     }
+}
+
+fn read_text(work: Work) -> impl Future<Output = Outcome> {
+    let read = move |patience: &Patience| match parse(&work.arguments, &work.place) {
+        Ok((target, window)) => read(&target, window, patience),
+        Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
+    };
+    patience::search(work.cancel.clone(), patience::TIME, read)
+}
+
+/// Returns a picture as an image that the model sees, and anything else as text.
+async fn read_text_or_image(work: Work) -> Outcome {
+    let (arguments, place) = (work.arguments.clone(), work.place.clone());
+    let Ok(picture) = blocking::attempt(move || picture(&arguments, &place)).await else {
+        return read_text(work).await;
+    };
+    let Some((target, bytes)) = picture else {
+        return read_text(work).await;
+    };
+    let attempted = format!("read {}", target.shown());
+    // The file was a picture when it was opened.
+    let Some(media_type) = image_type(&bytes) else {
+        return read_text(work).await;
+    };
+    let length = bytes.len() as u64;
+    let digest = match work.blobs.store(bytes).await {
+        Ok(digest) => digest,
+        Err(error) => {
+            let kind = match error {
+                AttachmentError::TooLarge { .. } | AttachmentError::SessionFull { .. } => {
+                    ErrorKind::TooLarge
+                }
+                _ => ErrorKind::Failed,
+            };
+            return Outcome::error(kind, format!("{attempted}: {error}"));
+        }
+    };
+    let image = Part::Image(Attached {
+        digest,
+        media_type: media_type.to_owned(),
+        bytes: length,
+        name: Some(target.shown().to_string()),
+        uri: None,
+    });
+    let text = format!("{} is an image.", target.shown());
+    Outcome::output(RawJson::of(&text)).with(image)
+}
+
+/// Reads a picture, up to one byte more than any limit lets through; `None` if it is none.
+fn picture(arguments: &RawJson, place: &Place) -> Option<(Target, Vec<u8>)> {
+    let (target, _) = parse(arguments, place).ok()?;
+    let mut file = open(&target).ok()?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(16).read_to_end(&mut bytes).ok()?;
+    image_type(&bytes)?;
+    file.take(MOST_OF_PICTURE).read_to_end(&mut bytes).ok()?;
+    Some((target, bytes))
 }
 
 fn parse(arguments: &RawJson, place: &Place) -> Result<(Target, Window), String> {

@@ -13,11 +13,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_core::future::BoxFuture;
+use offshoot_types::content::{AttachmentError, Digest};
 use offshoot_types::outcome::Outcome;
 use offshoot_types::tool::Place;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::blob;
 use crate::blocking;
 use crate::confined;
 use crate::target::Root;
@@ -112,7 +114,7 @@ pub(crate) fn make_durable(file: &File, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps texts that are no answer of a tool.
+/// Keeps texts that are no answer of a tool, and blobs.
 pub struct Sidecars;
 
 impl offshoot_types::sidecar::Sidecars for Sidecars {
@@ -138,6 +140,39 @@ impl offshoot_types::sidecar::Sidecars for Sidecars {
         };
         Box::pin(async move { blocking::attempt(keep).await.ok().flatten() })
     }
+
+    fn store_blob(
+        &self,
+        folder: String,
+        bytes: Vec<u8>,
+        most: u64,
+    ) -> BoxFuture<'static, Result<Digest, AttachmentError>> {
+        Box::pin(attempt(move || blob::store(&folder, &bytes, most)))
+    }
+
+    fn read_blob(
+        &self,
+        folder: String,
+        digest: Digest,
+    ) -> BoxFuture<'static, Result<Vec<u8>, AttachmentError>> {
+        Box::pin(attempt(move || blob::read(Path::new(&folder), &digest)))
+    }
+
+    fn copy_blobs(
+        &self,
+        from: String,
+        to: String,
+        digests: Vec<Digest>,
+    ) -> BoxFuture<'static, Result<(), AttachmentError>> {
+        Box::pin(attempt(move || blob::copy(&from, &to, &digests)))
+    }
+}
+
+async fn attempt<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, AttachmentError> + Send + 'static,
+) -> Result<T, AttachmentError> {
+    let done = blocking::attempt(work).await;
+    done.unwrap_or_else(|why| Err(AttachmentError::Io(why)))
 }
 
 /// Takes everything; what does not fit is not kept. Unbuffered.

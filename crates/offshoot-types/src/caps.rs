@@ -48,6 +48,21 @@ impl Caps {
         }
     }
 
+    /// Returns those of these that the others have as well.
+    #[must_use]
+    pub fn only_where_equal(self, others: Self) -> Self {
+        Self {
+            steps: self.steps.filter(|_| self.steps == others.steps),
+            tokens: self.tokens.filter(|_| self.tokens == others.tokens),
+            cost: self.cost.filter(|_| self.cost == others.cost),
+            time: self.time.filter(|_| self.time == others.time),
+            stall: self.stall.filter(|_| self.stall == others.stall),
+            descendants: self
+                .descendants
+                .filter(|_| self.descendants == others.descendants),
+        }
+    }
+
     /// Returns these, and where they say nothing the others.
     #[must_use]
     pub fn or(self, others: Self) -> Self {

@@ -7,9 +7,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::caps::Caps;
+use crate::client_tool::{ClientTool, ToolResult};
+use crate::content::Content;
 use crate::id::{AgentId, CallId, CommandId, MessageId, Timestamp, TreeId};
 use crate::json::RawJson;
+use crate::manifest::Context;
 use crate::message::Author;
+use crate::outcome::ErrorKind;
 use crate::project::ProjectContext;
 use crate::settlement::Settlement;
 
@@ -31,8 +35,14 @@ impl Command {
     #[must_use]
     pub fn without_words(mut self) -> Self {
         if let Order::Prompt(prompt) = &mut self.order {
-            prompt.text.clear();
+            prompt.text = Content::default();
             prompt.metadata = None;
+            prompt.output_schema = None;
+        }
+        if let Order::Spawn(spawn) = &mut self.order {
+            spawn.prompt.clear();
+            spawn.metadata = None;
+            spawn.output_schema = None;
         }
         self
     }
@@ -51,7 +61,9 @@ impl Command {
             | Order::Close
             | Order::Compact
             | Order::Rewind(_)
-            | Order::Fork(_) => None,
+            | Order::Fork(_)
+            | Order::SetClientTools(_)
+            | Order::Spawn(_) => None,
         }
     }
 }
@@ -86,6 +98,10 @@ pub enum Order {
     Rewind(Rewind),
     /// Create the session as a copy of another. The command's agent is its root, as with `Open`.
     Fork(Fork),
+    /// Replace the tools that clients of the session carry out, from the next turn on. For the root.
+    SetClientTools(Vec<ClientTool>),
+    /// Start a child of the agent, without a call of the agent's model.
+    Spawn(Box<Spawn>),
 }
 
 impl Order {
@@ -118,6 +134,9 @@ pub struct Opening {
     /// The first question, asked in the commit that makes the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Prompt>,
+    /// Tools that clients of the session carry out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_tools: Vec<ClientTool>,
 }
 
 /// How much of a conversation is taken back (SES-06).
@@ -146,13 +165,65 @@ pub struct Fork {
     pub metadata: Option<RawJson>,
 }
 
+/// A child that the host starts.
+///
+/// Depth, caps, descendants, permissions and hooks apply as to a `task` call of its parent. A rule
+/// that asks about `task` is answered by the order itself. The result is a completion of the parent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spawn {
+    /// The id of the child, as `AgentId::from_client` takes it; the runtime chooses one otherwise. A
+    /// second order with the same id and the same parent makes no second child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The manifest's name; a subagent or an all.
+    pub definition: String,
+    /// What the child is to do; at most 1 MiB.
+    pub prompt: String,
+    /// `PROVIDER/NAME`; wins over the manifest's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What its runs may use at most, whatever its manifest says.
+    #[serde(default)]
+    pub caps: Caps,
+    /// What it sees of its parent's conversation; wins over the manifest's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
+    /// What the host attaches; an object of at most 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
+    /// The JSON Schema that the answer of its first run has to fit; wins over the manifest's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<RawJson>,
+    /// Whether the completion wakes the parent, as that of a background `task` does. Otherwise the
+    /// parent begins no turn before the child has ended, and the completion starts none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+}
+
+impl Spawn {
+    /// A blocking child that its manifest says everything else of.
+    pub fn new(definition: impl Into<String>, prompt: impl Into<String>) -> Self {
+        Self {
+            agent: None,
+            definition: definition.into(),
+            prompt: prompt.into(),
+            model: None,
+            caps: Caps::default(),
+            context: None,
+            metadata: None,
+            output_schema: None,
+            background: false,
+        }
+    }
+}
+
 /// A question to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     /// The id the message will have.
     pub message: MessageId,
-    /// The words; at most 1 MiB.
-    pub text: String,
+    /// The words, at most 1 MiB, and what goes with them. Blobs it names are stored before it is sent.
+    pub text: Content,
     /// Who asks. A face speaks for people only.
     #[serde(default, skip_serializing_if = "Author::is_human")]
     pub from: Author,
@@ -162,6 +233,9 @@ pub struct Prompt {
     /// What the host attached; at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
+    /// The JSON Schema that the answer has to fit; wins over the manifest's own. At most 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<RawJson>,
 }
 
 /// A name for a session.
@@ -218,6 +292,8 @@ pub enum Verdict {
         /// For each question what was said or chosen.
         answers: Vec<Vec<String>>,
     },
+    /// What the client tool came to that the call waits for; at most 1 MiB.
+    Returned(ToolResult),
 }
 
 impl Verdict {
@@ -225,14 +301,16 @@ impl Verdict {
     pub fn is_yes(&self) -> bool {
         match self {
             Self::Once | Self::Session | Self::Agent => true,
-            Self::Deny { .. } | Self::Said { .. } => false,
+            Self::Deny { .. } | Self::Said { .. } | Self::Returned(_) => false,
         }
     }
 
     /// Returns the reason of a no; `None` if it has none.
     pub fn reason(&self) -> Option<String> {
         match self {
-            Self::Once | Self::Session | Self::Agent | Self::Said { .. } => None,
+            Self::Once | Self::Session | Self::Agent | Self::Said { .. } | Self::Returned(_) => {
+                None
+            }
             Self::Deny { reason } => {
                 let reason = reason.trim();
                 (!reason.is_empty()).then(|| reason.to_owned())
@@ -289,6 +367,20 @@ pub enum Receipt {
     Rewound {
         /// How many messages are hidden, those among them that nobody had taken up yet.
         hidden: u32,
+    },
+    /// The session has these client tools.
+    ClientToolsSet,
+    /// The child exists and works, or did so before this order came.
+    Spawned {
+        /// Which agent it is.
+        agent: AgentId,
+    },
+    /// No child was started, for a reason that a `task` call would be given.
+    Refused {
+        /// For code.
+        kind: ErrorKind,
+        /// For people.
+        why: String,
     },
     /// There was nothing to do.
     NoEffect {

@@ -13,6 +13,7 @@ mod profile;
 
 use serde::{Deserialize, Serialize};
 
+use crate::client_tool::ClientTool;
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use crate::json::RawJson;
 use crate::message::{AssistantMessage, Author, Usage, UserMessage};
@@ -68,6 +69,9 @@ pub enum Event {
         call: Option<CallId>,
         /// How that run ended.
         settlement: Settlement,
+        /// Whether it starts no turn: the host waits for the child, and not this agent.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        quiet: bool,
     },
 
     /// A turn began. The first turn of a run opens the run.
@@ -111,6 +115,9 @@ pub enum Event {
         /// When it is too late to answer; none if it never is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
+        /// Whether a client has to carry the call out: it may run, and waits for what it comes to.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits_for_client: bool,
     },
 
     /// It was decided whether a call may run (R23): by the chain, or by an answer to what was asked.
@@ -179,6 +186,13 @@ pub enum Event {
     Summarised {
         /// What.
         summary: String,
+    },
+
+    /// The tools that clients of the session carry out (ruling 2), in the root's log. The last entry
+    /// counts.
+    ClientTools {
+        /// All of them.
+        tools: Vec<ClientTool>,
     },
 
     /// From here on models are sent a summary in the place of what came before (SES-12).
@@ -252,7 +266,7 @@ pub struct Role {
 }
 
 impl Spawned {
-    /// Returns the call that made it; `None` for a root and for a helper.
+    /// Returns the call or the order that made it; `None` for a root and for a helper.
     pub fn parent(&self) -> Option<&Parent> {
         match &self.origin {
             Origin::Session { .. } | Origin::Helper(_) => None,
@@ -316,7 +330,7 @@ pub enum Origin {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         copy: Option<Box<Copied>>,
     },
-    /// An agent called `task`.
+    /// An agent called `task`, or the host started a child of it.
     Task(Parent),
     /// The runtime needs something done: a title, a summary.
     Helper(Helper),
@@ -338,17 +352,34 @@ pub struct Copied {
     pub until_pos: Option<Pos>,
 }
 
-/// The call that made a child.
+/// The call or the order that made a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
-    /// The calling agent.
+    /// The calling agent, or the one that the order is about.
     pub agent: AgentId,
-    /// The `task` call.
+    /// The `task` call. Of a child that the host started it is an id that no call has.
     pub call: CallId,
-    /// The message the parent was processing: a prompt, or a completion in a woken turn.
+    /// The message the parent was processing: a prompt, or a completion in a woken turn. Of a child
+    /// that the host started it is the last message of the parent's conversation; empty if there was
+    /// none.
     pub message: MessageId,
-    /// Whether the call waits for the child.
+    /// Whether the parent goes on meanwhile.
     pub background: bool,
+    /// Whether the host started it by an order: no message of the parent has a call for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub host: bool,
+}
+
+impl Parent {
+    /// Tells whether the host waits for the child: until it ends the parent begins no turn.
+    pub fn is_awaited_by_host(&self) -> bool {
+        self.host && !self.background
+    }
+
+    /// Returns the call that made the child; `None` if the host started it.
+    pub fn made_by(&self) -> Option<&CallId> {
+        (!self.host).then_some(&self.call)
+    }
 }
 
 /// How a turn ended.
@@ -380,6 +411,14 @@ pub enum TurnEnd {
 }
 
 impl Event {
+    /// Returns the workspace of the session that begins with this.
+    pub fn workspace(&self) -> Option<&str> {
+        match self {
+            Self::Spawned(spawned) => spawned.workspace(),
+            _ => None,
+        }
+    }
+
     /// Tells whether it is a sign that an agent works: nobody else writes these.
     pub(crate) fn is_work(&self) -> bool {
         match self {
@@ -398,6 +437,7 @@ impl Event {
             | Self::Settled { .. }
             | Self::Titled { .. }
             | Self::Summarised { .. }
+            | Self::ClientTools { .. }
             | Self::Hooked(_)
             | Self::Rewound { .. }
             | Self::Compacted(_) => false,
@@ -424,6 +464,7 @@ impl Event {
             | Self::Settled { .. }
             | Self::Titled { .. }
             | Self::Summarised { .. }
+            | Self::ClientTools { .. }
             | Self::Hooked(_)
             | Self::Compacted(_) => &[],
         }

@@ -1,11 +1,13 @@
 //! Where others have a say: hooks.
 //!
-//! For roots and children alike. There are two kinds. A `Hook` of the host answers
+//! For roots and children alike. There are three kinds. A `Hook` of the host answers
 //! at once, at `message.user` and `model.resolve`: it may narrow, redirect or
 //! refuse, and what it changes is in the log as if it had been said so. A `Watch`
 //! may take its time, at the points of Claude Code's hooks. Neither grants
-//! anything: permissions are decided elsewhere.
+//! anything: permissions are decided elsewhere. `HostHooks` are those of the program
+//! that hosts one session, and the only ones that rewrite.
 
+mod host;
 mod occasion;
 mod point;
 mod watch;
@@ -18,6 +20,7 @@ use crate::event::Hooked;
 use crate::id::AgentId;
 use crate::message::UserMessage;
 
+pub use self::host::{CallPermission, CallReply, HostHooks, PromptReply};
 pub use self::occasion::{Ending, Occasion, Use, What, Who};
 pub use self::point::Point;
 pub use self::watch::{Say, Switch, Trouble, USUAL_LIMIT, Watch, Word};
@@ -69,6 +72,13 @@ impl Hooks {
     /// Adds one that may take its time, behind those that are there.
     pub fn watch(&mut self, watch: Arc<dyn Watch>) {
         self.watching.push(watch);
+    }
+
+    /// Adds all hooks of another list behind those that are there.
+    pub fn extend(&mut self, others: &Self) {
+        self.at_once.extend(others.at_once.iter().cloned());
+        self.watching.extend(others.watching.iter().cloned());
+        self.unheard = self.unheard.take().or_else(|| others.unheard.clone());
     }
 
     /// Has `told` take what hooks did that were only told of something, where nobody follows the

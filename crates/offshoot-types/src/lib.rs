@@ -7,6 +7,8 @@
 
 #![warn(missing_docs)]
 
+pub mod content;
+pub mod date;
 pub mod id;
 pub mod journal;
 pub mod json;
@@ -24,6 +26,7 @@ pub mod suggest;
 pub mod terms;
 pub mod tier;
 
+pub mod client_tool;
 pub mod command;
 pub mod event;
 pub mod stored;
@@ -33,6 +36,7 @@ pub mod tree;
 pub mod cancel;
 pub mod env;
 pub mod hook;
+pub mod live;
 pub mod model;
 pub mod sidecar;
 pub mod store;

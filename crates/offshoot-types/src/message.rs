@@ -1,6 +1,6 @@
 //! Messages and their parts.
 //!
-//! A user message is text with its origin. An assistant message is what one
+//! A user message is content with its origin. An assistant message is what one
 //! step of a model gave, in the order the model gave it. Blocks we do not know
 //! are kept raw and sent back unchanged. Outcomes of calls are not messages:
 //! they live beside their call in the transcript.
@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::caps::Money;
+use crate::content::{Content, Part};
 use crate::id::{CallId, MessageId};
 use crate::json::RawJson;
 
@@ -17,13 +18,16 @@ pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 /// Longest `metadata` that is accepted, in bytes.
 pub const MAX_METADATA_BYTES: usize = 16 * 1024;
 
+/// Longest `output_schema` of a message that is accepted, in bytes.
+pub const MAX_OUTPUT_SCHEMA_BYTES: usize = 64 * 1024;
+
 /// What somebody asked of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMessage {
     /// Its id, also the id of the stored message.
     pub id: MessageId,
-    /// The words.
-    pub text: String,
+    /// The words, and what goes with them.
+    pub text: Content,
     /// Who wrote it.
     pub from: Author,
     /// Which agent is to take it up, and go on from there; without it the one that is there.
@@ -35,13 +39,19 @@ pub struct UserMessage {
     /// What the host attached; never read by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
+    /// The JSON Schema that the answer has to fit; without it the manifest's, if that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<RawJson>,
 }
 
 impl UserMessage {
     /// Returns what a session that begins with it is called: its first line, cut to what a list
     /// can show.
     pub fn title(&self) -> String {
-        title(&self.text)
+        match self.text.attachments().next() {
+            Some(part) if self.text.as_str().trim().is_empty() => title(&part.note()),
+            Some(_) | None => title(&self.text),
+        }
     }
 }
 
@@ -143,8 +153,22 @@ impl AssistantMessage {
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.parts.iter().filter_map(|part| match part {
             AssistantPart::Call(call) => Some(call),
-            AssistantPart::Text(_) | AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => None,
+            AssistantPart::Text(_)
+            | AssistantPart::Reasoning(_)
+            | AssistantPart::Attached(_)
+            | AssistantPart::Raw(_) => None,
         })
+    }
+
+    /// Has a call run with other arguments than the model's.
+    pub fn rewrite_call(&mut self, id: &CallId, arguments: &RawJson) {
+        for part in &mut self.parts {
+            if let AssistantPart::Call(call) = part
+                && call.id == *id
+            {
+                call.arguments = Arguments::Json(arguments.clone());
+            }
+        }
     }
 
     /// Returns its text blocks joined by newlines and trimmed; `None` when nothing is left.
@@ -154,9 +178,10 @@ impl AssistantMessage {
             .iter()
             .filter_map(|part| match part {
                 AssistantPart::Text(text) => Some(text.as_str()),
-                AssistantPart::Call(_) | AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => {
-                    None
-                }
+                AssistantPart::Call(_)
+                | AssistantPart::Reasoning(_)
+                | AssistantPart::Attached(_)
+                | AssistantPart::Raw(_) => None,
             })
             .collect();
         let joined = blocks.join("\n");
@@ -180,6 +205,8 @@ pub enum AssistantPart {
     Reasoning(Reasoning),
     /// A call of a tool.
     Call(Call),
+    /// An image, a file or a link that the model gave.
+    Attached(Part),
     /// A block this version does not know, kept as it came.
     Raw(RawJson),
 }

@@ -1,10 +1,12 @@
 //! The port to models.
 //!
-//! A request is complete and self-contained: a dialect turns it into bytes
-//! without asking anything else, and equal requests give equal bytes. A stream
+//! A request is complete and self-contained, the bytes of images included: a dialect
+//! turns it into bytes without asking anything else, and equal requests give equal bytes. A stream
 //! gives blocks in the model's order and ends with `Chunk::End` or an error;
 //! retrying is the caller's decision, which the kind of error informs.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use futures_core::stream::BoxStream;
 
 use crate::cancel::Cancel;
 use crate::caps::Price;
+use crate::content::{Attached, Content, Digest};
 use crate::id::{AgentId, CallId};
 use crate::json::RawJson;
 use crate::manifest::Effort;
@@ -45,6 +48,11 @@ pub trait Model: Send + Sync {
     fn window(&self) -> Option<u64> {
         None
     }
+
+    /// Tells whether it takes images. A model that does not is sent text only.
+    fn takes_images(&self) -> bool {
+        false
+    }
 }
 
 /// The models there are, by `PROVIDER/NAME`.
@@ -68,6 +76,8 @@ pub struct Request {
     pub choice: ToolChoice,
     /// What was said.
     pub messages: Vec<RequestMessage>,
+    /// The bytes of images in the messages.
+    pub images: Images,
     /// Sampling temperature, if the manifest sets one.
     pub temperature: Option<f64>,
     /// How hard to think, if the manifest says.
@@ -102,7 +112,7 @@ pub enum ToolChoice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestMessage {
     /// The user's side.
-    User(String),
+    User(Content),
     /// The model's side, as it came.
     Assistant(Vec<AssistantPart>),
     /// The outcomes of the message before, in the order of its calls.
@@ -116,10 +126,35 @@ pub struct CallOutcome {
     pub call: CallId,
     /// The tool's id.
     pub tool: String,
-    /// The text.
-    pub text: String,
+    /// The text, and images that go with it.
+    pub text: Content,
     /// Whether it failed.
     pub failed: bool,
+}
+
+/// The bytes of images, by digest: loaded when a request is sent, and dropped with it.
+///
+/// An image that has no bytes here is not sent; its note is.
+#[derive(Clone, Default)]
+pub struct Images(BTreeMap<Digest, Arc<[u8]>>);
+
+impl Images {
+    /// Adds the bytes of an image.
+    pub fn insert(&mut self, digest: Digest, bytes: Arc<[u8]>) {
+        self.0.insert(digest, bytes);
+    }
+
+    /// Returns the bytes of an image; `None` if it is not sent.
+    pub fn get(&self, image: &Attached) -> Option<&Arc<[u8]>> {
+        self.0.get(&image.digest)
+    }
+}
+
+impl fmt::Debug for Images {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes = self.0.iter().map(|(digest, bytes)| (digest, bytes.len()));
+        f.debug_map().entries(sizes).finish()
+    }
 }
 
 /// A piece of a step.

@@ -1,14 +1,15 @@
 //! The tool envelope: what a call came to.
 //!
 //! A failing tool is an answer, so there is no `Err` here. The stored and wire
-//! form is `{type, data|error_text, metadata{duration_ms, truncated?, output_path?, …}}`;
-//! metadata keys of others are kept. Nothing on an envelope is dropped: a key that
+//! form is `{type, data|error_text, attachments?, metadata{duration_ms, truncated?,
+//! output_path?, …}}`; metadata keys of others are kept. Nothing on an envelope is dropped: a key that
 //! is not known is refused.
 
 mod metadata;
 
 use serde::{Deserialize, Serialize};
 
+use crate::content::{Content, Part};
 use crate::json::RawJson;
 
 pub use self::metadata::{Extra, Metadata};
@@ -19,6 +20,8 @@ pub use self::metadata::{Extra, Metadata};
 pub struct Outcome {
     /// The answer.
     pub body: Body,
+    /// Images, files and links that go with the answer.
+    pub attachments: Vec<Part>,
     /// How it went.
     pub metadata: Metadata,
 }
@@ -76,6 +79,7 @@ impl Outcome {
     pub fn output(data: RawJson) -> Self {
         Self {
             body: Body::Output(data),
+            attachments: Vec::new(),
             metadata: Metadata::default(),
         }
     }
@@ -87,8 +91,16 @@ impl Outcome {
                 kind,
                 text: text.into(),
             },
+            attachments: Vec::new(),
             metadata: Metadata::default(),
         }
+    }
+
+    /// Adds an image, a file or a link.
+    #[must_use]
+    pub fn with(mut self, part: Part) -> Self {
+        self.attachments.push(part);
+        self
     }
 
     /// Sets how long it took.
@@ -96,6 +108,12 @@ impl Outcome {
     pub fn took(mut self, duration_ms: u64) -> Self {
         self.metadata.duration_ms = duration_ms;
         self
+    }
+
+    /// Returns the text that the model reads and what goes with it.
+    pub fn content(&self) -> Content {
+        let text = std::iter::once(Part::Text(self.for_model()));
+        Content::new(text.chain(self.attachments.iter().cloned()))
     }
 
     /// Returns what the model reads: the text of a text, the JSON of anything else, or the error.
@@ -126,6 +144,8 @@ struct Envelope {
     error_text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error_kind: Option<ErrorKind>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<Part>,
     metadata: Metadata,
 }
 
@@ -138,13 +158,18 @@ enum EnvelopeType {
 
 impl From<Outcome> for Envelope {
     fn from(outcome: Outcome) -> Self {
-        let Outcome { body, metadata } = outcome;
+        let Outcome {
+            body,
+            attachments,
+            metadata,
+        } = outcome;
         match body {
             Body::Output(data) => Self {
                 kind: EnvelopeType::Output,
                 data: Some(data),
                 error_text: None,
                 error_kind: None,
+                attachments,
                 metadata,
             },
             Body::Error { kind, text } => Self {
@@ -152,6 +177,7 @@ impl From<Outcome> for Envelope {
                 data: None,
                 error_text: Some(text),
                 error_kind: Some(kind),
+                attachments,
                 metadata,
             },
         }
@@ -167,6 +193,7 @@ impl TryFrom<Envelope> for Outcome {
             data,
             error_text,
             error_kind,
+            attachments,
             metadata,
         } = envelope;
         let body = match (kind, data, error_text, error_kind) {
@@ -185,6 +212,10 @@ impl TryFrom<Envelope> for Outcome {
                 return Err("an error envelope has error_text and no data");
             }
         };
-        Ok(Self { body, metadata })
+        Ok(Self {
+            body,
+            attachments,
+            metadata,
+        })
     }
 }

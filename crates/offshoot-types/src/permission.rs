@@ -124,6 +124,10 @@ impl Need {
     /// it. It needs no allow.
     pub const SHELL_PATHS: &str = "shell.paths";
 
+    /// The capability of calling a tool that a client of the session carries out; its target is the
+    /// name of the tool.
+    pub const CLIENT_TOOL: &str = "client_tool";
+
     /// What a hook wants a person to be asked; its target is why. Rules and grants are never about
     /// it: an answer is for that question of that call only.
     pub const HOOK_ASKS: &str = "hook.asks";

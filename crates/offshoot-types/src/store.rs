@@ -290,6 +290,7 @@ impl OpenAsk {
             tool,
             questions,
             deadline,
+            waits_for_client,
         } = &entry.event
         else {
             return None;
@@ -304,6 +305,7 @@ impl OpenAsk {
                 needs: needs.clone(),
                 questions: questions.clone(),
                 deadline: *deadline,
+                waits_for_client: *waits_for_client,
             },
             decision: decision.clone(),
             asked_at: entry.at,

@@ -50,6 +50,12 @@ impl Terms {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Lets its runs use no more than the host says, whatever its definition sets.
+    pub fn narrow(&mut self, caps: Caps) {
+        self.caps = self.caps.narrow(caps);
+        self.own_caps = self.own_caps.only_where_equal(self.caps);
+    }
 }
 
 fn is_fresh(context: &Context) -> bool {

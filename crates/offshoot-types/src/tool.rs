@@ -11,6 +11,7 @@ use futures_core::future::BoxFuture;
 use serde::Serialize;
 
 use crate::cancel::Cancel;
+use crate::content::{AttachmentError, Digest};
 use crate::journal::{Journal, NoJournal};
 use crate::json::RawJson;
 use crate::outcome::Outcome;
@@ -131,6 +132,10 @@ pub struct Work {
     pub output: Output,
     /// Which files it may look at where it was allowed a folder.
     pub sight: Sight,
+    /// Where it stores the bytes of images and files that its outcome names.
+    pub blobs: BlobSink,
+    /// Whether the agent's model takes images.
+    pub takes_images: bool,
 }
 
 impl Work {
@@ -143,6 +148,8 @@ impl Work {
             journal: Arc::new(NoJournal),
             output: Output::unheard(),
             sight: Sight::unhindered(),
+            blobs: BlobSink::none(),
+            takes_images: false,
         }
     }
 }
@@ -176,6 +183,35 @@ impl Output {
     /// Says a piece.
     pub fn say(&self, text: &str) {
         (self.0)(text);
+    }
+}
+
+/// Stores bytes as blobs of the session. Cloning shares it.
+#[derive(Clone)]
+pub struct BlobSink(Arc<StoreBlob>);
+
+type StoreBlob =
+    dyn Fn(Vec<u8>) -> BoxFuture<'static, Result<Digest, AttachmentError>> + Send + Sync;
+
+impl BlobSink {
+    /// Hands bytes to `store`, which returns once they are on disk.
+    pub fn new(
+        store: impl Fn(Vec<u8>) -> BoxFuture<'static, Result<Digest, AttachmentError>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Arc::new(store))
+    }
+
+    /// Stores nothing.
+    pub fn none() -> Self {
+        Self::new(|_| Box::pin(std::future::ready(Err(AttachmentError::NoFolder))))
+    }
+
+    /// Stores bytes and returns their digest.
+    pub fn store(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<Digest, AttachmentError>> {
+        (self.0)(bytes)
     }
 }
 

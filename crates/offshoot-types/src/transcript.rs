@@ -66,6 +66,8 @@ pub struct Completion {
     pub call: Option<CallId>,
     /// How it ended.
     pub settlement: Settlement,
+    /// Whether it starts no turn.
+    pub quiet: bool,
 }
 
 /// A step of the model, with the outcomes of its calls.
@@ -157,6 +159,7 @@ impl Transcript {
                 definition,
                 call,
                 settlement,
+                quiet,
             } => {
                 self.items.push(Item::Completion(Completion {
                     message: message.clone(),
@@ -164,6 +167,7 @@ impl Transcript {
                     definition: definition.clone(),
                     call: call.clone(),
                     settlement: settlement.clone(),
+                    quiet: *quiet,
                 }));
             }
             Event::Replied(message) => self.reply(message)?,
@@ -192,6 +196,7 @@ impl Transcript {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Hooked(_) => {}
         }
         Ok(())

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::event::{Entry, Event, Origin, Spawned};
-use crate::id::{AgentId, CallId, Pos, RunId, RunNo, Seq, Timestamp};
+use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp};
 use crate::message::AssistantMessage;
 use crate::permission::{Action, Decision, Grant, Need, Reach};
 
@@ -187,7 +187,11 @@ impl Tree {
             return None;
         }
         let parent = self.agents.get(&run.agent)?.parent()?;
-        let open = self.agents.get(&parent.agent)?.calls.get(&parent.call)?;
+        let open = self
+            .agents
+            .get(&parent.agent)?
+            .calls
+            .get(parent.made_by()?)?;
         (open.child.as_ref() == Some(&run.agent)).then_some(&open.call)
     }
 
@@ -328,6 +332,10 @@ impl Tree {
     fn check_birth(&self, entry: &Entry, spawned: &Spawned) -> Result<(), Broken> {
         let fits = match &spawned.origin {
             Origin::Session { .. } => self.root.is_none() && entry.tree.root() == &entry.agent,
+            Origin::Task(parent) if parent.host => {
+                let above = self.agents.get(&parent.agent);
+                above.is_some_and(|above| above.spawned.helper().is_none())
+            }
             Origin::Task(parent) => self.agents.get(&parent.agent).is_some_and(|above| {
                 let open = above.calls.get(&parent.call);
                 open.is_some_and(|open| open.child.as_ref() == Some(&entry.agent))
@@ -366,6 +374,7 @@ impl Tree {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Hooked(_)
             | Event::Compacted(_) => false,
         };
@@ -380,7 +389,9 @@ impl Tree {
         self.pos = entry.pos;
         match &entry.event {
             Event::Spawned(spawned) => self.take_birth(&entry.agent, spawned),
-            Event::TurnStarted { run, .. } => self.take_opened(&entry.agent, *run),
+            Event::TurnStarted { run, prompt, .. } => {
+                self.take_opened(&entry.agent, *run, prompt.as_ref());
+            }
             Event::Settled { run, .. } => self.take_settled(entry, *run),
             Event::Completion { .. } | Event::CallFinished { .. } => {
                 for run in entry.event.delivers() {
@@ -403,6 +414,7 @@ impl Tree {
             | Event::TurnEnded { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Hooked(_)
             | Event::Compacted(_) => {}
         }
@@ -441,17 +453,19 @@ impl Tree {
     }
 
     /// The first turn of a run opens it.
-    fn take_opened(&mut self, id: &AgentId, run: RunNo) {
+    fn take_opened(&mut self, id: &AgentId, run: RunNo, prompt: Option<&MessageId>) {
         let Some(agent) = self.agents.get_mut(id) else {
             return;
         };
         if agent.run(run).is_some() {
             return;
         }
+        let quiet = agent.is_quiet(run, prompt);
         agent.runs.push(Run {
             settled: None,
             delivered: false,
             untold: false,
+            quiet,
         });
         agent.tally = Tally {
             unread: std::mem::take(&mut agent.tally.unread),
@@ -462,9 +476,11 @@ impl Tree {
             return;
         }
         let above = agent.parent().map(|parent| parent.agent.clone());
+        let holds = agent.holds_parent(run);
         self.open_runs += 1;
         if let Some(above) = above.and_then(|id| self.agents.get_mut(&id)) {
             above.open_children.insert(id.clone());
+            above.held_by += usize::from(holds);
         }
     }
 
@@ -480,6 +496,8 @@ impl Tree {
             return;
         };
         let hidden = agent.hidden;
+        let holds = agent.holds_parent(run);
+        let quiet = agent.run(run).is_some_and(|run| run.quiet);
         if let Some(open) = agent.run_mut(run) {
             open.settled = Some((pos, Arc::new(settlement.clone())));
             // Nobody is told of what a rewind has hidden, hooks excepted.
@@ -493,10 +511,11 @@ impl Tree {
         let above = agent.parent().map(|parent| parent.agent.clone());
         if let Some(above) = above.and_then(|id| self.agents.get_mut(&id)) {
             above.open_children.remove(id);
+            above.held_by -= usize::from(holds);
             if hidden {
                 return;
             }
-            let wakes = settlement.status.wakes();
+            let wakes = settlement.status.wakes() && !quiet;
             above.waking_mail += usize::from(wakes);
             let run = RunId {
                 agent: id.clone(),

@@ -10,18 +10,19 @@
 #![doc = include_str!("../../../docs/library.md")]
 #![warn(missing_docs)]
 
-mod date;
 mod facade;
-mod system;
 
 pub use facade::{
-    Agent, Builder, Error, FnModel, FnTool, Host, NewSession, Reply, Runtime, Session, Updates,
+    Agent, Builder, Error, FnModel, FnTool, Host, NewChild, NewSession, Reply, Run, Runtime,
+    Session, Updates, keeper,
 };
 
 pub use offshoot_engine::{
     Activity, Asks, Compacting, Delta, DeltaKind, Ending, Limits, Output, SmartRecovery, Update,
 };
+pub use offshoot_macros::tool;
 pub use offshoot_models::{OpenAiChatSettings, Secret};
+pub use offshoot_tools::shell::Keeper;
 pub use offshoot_types as types;
 pub use offshoot_types::event::{Entry, Event};
 pub use offshoot_types::json::RawJson;
@@ -32,6 +33,16 @@ pub use offshoot_types::settlement::{Settlement, Status};
 pub use offshoot_types::tier::Tier;
 pub use offshoot_types::tool::Tool;
 pub use offshoot_types::tree::Unfinished;
+
+/// What the code that `tool` writes refers to; no part of the interface.
+#[doc(hidden)]
+pub mod macro_support {
+    pub use futures_util::future::BoxFuture;
+    pub use offshoot_types::outcome::Outcome;
+    pub use offshoot_types::permission::Need;
+    pub use offshoot_types::tool::{Place, Tool, ToolSpec, Work};
+    pub use {schemars, serde};
+}
 
 /// The example of the README, so that it stays true.
 #[cfg(doctest)]

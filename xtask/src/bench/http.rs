@@ -12,7 +12,7 @@ use super::table::Table;
 const TITLE: &str = "over HTTP, a server without latency, everything on disk (medians)";
 
 pub(super) fn measure(root: &Path) -> Result<Table> {
-    let printed = benchmark(root, "offshoot", "http", &[])?;
+    let printed = benchmark(root, "offshoot-cli", "http", &[])?;
     read(&printed)
 }
 

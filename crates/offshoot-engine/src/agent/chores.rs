@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use offshoot_types::client_tool::ClientTool;
 use offshoot_types::command::{Order, Receipt, Rename};
 use offshoot_types::event::Event;
 use offshoot_types::message::title;
@@ -51,6 +52,13 @@ impl Actor {
         self.record(order, Batch::from(vec![event]), Receipt::Renamed);
     }
 
+    /// Replaces the tools that clients of the session carry out. A turn that runs keeps what it has,
+    /// and a call that waits goes on waiting.
+    pub(super) fn set_client_tools(&mut self, order: Ordered, tools: Vec<ClientTool>) {
+        let event = Event::ClientTools { tools };
+        self.record(order, Batch::from(vec![event]), Receipt::ClientToolsSet);
+    }
+
     /// Tells whether no turn is open, and no run is being stopped.
     pub(super) fn is_at_rest(&self) -> bool {
         let state = self.agent.board.state();
@@ -63,6 +71,7 @@ impl Actor {
 
     /// Carries out an order that needs the conversation at rest, and the mailbox beside it.
     pub(super) async fn carry_out(&mut self, order: Ordered) -> Result<(), StoreError> {
+        self.agent.board.refresh_kit().await;
         self.agent = self.agent.as_it_is_now();
         // Between runs nobody but whoever asked can stop it.
         let cancel = match self.agent.open_run() {
@@ -134,7 +143,7 @@ async fn close(
     cancel: &CancellationToken,
 ) -> Result<(Batch, Receipt), StoreError> {
     let failed = |why: &str| Ok((Batch::default(), nothing(why)));
-    if agent.parts.helpers.models.tier(Tier::Small).is_none() {
+    if agent.kit.helpers.models.tier(Tier::Small).is_none() {
         return failed("there is no model of the tier small, and no other is asked for a summary");
     }
     let log = agent.parts.store.agent_log(&agent.id).await?;

@@ -49,7 +49,7 @@ impl Actor {
                 for waiting in std::mem::take(&mut self.chores) {
                     self.record(waiting, Batch::default(), nothing("it was stopped"));
                 }
-                if self.stop_turn.is_none() && self.agent.sleeps() {
+                if self.agent.sleeps() && !self.is_turn_running() {
                     return self.dropping.push((order, scope));
                 }
                 self.agent.board.cancel(&self.agent.id, CancelledBy::User);
@@ -58,16 +58,24 @@ impl Actor {
                 }
                 self.agent.how_it_ended(None)
             }
+            Scope::Turn if self.agent.sleeps() && !self.is_turn_running() => {
+                return self.dropping.push((order, scope));
+            }
             Scope::Turn => match self.stop_turn.as_ref().or(self.stop_chore.as_ref()) {
                 Some(stop) => {
                     stop.cancel();
                     Receipt::TurnCancelled
                 }
-                None if self.agent.sleeps() => return self.dropping.push((order, scope)),
                 None => nothing("no turn is running"),
             },
         };
         self.record(order, Batch::default(), receipt);
+    }
+
+    /// Tells whether a turn runs that an order can stop. A turn that stops because the process ends
+    /// may stay open, so an order to stop it waits for what becomes of it.
+    fn is_turn_running(&self) -> bool {
+        self.stop_turn.is_some() && !self.agent.leaves_asks_open()
     }
 
     /// Ends the turn that sleeps, and its run, together with the orders that want that: should the
@@ -75,6 +83,13 @@ impl Actor {
     pub(super) async fn drop_turn(&mut self) -> Result<(), StoreError> {
         let orders = std::mem::take(&mut self.dropping);
         let run = self.agent.open_run();
+        if self.agent.leaves_asks_open() {
+            // A person stops what the end of the process would have left open.
+            let mut state = self.agent.board.state();
+            let node = state.node_mut(&self.agent.id);
+            node.into_iter()
+                .for_each(|node| node.cancelled_by = Some(CancelledBy::User));
+        }
         let Some(turn) = self.agent.turn() else {
             for (order, scope) in orders {
                 self.take_cancel(order, scope);

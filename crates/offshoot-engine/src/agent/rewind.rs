@@ -210,9 +210,14 @@ impl State {
                 calls.extend(step.message().calls().map(|call| &call.id));
             }
         }
+        // What the host started goes with the message behind which it was started.
+        let behind = |message: &MessageId| said.iter().any(|item| item.id() == message);
         let made = |id: &&AgentId| {
             let child = self.tree.agent(id).and_then(|child| child.parent());
-            child.is_some_and(|parent| calls.contains(&parent.call))
+            child.is_some_and(|parent| match parent.made_by() {
+                Some(call) => calls.contains(call),
+                None => behind(&parent.message),
+            })
         };
         let children = self.tree.agent(parent).map(|agent| &agent.children);
         let children = children.into_iter().flatten();

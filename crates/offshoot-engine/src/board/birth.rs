@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use offshoot_types::event::{Entry, Origin};
+use offshoot_types::event::{Entry, Origin, Spawned};
 use offshoot_types::id::AgentId;
 use offshoot_types::permission::{Layer, Permissions};
 use tokio::sync::Notify;
@@ -26,16 +26,12 @@ impl State {
     pub(super) fn add_node(
         &mut self,
         id: &AgentId,
-        spawned: &offshoot_types::event::Spawned,
-        ground: &Ground,
+        spawned: &Spawned,
         infancy: Option<Vec<Arc<Entry>>>,
     ) {
         let unbound = CancellationToken::new;
-        let (mut permissions, token, scratch, mut read_only) = match &spawned.origin {
-            Origin::Session { workspace, .. } => {
-                let above = ground.above_root(workspace);
-                (above, unbound(), ground.scratch.clone(), false)
-            }
+        let (token, scratch) = match &spawned.origin {
+            Origin::Session { .. } => (unbound(), self.ground.scratch.clone()),
             Origin::Task(parent) => match self.nodes.get(&parent.agent) {
                 Some(node) => {
                     let token = if planted(Bug::CancelStopsShort) {
@@ -44,31 +40,21 @@ impl State {
                         node.token.child_token()
                     };
                     let scratch = node.scratch.as_ref().map(|above| above.of_child(id));
-                    let above = self.at_birth(id, &parent.agent);
-                    (above.chain.hand_on(), token, scratch, above.read_only)
+                    (token, scratch)
                 }
-                None => (Permissions::empty(), unbound(), None, false),
+                None => (unbound(), None),
             },
-            // It may do nothing, whatever its manifest says, and ends when whoever asked says so, or
-            // the session does.
-            Origin::Helper(_) => {
-                let nothing = Layer::of_agent(&spawned.definition, Some(&[]));
-                let none = Permissions::empty().narrow(nothing);
-                (none, unbound(), None, true)
-            }
+            // It ends when the client that asked says so, or the session does.
+            Origin::Helper(_) => (unbound(), None),
         };
-        if let Some(Scratch { data, folder }) = &scratch {
-            permissions = permissions.narrow(Layer::off_limits(data, folder));
-        }
-        let above = permissions;
-        let above_read_only = read_only;
+        let (above, above_read_only) = self.above(id, spawned, scratch.as_ref());
         let born = (
             &spawned.layer,
             spawned.terms.read_only,
             spawned.definition.as_str(),
         );
         let held = self.held(born, scratch.as_ref());
-        read_only |= held.is_read_only();
+        let read_only = above_read_only || held.is_read_only();
         let node = Node {
             permissions: held.chain(&above),
             above,
@@ -90,11 +76,59 @@ impl State {
         self.nodes.insert(id.clone(), node);
     }
 
+    /// Returns the chain above an agent's own layer, and whether the agents above hold it to reading.
+    fn above(
+        &self,
+        id: &AgentId,
+        spawned: &Spawned,
+        scratch: Option<&Scratch>,
+    ) -> (Permissions, bool) {
+        let (chain, read_only) = match &spawned.origin {
+            Origin::Session { workspace, .. } => (self.ground.above_root(workspace), false),
+            Origin::Task(parent) if self.nodes.contains_key(&parent.agent) => {
+                let above = self.at_birth(id, &parent.agent);
+                (above.chain.hand_on(), above.read_only)
+            }
+            Origin::Task(_) => (Permissions::empty(), false),
+            // It may do nothing, whatever its manifest says.
+            Origin::Helper(_) => {
+                let nothing = Layer::of_agent(&spawned.definition, Some(&[]));
+                (Permissions::empty().narrow(nothing), true)
+            }
+        };
+        let chain = match scratch {
+            Some(Scratch { data, folder }) => chain.narrow(Layer::off_limits(data, folder)),
+            None => chain,
+        };
+        (chain, read_only)
+    }
+
+    /// Holds every agent to what host, project, user and the agents' files say now.
+    pub(super) fn change_ground(&mut self, ground: Ground) {
+        self.ground = ground;
+        let all: Vec<AgentId> = self.tree.walk().into_iter().cloned().collect();
+        // Every parent before its children, which begin with its chain.
+        for id in &all {
+            let Some(agent) = self.tree.agent(id) else {
+                continue;
+            };
+            let scratch = self.nodes.get(id).and_then(|node| node.scratch.as_ref());
+            let (above, above_read_only) = self.above(id, &agent.spawned, scratch);
+            if let Some(node) = self.nodes.get_mut(id) {
+                node.above = above;
+                node.above_read_only = above_read_only;
+            }
+        }
+        if let Some(root) = self.tree.root().cloned() {
+            self.change_role(&root);
+        }
+    }
+
     /// Returns what holds an agent of this session by what was written down of it and by its file.
     pub(crate) fn held(&self, said: (&Layer, bool, &str), scratch: Option<&Scratch>) -> Held {
         let root = self.tree.root().and_then(|root| self.tree.agent(root));
         let workspace = root.and_then(|root| root.spawned.workspace());
-        self.files
+        self.ground
             .held(said, workspace.unwrap_or_default(), scratch)
     }
 

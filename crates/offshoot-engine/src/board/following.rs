@@ -10,20 +10,20 @@ use offshoot_types::id::{AgentId, CallId, TreeId};
 use offshoot_types::settlement::{CancelledBy, Status};
 
 use super::State;
-use crate::ground::Ground;
 use crate::helper;
 use crate::limits::Limits;
 use crate::next::Next;
+use crate::node::Node;
 use crate::recover;
 use crate::sabotage::{Bug, planted};
 use crate::update::Activity;
 
 impl State {
     /// Updates everything that hangs on one entry, after the fold has taken it.
-    pub(super) fn follow(&mut self, entry: &Arc<Entry>, ground: &Ground) {
+    pub(super) fn follow(&mut self, entry: &Arc<Entry>) {
         let id = &entry.agent;
         match &entry.event {
-            Event::Spawned(spawned) => self.born(id, spawned, ground),
+            Event::Spawned(spawned) => self.born(id, spawned),
             Event::Settled { .. } => self.rests(&entry.tree, id),
             Event::Became(_) => self.change_role(id),
             Event::Replied(_) => {
@@ -60,6 +60,7 @@ impl State {
             | Event::CallStarted { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Hooked(_)
             | Event::Compacted(_) => {}
             Event::TurnEnded { .. } => self.let_sleep_if_paused(id),
@@ -89,8 +90,8 @@ impl State {
     }
 
     /// Takes an agent that is born.
-    fn born(&mut self, id: &AgentId, spawned: &Spawned, ground: &Ground) {
-        self.add_node(id, spawned, ground, Some(Vec::new()));
+    fn born(&mut self, id: &AgentId, spawned: &Spawned) {
+        self.add_node(id, spawned, Some(Vec::new()));
         let changed = |above: &AgentId| {
             let agent = self.tree.agent(above);
             agent.is_some_and(|agent| agent.has_changed())
@@ -100,8 +101,11 @@ impl State {
         }
         if let Origin::Task(parent) = &spawned.origin {
             self.born_as_planned(&parent.agent);
-            let call = (parent.agent.clone(), parent.call.clone());
-            self.children_of_calls.insert(call, id.clone());
+            self.spawning.remove(id);
+            if let Some(call) = parent.made_by() {
+                let call = (parent.agent.clone(), call.clone());
+                self.children_of_calls.insert(call, id.clone());
+            }
         }
     }
 
@@ -148,10 +152,17 @@ impl State {
     }
 
     /// Tells whether the turn of an agent only waits to be told something: such a turn of a root
-    /// outlives its process (R16), and sleeps until somebody opens the session.
+    /// outlives its process (R16, R20), and sleeps until a process opens the session. A person who
+    /// stops it withdraws what it asks.
     pub(crate) fn sleeps(&self, id: &AgentId) -> bool {
         let agent = self.tree.agent(id);
-        agent.is_some_and(recover::survives) && !self.is_stopped(id)
+        let stopped = self.nodes.get(id).and_then(Node::stopped);
+        let is_kept = match stopped {
+            None => true,
+            Some(CancelledBy::Shutdown) => !planted(Bug::AskWithdrawnAtExit),
+            Some(_) => false,
+        };
+        is_kept && agent.is_some_and(recover::survives)
     }
 
     /// Tells whether the run of an agent was told to stop.

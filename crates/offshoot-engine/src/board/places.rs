@@ -19,6 +19,16 @@ pub(crate) enum Full {
     Session,
 }
 
+/// Why the host cannot start a child of an agent now.
+pub(crate) enum Unready {
+    /// The host has started that child of the agent before.
+    Started,
+    /// Another agent has that id.
+    Taken,
+    /// The agent is being stopped, or one above it, or the process is leaving.
+    Stopping,
+}
+
 impl State {
     /// Reserves a place for a child of an agent; not if as many live as may.
     pub(crate) fn plan_child(&mut self, parent: &AgentId, limits: &Limits) -> Result<(), Full> {
@@ -30,6 +40,51 @@ impl State {
         }
         *self.planned.entry(parent.clone()).or_default() += 1;
         Ok(())
+    }
+
+    /// Readies an agent for a child that the host starts, and reserves the child's id; says why there
+    /// can be no child.
+    ///
+    /// `opens` says that a run of the agent is on its way to the log.
+    pub(crate) fn plan_spawn(
+        &mut self,
+        parent: &AgentId,
+        child: &AgentId,
+        opens: bool,
+    ) -> Result<(), Unready> {
+        let there = self.tree.agent(child).map(|agent| agent.parent());
+        if let Some(made) = there {
+            let same = made.is_some_and(|made| made.host && made.agent == *parent);
+            return Err(if same {
+                Unready::Started
+            } else {
+                Unready::Taken
+            });
+        }
+        if let Some(above) = self.spawning.get(child) {
+            let same = above == parent;
+            return Err(if same {
+                Unready::Started
+            } else {
+                Unready::Taken
+            });
+        }
+        let agent = self.tree.agent(parent);
+        let rests = agent.is_some_and(|agent| agent.open_run().is_none()) && !opens;
+        if rests && !self.planned.contains_key(parent) && self.may_spawn(parent) {
+            // The stop was for the last run, which is over.
+            self.renew_token(parent);
+        }
+        if !self.may_spawn(parent) || self.is_stopped(parent) {
+            return Err(Unready::Stopping);
+        }
+        self.spawning.insert(child.clone(), parent.clone());
+        Ok(())
+    }
+
+    /// Gives back the id of a child that will not come.
+    pub(crate) fn forget_spawn(&mut self, child: &AgentId) {
+        self.spawning.remove(child);
     }
 
     /// Returns how many agents below one are about to live.

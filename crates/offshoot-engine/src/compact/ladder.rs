@@ -61,7 +61,7 @@ impl Agent {
         items: &[&Item],
         cancel: &CancellationToken,
     ) -> Result<Summary, StoreError> {
-        let recovery = self.parts.helpers.compaction.smart_recovery;
+        let recovery = self.kit.helpers.compaction.smart_recovery;
         let mut text = self.narrated(items, Detail::All);
         let mut most = self.most_at_once();
         if text.len() <= most {
@@ -146,7 +146,7 @@ impl Agent {
         text: &str,
         cancel: &CancellationToken,
     ) -> Result<Asked, StoreError> {
-        let mut tries = self.parts.helpers.compaction.retry_on_transient;
+        let mut tries = self.kit.helpers.compaction.retry_on_transient;
         loop {
             let helped = self.help(Purpose::Compaction, text, cancel).await?;
             let why = match (&helped, helped.text()) {
@@ -188,13 +188,13 @@ impl Agent {
 
     /// Returns how many bytes of a conversation the summariser takes at once.
     fn most_at_once(&self) -> usize {
-        let manifest = self.parts.registry.get(Purpose::Compaction.agent());
-        let choices = &self.parts.helpers.models;
+        let manifest = self.kit.registry.get(Purpose::Compaction.agent());
+        let choices = &self.kit.helpers.models;
         let session = self.session_model();
         let own = manifest.and_then(|manifest| choices.named(manifest, &session));
         let name = own.or(choices.tier(Tier::Small)).unwrap_or(&self.model);
         let window = self
-            .parts
+            .kit
             .models
             .find(name)
             .ok()

@@ -52,7 +52,7 @@ impl<'a> Tail<'a> {
             Item::User(_) | Item::Completion(_) | Item::Assistant(_) => None,
         });
         let said = self.covered.iter().find(is_it).map(|item| match item {
-            Item::User(message) => message.text.clone(),
+            Item::User(message) => message.text.described().into_owned(),
             Item::Completion(_) | Item::Assistant(_) | Item::Compacted(_) => {
                 let mut text = String::new();
                 narrate::push_item(&mut text, item, Detail::All);

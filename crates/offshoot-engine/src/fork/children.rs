@@ -186,6 +186,11 @@ impl<'a> Children<'a> {
                     }
                 }
             }
+            Event::Hooked(hooked) => {
+                if let Some(arguments) = &mut hooked.arguments {
+                    self.rename_in(arguments);
+                }
+            }
             _ => {}
         }
         Some(event)

@@ -38,9 +38,10 @@ impl Board {
     /// Tells whether hooks have still to be told that the last run of an agent is over, and there are
     /// any. Where there are none, they stay to be told by a process that knows some.
     pub(crate) fn has_to_announce(&self, id: &AgentId) -> bool {
+        let kit = self.kit();
         let state = self.state();
         let agent = state.tree.agent(id);
-        agent.is_some_and(|agent| agent.untold().is_some() && has_hearers(self.hooks(), agent))
+        agent.is_some_and(|agent| agent.untold().is_some() && has_hearers(&kit.hooks, agent))
     }
 
     /// Tells whether hooks have still to be told of an end, whether or not there are any. Then the tree
@@ -63,11 +64,12 @@ pub(crate) async fn tell(board: &Board, id: &AgentId) -> Vec<Event> {
     };
     // Whoever lets go of this ends them, and they are told again.
     let never = CancellationToken::new();
-    let mut heard = call(board.announcer(), &occasion, &never).await;
+    let kit = board.kit();
+    let mut heard = call(board.announcer(&kit.hooks), &occasion, &never).await;
     for hooked in &mut heard.hooked {
         hooked.did = too_late(std::mem::replace(&mut hooked.did, Did::Passed));
         if board.listeners() == 0 && is_news(hooked) {
-            board.hooks().unheard(id, hooked);
+            kit.hooks.unheard(id, hooked);
         }
     }
     heard.events()

@@ -3,7 +3,8 @@
 //! They are asked after the arguments have been checked and the chain has spoken
 //! (TLS-18), about calls that it does not deny. What they say is kept until the
 //! message is judged for good, where it makes the chain's word stricter and never
-//! anything else. Arguments cannot be changed here: what was judged is what runs.
+//! anything else. Arguments cannot be changed here: what was judged is what runs. Only
+//! the host rewrites them (`host`), before all this.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,6 +45,8 @@ pub(crate) struct Rulings {
     stop: Option<String>,
     /// The calls that are over and of which hooks have heard that.
     told: BTreeSet<CallId>,
+    /// The calls that the host allows where the chain asks.
+    allowed: BTreeSet<CallId>,
 }
 
 /// What hooks that hear of calls after each group are told of, and where what they say is kept.
@@ -97,12 +100,17 @@ impl Rulings {
         };
         let mut rulings = Self::default();
         for entry in log {
-            if matches!(entry.event, Event::Replied(_)) {
-                rulings = Self::default();
+            match &entry.event {
+                Event::Replied(_) => rulings = Self::default(),
+                Event::Decided { call, decision, .. } if ask::is_allowed_by_host(decision) => {
+                    rulings.allow_by_host(call);
+                }
+                _ => {}
             }
             // What was said of a prompt or of an end is not about these calls.
             if let Event::Hooked(hooked) = &entry.event
                 && (hooked.point.guards() || hooked.point.is_after_call())
+                && !hooked.by_host
                 && let Some(call) = &hooked.call
                 && !is_said_again(hooked, call)
             {
@@ -135,6 +143,32 @@ impl Rulings {
     /// Tells whether something is left to say or to do when the calls are over.
     pub(crate) fn has_more(&self) -> bool {
         !self.contexts.is_empty() || self.stop.is_some()
+    }
+
+    /// Notes what the host's hook did.
+    pub(super) fn note(&mut self, hooked: Hooked) {
+        self.events.push(Event::Hooked(Box::new(hooked)));
+    }
+
+    /// Notes that the agent was stopped before the host had answered.
+    pub(super) fn cancel(&mut self, call: &CallId) {
+        self.by_call.insert(call.clone(), Ruling::Cancelled);
+    }
+
+    pub(super) fn deny_by_host(&mut self, call: &CallId, reason: String) {
+        let layer = ask::HOST.to_owned();
+        let deny = Ruling::Deny { layer, reason };
+        self.by_call.insert(call.clone(), deny);
+    }
+
+    pub(super) fn allow_by_host(&mut self, call: &CallId) {
+        self.allowed.insert(call.clone());
+    }
+
+    /// Tells whether the host answers what the chain asks of a call, and no hook wants a person to be
+    /// asked: the host has not heard of that.
+    pub(crate) fn allows(&self, call: &CallId) -> bool {
+        self.allowed.contains(call) && self.questions(call).is_empty()
     }
 
     /// Adds what the hooks did to the entries of the message.
@@ -186,8 +220,11 @@ impl Rulings {
         answer: Option<&Verdict>,
         batch: &mut Batch,
     ) -> Result<(), Outcome> {
-        self.check(call, batch)?;
         let ask = agent.asked(&call.id).unwrap_or_default();
+        if ask.waits_for_client {
+            return Ok(());
+        }
+        self.check(call, batch)?;
         if !ask.questions.is_empty() || matches!(answer, Some(Verdict::Deny { .. })) {
             return Ok(());
         }
@@ -204,7 +241,7 @@ impl Rulings {
             };
             ask.needs.iter().any(is_of)
         };
-        if agent.parts.asks.yes || asking.iter().all(knows) {
+        if agent.kit.asks.yes || asking.iter().all(knows) {
             return Ok(());
         }
         Err(ask::has_changed())
@@ -375,21 +412,22 @@ impl Agent {
         self.is_watched(Point::PostToolUse) || self.is_watched(Point::PostToolUseFailure)
     }
 
-    /// Asks hooks about the calls of a message that the chain does not deny.
+    /// Asks hooks about the calls of a message that neither the host nor the chain denies; `rulings` has
+    /// what the host said.
     pub(crate) async fn before_calls(
         &self,
         prefix: &Prefix,
         message: &AssistantMessage,
+        mut rulings: Rulings,
         cancel: &CancellationToken,
     ) -> Rulings {
         let calls = message.calls();
-        let worth_asking = calls.filter_map(|call| Some((call, self.admissible(prefix, call)?)));
+        let admissible = |call| Some((call, self.admissible(prefix, call, &rulings)?));
+        let worth_asking = calls.filter_map(admissible);
         let asked = worth_asking.map(|(call, judged)| self.before_call(call, judged, cancel));
-        let mut rulings = Rulings {
-            shown: Some(BTreeSet::new()),
-            ..Rulings::default()
-        };
-        for (call, heard) in join_all(asked).await {
+        let asked = join_all(asked).await;
+        rulings.shown = Some(BTreeSet::new());
+        for (call, heard) in asked {
             rulings.shown.get_or_insert_default().insert(call.clone());
             rulings.take(call, heard);
         }
@@ -431,10 +469,17 @@ impl Agent {
             let by_person = matches!(kept.get(&call.id), Some(Verdict::Deny { .. }));
             by_person || resume::is_denied(self, prefix, call)
         };
+        let remembered = Rulings::remembered(log, &[]);
         let mut again = Vec::new();
         for &call in open {
-            if self.asked(&call.id).is_none() {
-                again.extend(self.admissible(prefix, call).map(|judged| (call, judged)));
+            let asked = self.asked(&call.id);
+            if asked.as_ref().is_some_and(|ask| ask.waits_for_client) {
+                // It was allowed and a client may be at work on it.
+                continue;
+            }
+            if asked.is_none() {
+                let judged = self.admissible(prefix, call, &remembered);
+                again.extend(judged.map(|judged| (call, judged)));
             } else if !is_denied(call) {
                 again.push((call, None));
             }
@@ -452,7 +497,15 @@ impl Agent {
     }
 
     /// Returns what is said of a call that may come to run; `Some(None)` if nothing is.
-    fn admissible(&self, prefix: &Prefix, call: &Call) -> Option<Option<Judged>> {
+    fn admissible(
+        &self,
+        prefix: &Prefix,
+        call: &Call,
+        rulings: &Rulings,
+    ) -> Option<Option<Judged>> {
+        if rulings.by_call.contains_key(&call.id) {
+            return None;
+        }
         let Arguments::Json(arguments) = &call.arguments else {
             return None;
         };
@@ -461,7 +514,7 @@ impl Agent {
             return None;
         }
         let judged = match &offer.callable {
-            Callable::Tool(tool) => {
+            Callable::Tool(tool) | Callable::Client(tool) => {
                 offer.schema.check(spec, arguments).ok()?;
                 Some(ask::judge(self, tool, arguments).ok()?)
             }
@@ -477,6 +530,7 @@ impl Agent {
             }
         };
         match judged {
+            Some(judged) if rulings.allows(&call.id) && judged.is_asked() => Some(None),
             Some(Judged::Decided(decision)) if decision.action != Action::Allow => None,
             None | Some(Judged::Decided(_) | Judged::Asks(..)) => Some(judged),
         }
@@ -493,7 +547,7 @@ impl Agent {
         }
         match &heard.word {
             Word::Deny { .. } | Word::Stop { .. } => false,
-            Word::Ask { .. } => !self.parts.asks.yes && self.parts.asks.is_somebody_there(),
+            Word::Ask { .. } => !self.kit.asks.yes && self.kit.asks.is_somebody_there(),
             Word::Nothing => matches!(judged, Some(Judged::Asks(..))),
         }
     }
@@ -522,7 +576,7 @@ impl Agent {
     }
 }
 
-fn used(call: &Call) -> Use {
+pub(super) fn used(call: &Call) -> Use {
     let input = match &call.arguments {
         Arguments::Json(arguments) => arguments.clone(),
         Arguments::Malformed(text) => RawJson::of(text),

@@ -77,7 +77,7 @@ impl Agent {
         } else {
             (Point::SubagentStop, agent.definition())
         };
-        !self.parts.hooks.watching(point, subject).is_empty()
+        !self.kit.hooks.watching(point, subject).is_empty()
     }
 
     /// Writes down what the model said last and asks hooks whether the run may end with it. Returns how

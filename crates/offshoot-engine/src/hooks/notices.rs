@@ -24,7 +24,11 @@ use crate::update::Update;
 /// Returns what hooks are told of an entry that was committed.
 pub(crate) fn of(hooks: &Hooks, state: &State, entry: &Entry) -> Option<Occasion> {
     let Event::Asked {
-        needs, questions, ..
+        needs,
+        questions,
+        // A client is waited for, and no person.
+        waits_for_client: false,
+        ..
     } = &entry.event
     else {
         return None;
@@ -73,12 +77,12 @@ pub(crate) fn send(agent: &Agent, what: Vec<What>) {
 /// Returns how hooks are told of something. It does not hold the board, and the lease with it: whoever
 /// wants the tree waits for nobody's hooks.
 pub(crate) fn tell(board: &Arc<Board>, occasion: Occasion) -> impl Future<Output = ()> + use<> {
-    let (hooks, grace) = (board.hooks().clone(), board.limits.grace);
+    let (kit, grace) = (board.kit(), board.limits.grace);
     let telling = board.telling.clone();
     let board = Arc::downgrade(board);
     async move {
         let caller = Caller {
-            hooks: &hooks,
+            hooks: &kit.hooks,
             gate: Some(&telling),
             grace,
         };
@@ -87,7 +91,7 @@ pub(crate) fn tell(board: &Arc<Board>, occasion: Occasion) -> impl Future<Output
             let board = board.upgrade().filter(|board| board.listeners() > 0);
             match board {
                 Some(board) => board.publish(Update::Hooked(agent, Box::new(hooked))),
-                None => hooks.unheard(&agent, &hooked),
+                None => kit.hooks.unheard(&agent, &hooked),
             }
         }
     }

@@ -4,16 +4,18 @@
 //! add to one stands behind its words, marked: it goes where the message goes,
 //! also when that is copied, taken back or summed up.
 
+use offshoot_types::content::Content;
 use offshoot_types::event::Hooked;
-use offshoot_types::hook::{Hooks, Occasion, Point, Switch, What, Who, Word};
+use offshoot_types::hook::{Occasion, Point, Switch, What, Who, Word};
 use offshoot_types::manifest::{Manifest, names};
 use offshoot_types::message::UserMessage;
 use offshoot_types::permission::{Action, Layer, Need, Permissions};
 use offshoot_types::tier::Tier;
 use tokio_util::sync::CancellationToken;
 
+use super::host::{self, PromptHeard};
 use super::{Caller, Heard, call};
-use crate::runtime::Parts;
+use crate::kit::Kit;
 
 /// What whoever sent a message is told if its agent was stopped meanwhile.
 pub(crate) const STOPPED: &str = "it was stopped before its hooks had answered";
@@ -43,19 +45,19 @@ pub(crate) enum Start {
 }
 
 /// Tells whether hooks want to hear of messages, or of sessions that begin with them.
-pub(crate) fn is_watched(hooks: &Hooks, start: Start) -> bool {
-    let begins = start != Start::Under && hooks.is_watched(Point::SessionStart);
-    begins || hooks.is_watched(Point::UserPromptSubmit)
+pub(crate) fn is_watched(kit: &Kit, start: Start) -> bool {
+    let begins = start != Start::Under && kit.hooks.is_watched(Point::SessionStart);
+    begins || kit.hooks.is_watched(Point::UserPromptSubmit) || kit.host_hooks.is_some()
 }
 
-/// Shows hooks what a person says; what they add is put behind it, and what they said of the start of
-/// the session and is `unsaid` before it.
+/// Shows the host and then hooks what a person says. The host may rewrite it. What hooks add is put
+/// behind it, and what they said of the start of the session and is `unsaid` before it.
 pub(crate) async fn receive(
-    caller: Caller<'_>,
+    (kit, caller): (&Kit, Caller<'_>),
     who: Who,
     start: Start,
     mut unsaid: Vec<String>,
-    text: &mut String,
+    content: &mut Content,
     cancel: &CancellationToken,
 ) -> Reception {
     let mut heard = Heard::default();
@@ -72,19 +74,26 @@ pub(crate) async fn receive(
         }
         unsaid.append(&mut heard.contexts);
     }
-    let prompt = text.clone();
-    let what = What::UserPromptSubmit { prompt };
-    heard.add(call(caller, &Occasion { who, what }, cancel).await);
-    let refused = match &heard.word {
+    let PromptHeard { hooked, refused } = match &kit.host_hooks {
+        Some(hooks) => host::receive(hooks, caller.grace, &who, content, cancel).await,
+        None => PromptHeard::default(),
+    };
+    heard.hooked.extend(hooked);
+    if refused.is_none() {
+        let prompt = content.described().into_owned();
+        let what = What::UserPromptSubmit { prompt };
+        heard.add(call(caller, &Occasion { who, what }, cancel).await);
+    }
+    let refused = refused.or_else(|| match &heard.word {
         _ if heard.cancelled || cancel.is_cancelled() => Some(STOPPED.to_owned()),
         Word::Nothing | Word::Ask { .. } => None,
         Word::Deny { .. } | Word::Stop { .. } => {
             Some(format!("it was refused by {}", heard.reason()))
         }
-    };
+    });
     for context in unsaid.iter().chain(&heard.contexts) {
-        text.push_str("\n\n");
-        text.push_str(context);
+        // On a line of its own, behind an empty one.
+        content.push_text(&format!("\n{context}"));
     }
     Reception {
         hooked: heard.hooked,
@@ -96,7 +105,7 @@ pub(crate) async fn receive(
 
 /// What a switch is held against.
 pub(crate) struct SwitchRules<'a> {
-    pub(crate) parts: &'a Parts,
+    pub(crate) kit: &'a Kit,
     /// What the host, the project and the user say of permissions.
     pub(crate) above: &'a Permissions,
     /// The model of the session.
@@ -121,10 +130,10 @@ impl SwitchRules<'_> {
             Some(name) => Some(self.model(name)?),
             None => None,
         };
-        let choices = &self.parts.helpers.models;
+        let choices = &self.kit.helpers.models;
         let own = manifest.and_then(|manifest| choices.named(manifest, self.model));
         let asked = model.as_deref().or(own).unwrap_or(self.model);
-        let found = self.parts.models.find(asked);
+        let found = self.kit.models.find(asked);
         let found = found.map_err(|error| error.message)?;
         let capped = manifest.is_some_and(|manifest| manifest.limits.cost.is_some());
         if (capped || self.counts_money) && found.price().is_none() {
@@ -145,7 +154,7 @@ impl SwitchRules<'_> {
     }
 
     fn agent(&self, name: &str) -> Result<&Manifest, String> {
-        let registry = &self.parts.registry;
+        let registry = &self.kit.registry;
         let found = registry.get(name);
         let found = found.filter(|manifest| manifest.mode.user_may_start());
         let Some(manifest) = found else {
@@ -161,7 +170,7 @@ impl SwitchRules<'_> {
     fn model(&self, name: &str) -> Result<String, String> {
         let model = match Tier::named(name) {
             Some(tier) => {
-                let mapped = self.parts.helpers.models.tier(tier);
+                let mapped = self.kit.helpers.models.tier(tier);
                 mapped.ok_or_else(|| format!("the tier {tier} is not set"))?
             }
             None => name,

@@ -25,6 +25,7 @@ use crate::ground;
 use crate::hooks;
 use crate::hooks::Caller;
 use crate::hooks::prompts::{self, Start, SwitchRules};
+use crate::kit::{Kit, SessionKit};
 use crate::scope;
 use crate::scratch::Scratch;
 
@@ -32,6 +33,7 @@ impl Inner {
     /// Returns the first entries of a session: its root's birth and its first prompt.
     pub(super) async fn opening(
         &self,
+        kit: &Kit,
         command: &Command,
         opening: &Opening,
     ) -> Result<Vec<Event>, CommandError> {
@@ -41,16 +43,20 @@ impl Inner {
             definition: &opening.definition,
             depth: 0,
         };
-        let mut root = self.root(&command.tree, opening);
-        if let Some(model) = self.parts.hooks.resolve_model(about, &root.model) {
+        let mut root = self.root(kit, &command.tree, opening);
+        if let Some(model) = kit.hooks.resolve_model(about, &root.model) {
             root.model = model;
         }
         let mut events = vec![Event::Spawned(Box::new(root))];
+        if !opening.client_tools.is_empty() {
+            let tools = opening.client_tools.clone();
+            events.push(Event::ClientTools { tools });
+        }
         if let Some(prompt) = opening.prompt.clone() {
             let mut message = agent::user_message(prompt);
-            let heard = self.parts.hooks.user_message(about, &mut message);
+            let heard = kit.hooks.user_message(about, &mut message);
             heard.map_err(CommandError::Invalid)?;
-            let hooked = self.receive(about, opening, &mut message).await?;
+            let hooked = self.receive(kit, about, opening, &mut message).await?;
             match &message.agent {
                 // Its turn begins once it is there: as whom is then written down first.
                 Some(name) if *name != opening.definition => events.push(Event::Prompted(message)),
@@ -68,12 +74,13 @@ impl Inner {
     /// Has hooks asked about the message that a session begins with.
     async fn receive(
         &self,
+        kit: &Kit,
         about: About<'_>,
         opening: &Opening,
         message: &mut UserMessage,
     ) -> Result<Vec<Hooked>, CommandError> {
-        let hooks = &self.parts.hooks;
-        if !message.from.is_human() || !prompts::is_watched(hooks, Start::New) {
+        let hooks = &kit.hooks;
+        if !message.from.is_human() || !prompts::is_watched(kit, Start::New) {
             return Ok(Vec::new());
         }
         let who = Who {
@@ -91,14 +98,16 @@ impl Inner {
             grace: self.parts.limits.grace,
         };
         let (text, leaving) = (&mut message.text, &self.departure.now);
-        let mut said = prompts::receive(caller, who, Start::New, Vec::new(), text, leaving).await;
+        let unsaid = Vec::new();
+        let mut said =
+            prompts::receive((kit, caller), who, Start::New, unsaid, text, leaving).await;
         if let Some((hook, switch)) = said.switch.take() {
-            let parts = &self.parts;
-            let manifest = parts.registry.get(&opening.definition);
-            let caps = manifest.map(|manifest| scope::root_caps(parts, manifest, opening));
-            let charter = parts.charter.as_ref();
+            let limits = &self.parts.limits;
+            let manifest = kit.registry.get(&opening.definition);
+            let caps = manifest.map(|manifest| scope::root_caps(limits, manifest, opening));
+            let charter = kit.charter.as_ref();
             let rules = SwitchRules {
-                parts,
+                kit,
                 above: &ground::chain_of([], &opening.workspace, charter, None),
                 model: &opening.model,
                 counts_money: caps.is_some_and(|caps| caps.cost.is_some()),
@@ -116,6 +125,7 @@ impl Inner {
     /// `None` if it is there already.
     pub(super) async fn create(
         &self,
+        kit: Arc<SessionKit>,
         command: &Command,
         events: Vec<(AgentId, Event)>,
     ) -> Result<Option<(Arc<Board>, Arc<Notify>)>, CommandError> {
@@ -136,22 +146,22 @@ impl Inner {
         let Some((lease, entries)) = self.parts.store.create(tree, append).await? else {
             return Ok(None);
         };
-        let (board, nudged) = self.boards.add(lease, &self.parts, Tree::default());
+        let (board, nudged) = self.boards.add(lease, &self.parts, kit, Tree::default());
         // The board could not be there before its lease was, so it has not heard of them.
         board.committed(&entries);
         Ok(Some((board, nudged)))
     }
 
-    fn root(&self, tree: &TreeId, opening: &Opening) -> Spawned {
+    fn root(&self, kit: &Kit, tree: &TreeId, opening: &Opening) -> Spawned {
         let data = self.parts.data.as_deref();
         let scratch = data.map(|data| Scratch::of_root(data, tree).folder);
         let variables = Variables {
             workspace: &opening.workspace,
             scratch: scratch.as_deref(),
-            home: self.parts.charter.home(),
+            home: kit.charter.home(),
         };
-        let manifest = self.parts.registry.get(&opening.definition);
-        let choices = &self.parts.helpers.models;
+        let manifest = kit.registry.get(&opening.definition);
+        let choices = &kit.helpers.models;
         let named = manifest.and_then(|manifest| choices.named(manifest, &opening.model));
         Spawned {
             definition: opening.definition.clone(),
@@ -172,7 +182,7 @@ impl Inner {
             },
             inspectable: true,
             terms: manifest.map_or_else(Terms::default, |manifest| {
-                scope::terms_of_root(&self.parts, manifest, opening)
+                scope::terms_of_root(kit, &self.parts.limits, manifest, opening)
             }),
             profile: manifest.map(|of| Profile::of(of)).unwrap_or_default(),
             metadata: opening.metadata.clone(),

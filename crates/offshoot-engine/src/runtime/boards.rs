@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use super::{Parts, lock};
 use crate::board::Board;
 use crate::governor::Governors;
-use crate::ground::Ground;
+use crate::kit::SessionKit;
 use crate::scratch::Scratch;
 
 /// The boards of the trees this process owns.
@@ -34,22 +34,18 @@ struct Listener {
 }
 
 impl Boards {
-    pub(super) fn add(&self, lease: Lease, parts: &Parts, tree: Tree) -> (Arc<Board>, Arc<Notify>) {
+    pub(super) fn add(
+        &self,
+        lease: Lease,
+        parts: &Parts,
+        kit: Arc<SessionKit>,
+        tree: Tree,
+    ) -> (Arc<Board>, Arc<Notify>) {
         let id = lease.tree.clone();
         let data = parts.data.as_deref();
-        let ground = Ground {
-            charter: parts.charter.clone(),
-            scratch: data.map(|data| Scratch::of_root(data, &id)),
-            registry: parts.registry.clone(),
-        };
-        let board = Board::new(
-            lease,
-            parts.limits.clone(),
-            self.governors.clone(),
-            ground,
-            parts.hooks.clone(),
-            tree,
-        );
+        let scratch = data.map(|data| Scratch::of_root(data, &id));
+        let limits = parts.limits.clone();
+        let board = Board::new(lease, limits, self.governors.clone(), kit, scratch, tree);
         let board = Arc::new(board);
         let nudged = Arc::new(Notify::new());
         let mut boards = lock(&self.listeners);

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use offshoot_types::command::{Command, Order};
 use offshoot_types::id::TreeId;
-use offshoot_types::store::{SessionSummary, StoreError, StoreErrorKind};
+use offshoot_types::store::{SessionSummary, StoreErrorKind};
 use tokio::sync::Notify;
 
-use super::{Handle, Inner, Runtime, lock};
+use super::{CommandError, Handle, Inner, Runtime, lock};
 use crate::board::Board;
 use crate::hooks::announce;
 use crate::session;
@@ -76,7 +76,10 @@ impl Inner {
                 return;
             }
             let is_left = session.open_runs > 0 || session.abandoned;
-            if !is_left || session.owned || session.workspace != folder {
+            // The command opens its own tree: hooks that were called here would be stopped for it, and
+            // called again.
+            let is_other = session.tree != command.tree;
+            if !is_left || !is_other || session.owned || session.workspace != folder {
                 continue;
             }
             let slot = self.slot(&session.tree);
@@ -93,7 +96,7 @@ impl Inner {
     }
 
     /// Recovers a tree that no process works in, and calls the hooks that it owes.
-    async fn recover_other(&self, tree: &TreeId) -> Result<(), StoreError> {
+    async fn recover_other(&self, tree: &TreeId) -> Result<(), CommandError> {
         // Looked at before anybody can find the tree taken: what comes after is meant for us.
         let pending = self.parts.store.pending(tree).await?;
         let (board, nudged) = self.open(tree).await?;
@@ -107,6 +110,7 @@ impl Inner {
         let told = tokio::select! {
             biased;
             told = announce::tell_all(&self.parts, board) => {
+                let told = told.map_err(CommandError::from);
                 told.inspect_err(|error| not_recovered(&board.tree, error)).is_ok()
             }
             () = self.departure.now.cancelled() => false,
@@ -137,14 +141,22 @@ impl Inner {
         }
     }
 
-    /// Takes a tree over: claim, load, recover.
+    /// Takes a tree over: open its project, claim, load, recover. With a project that cannot be opened
+    /// the tree is left as it is.
     pub(super) async fn open(
         &self,
         tree: &TreeId,
-    ) -> Result<(Arc<Board>, Arc<Notify>), StoreError> {
+    ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
+        // The first entry of a log never changes: it can be read without the lease.
+        let workspace = self.workspace(tree).await?;
+        // A log without one does not fold, and loading it below fails.
+        let kit = self
+            .kits
+            .open(tree, workspace.as_deref().unwrap_or_default());
+        let kit = kit.await?;
         let lease = self.parts.store.claim(tree).await?;
         let folded = session::load(&self.parts, &lease).await?;
-        let (board, nudged) = self.boards.add(lease, &self.parts, folded);
+        let (board, nudged) = self.boards.add(lease, &self.parts, kit, folded);
         session::recover(&self.parts, &board).await?;
         Ok((board, nudged))
     }
@@ -152,9 +164,10 @@ impl Inner {
 
 /// Notes that a tree could not be recovered, unless another process has it or was faster. The client
 /// that opens the tree gets the same error; `doctor` names a tree whose log does not fold.
-fn not_recovered(tree: &TreeId, error: &StoreError) {
-    match error.kind {
-        StoreErrorKind::Held | StoreErrorKind::Fenced => {}
+fn not_recovered(tree: &TreeId, error: &CommandError) {
+    match error {
+        CommandError::Store(error)
+            if matches!(error.kind, StoreErrorKind::Held | StoreErrorKind::Fenced) => {}
         _ => tracing::warn!(session = %tree, %error, "recover the session of a dead process"),
     }
 }

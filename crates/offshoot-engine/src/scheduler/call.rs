@@ -6,19 +6,18 @@
 //! after other calls have run is judged once more, by the chain and the files as
 //! they are then.
 
-use std::sync::Arc;
-
 use futures_core::future::BoxFuture;
 use futures_util::future::FutureExt;
 use offshoot_types::command::Receipt;
 use offshoot_types::event::Event;
+use offshoot_types::hook::Use;
 use offshoot_types::id::{AgentId, CallId, RunId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{AssistantMessage, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
-use offshoot_types::permission::Decision;
+use offshoot_types::permission::{Decision, Need};
 use offshoot_types::store::StoreError;
-use offshoot_types::tool::{Effect, Tool};
+use offshoot_types::tool::Effect;
 use offshoot_types::tree::Ask;
 
 use super::TurnScope;
@@ -28,10 +27,11 @@ use crate::agent::{Agent, nothing};
 use crate::ask::{self, Asking, Judged, Withheld};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::desk::{Desk, ToolRun};
+use crate::hooks::calls::Rulings;
 use crate::log::Batch;
 use crate::sabotage::{Bug, planted};
 use crate::steer::Errand;
-use crate::{question, settle, task, todo};
+use crate::{client_tool, question, settle, task, todo};
 
 /// A call of a message that is to run.
 pub(super) struct PlannedCall {
@@ -57,6 +57,8 @@ pub(super) enum WaitsFor {
     Tool,
     /// The answer to its question.
     Answer,
+    /// What a client's tool comes to.
+    Client,
     /// The child that it made.
     Child(AgentId),
     /// Agents below it that it looks after.
@@ -67,6 +69,8 @@ pub(super) enum WaitsFor {
 pub(super) enum Work {
     Tool(ToolRun),
     Question(Ask),
+    /// A tool that a client carries out, by its name.
+    Client(String, Ask),
     Child(AgentId),
     Errand(Errand),
 }
@@ -106,23 +110,16 @@ fn group_kind(prefix: &Prefix, call: &Call) -> GroupKind {
     };
     match &offer.callable {
         Callable::Engine(EngineCall::Task) => GroupKind::Tasks,
-        Callable::Tool(_) | Callable::Engine(EngineCall::Todo) if spec.effect == Effect::Read => {
+        Callable::Tool(_) | Callable::Client(_) | Callable::Engine(EngineCall::Todo)
+            if spec.effect == Effect::Read =>
+        {
             GroupKind::Reads
         }
-        Callable::Tool(_) | Callable::Engine(_) => GroupKind::Single,
+        Callable::Tool(_) | Callable::Client(_) | Callable::Engine(_) => GroupKind::Single,
     }
 }
 
 impl PlannedCall {
-    pub(super) fn tool(
-        call: &Call,
-        tool: &Arc<dyn Tool>,
-        arguments: &RawJson,
-        ask: Option<Ask>,
-    ) -> Self {
-        Self::new(call, Callable::Tool(tool.clone()), arguments, ask)
-    }
-
     pub(super) fn own(own: &OwnCall<'_>, ask: Option<Ask>) -> Self {
         Self::new(own.call, Callable::Engine(own.kind), own.arguments, ask)
     }
@@ -135,16 +132,32 @@ impl PlannedCall {
         }
     }
 
-    /// A call that was allowed before its process died: what it has asked is not asked again.
+    /// A call that waits for a client since before its process ended, and goes on waiting.
+    pub(super) fn waits_for_client(call: &Call, arguments: &RawJson, ask: Ask) -> Self {
+        let callable = Callable::Client(client_tool::named(&call.tool));
+        Self {
+            ask: Some(ask),
+            ..Self::new(call, callable, arguments, None)
+        }
+    }
+
+    /// A call that was allowed before its process died, or that the host allows: what it has asked is not
+    /// asked again.
     pub(super) fn allowed(mut self, agent: &Agent, by: &Decision) -> Self {
         let ask = self.ask.clone().unwrap_or_default();
-        // Only a person's answer to this very call was about all that it may read.
-        let sees_all = by.layer == ask::ONCE && self.asking(&ask).is_open(agent);
+        // Only an answer to this very call, a person's or the host's, was about all that it may read.
+        let is_to_call = by.layer == ask::ONCE || ask::is_allowed_by_host(by);
+        let sees_all = is_to_call && self.asking(&ask).is_open(agent);
         self.state = CallState::Ready { sees_all };
         self
     }
 
-    fn new(call: &Call, callable: Callable, arguments: &RawJson, ask: Option<Ask>) -> Self {
+    pub(super) fn new(
+        call: &Call,
+        callable: Callable,
+        arguments: &RawJson,
+        ask: Option<Ask>,
+    ) -> Self {
         let state = match &ask {
             Some(_) => CallState::Asking,
             None => CallState::Ready { sees_all: false },
@@ -162,16 +175,27 @@ impl PlannedCall {
         &self.call.id
     }
 
+    /// Returns what it runs with, for hooks.
+    pub(super) fn used(&self) -> Use {
+        Use {
+            call: self.id().clone(),
+            tool: self.call.tool.clone(),
+            input: self.arguments.clone(),
+        }
+    }
+
+    /// Returns what it waits for, if it waited for a client before its process ended.
+    fn awaits_client(&self) -> Option<&Ask> {
+        self.ask.as_ref().filter(|ask| ask.waits_for_client)
+    }
+
     pub(super) fn is_asking(&self) -> bool {
         matches!(self.state, CallState::Asking)
     }
 
     /// Returns what it asks, to weigh an answer.
     pub(super) fn asking<'a>(&'a self, ask: &'a Ask) -> Asking<'a> {
-        let runs = match &self.callable {
-            Callable::Tool(tool) => Some((tool, &self.arguments)),
-            Callable::Engine(_) => None,
-        };
+        let runs = self.callable.tool().map(|tool| (tool, &self.arguments));
         Asking {
             call: self.id(),
             tool: &self.call.tool,
@@ -183,9 +207,13 @@ impl PlannedCall {
     /// Judges it again, because calls have run since it was judged; returns why it may not run by now.
     pub(super) fn withheld(&self, scope: TurnScope<'_>) -> Option<Withheld> {
         let TurnScope { agent, prefix, .. } = scope;
+        if self.awaits_client().is_some() {
+            // A client may be at work on it.
+            return None;
+        }
         let kind = match (&self.callable, &self.ask) {
             (Callable::Engine(kind), None) => *kind,
-            (Callable::Tool(_) | Callable::Engine(_), ask) => {
+            (Callable::Tool(_) | Callable::Client(_) | Callable::Engine(_), ask) => {
                 let ask = ask.clone().unwrap_or_default();
                 return self.asking(&ask).withheld(agent);
             }
@@ -235,6 +263,15 @@ impl PlannedCall {
                     sees_all: matches!(self.state, CallState::Ready { sees_all: true }),
                 }))
             }
+            Callable::Client(_) => {
+                let name = call.tool.clone();
+                if let Some(ask) = self.awaits_client() {
+                    return Ok(Work::Client(name, ask.clone()));
+                }
+                let ask = client_tool::wait_of_call();
+                batch.own(asked(call, &ask, client_tool::decision()));
+                Ok(Work::Client(name, ask))
+            }
             Callable::Engine(EngineCall::Task) => {
                 let child = task::plan(agent, prefix, call, arguments, batch)?;
                 if child.background {
@@ -267,6 +304,7 @@ impl Work {
         match self {
             Self::Tool(_) => WaitsFor::Tool,
             Self::Question(_) => WaitsFor::Answer,
+            Self::Client(..) => WaitsFor::Client,
             Self::Child(child) => WaitsFor::Child(child.clone()),
             Self::Errand(errand) => WaitsFor::Agents(errand.targets().to_vec()),
         }
@@ -282,6 +320,7 @@ impl Work {
         match self {
             Self::Tool(run) => Box::pin(desk.run(run).map(Ok)),
             Self::Question(ask) => Box::pin(question::wait(agent, call, ask, cancel)),
+            Self::Client(name, ask) => Box::pin(client_tool::wait(agent, call, name, ask, cancel)),
             Self::Child(child) => Box::pin(wait_for_child(agent, call, child).map(Ok)),
             Self::Errand(errand) => Box::pin(errand.run(agent, call, cancel).map(Ok)),
         }
@@ -303,7 +342,23 @@ pub(super) fn asked(call: &Call, ask: &Ask, decision: Decision) -> Event {
         tool: call.tool.clone(),
         questions: ask.questions.clone(),
         deadline: ask.deadline,
+        waits_for_client: ask.waits_for_client,
     }
+}
+
+/// Notes that the host allows what the chain asks of a call; returns what that is.
+pub(super) fn answer_by_host(
+    call: &Call,
+    needs: Vec<Need>,
+    rulings: &Rulings,
+    batch: &mut Batch,
+) -> Result<Ask, Outcome> {
+    rulings.check_shown(&call.id, None)?;
+    batch.own(ask::covered(&call.id, ask::allowed_by_host()));
+    Ok(Ask {
+        needs,
+        ..Ask::default()
+    })
 }
 
 /// Notes what was decided of a call; returns the outcome of one that may not run.

@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use offshoot_types::command::Receipt;
-use offshoot_types::event::{Entry, Event};
+use offshoot_types::event::{Entry, Event, Hooked};
+use offshoot_types::hook::Use;
 use offshoot_types::id::{CallId, RunId};
 use offshoot_types::outcome::Outcome;
 use offshoot_types::store::StoreError;
 use offshoot_types::tool::Effect;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::log::Batch;
@@ -28,6 +30,8 @@ pub(crate) struct Finished {
     delivers: Vec<RunId>,
     /// The order that ended it, with its receipt.
     order: Option<(Ordered, Receipt)>,
+    /// What the host's hook did with the outcome.
+    hooked: Option<Box<Hooked>>,
     /// Whether the log can tell it again: a child's settlement is there, and recovery hands it over in
     /// the same words.
     can_be_told_again: bool,
@@ -42,6 +46,7 @@ impl Finished {
             outcome,
             delivers: Vec::new(),
             order: None,
+            hooked: None,
             can_be_told_again: false,
         }
     }
@@ -90,6 +95,16 @@ impl Finished {
             ..Self::of(call, outcome)
         }
     }
+
+    /// Asks the session's host about the outcome before it is stored.
+    pub(super) async fn show_host(&mut self, agent: &Agent, used: Use, cancel: &CancellationToken) {
+        let (replaced, hooked) = agent.show_host(used, &self.outcome, cancel).await;
+        if let Some(outcome) = replaced {
+            self.outcome = outcome;
+        }
+        self.can_be_told_again &= hooked.is_none();
+        self.hooked = hooked.map(Box::new);
+    }
 }
 
 /// What the calls of a message came to: the entries in the log, and the last outcomes, which the caller
@@ -133,6 +148,7 @@ impl Outcomes {
             outcome,
             delivers,
             order,
+            hooked,
             can_be_told_again,
         } = finished;
         self.is_news |= !can_be_told_again;
@@ -142,6 +158,7 @@ impl Outcomes {
                 child: None,
             });
         }
+        self.batch.extend(hooked.map(Event::Hooked));
         self.batch.own(Event::CallFinished {
             call,
             outcome,

@@ -35,7 +35,7 @@ impl OwnCall<'_> {
     pub(crate) fn judge(&self) -> Result<Option<Judged>, Outcome> {
         let Self { agent, call, .. } = self;
         let need = self.need()?;
-        let names = agent.parts.registry.names_of(&need.target);
+        let names = agent.kit.registry.names_of(&need.target);
         let decided = agent.chain().0.decide_call(&call.tool, &names);
         let decided = decided.map(|decision| agent.or_granted(decision, &call.tool, &need));
         Ok(match (decided, self.kind) {
@@ -87,6 +87,12 @@ impl OwnCall<'_> {
         batch: &mut Batch,
     ) -> Result<PlannedCall, Outcome> {
         let judged = self.judge()?;
+        let asks = judged.as_ref().is_some_and(Judged::is_asked);
+        if asks && rulings.allows(&self.call.id) {
+            let ask = call::answer_by_host(self.call, vec![self.need()?], rulings, batch)?;
+            let planned = PlannedCall::own(self, Some(ask));
+            return Ok(planned.allowed(self.agent, &ask::allowed_by_host()));
+        }
         rulings.check_shown(&self.call.id, judged.as_ref())?;
         let judged = match self.kind {
             EngineCall::Question => judged,

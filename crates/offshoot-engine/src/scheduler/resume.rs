@@ -7,7 +7,6 @@
 //! that ran counts as one that had not started: the log says so, and it has no effect.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use offshoot_types::command::Verdict;
 use offshoot_types::event::Event;
@@ -17,7 +16,6 @@ use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantMessage, Call};
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::{Action, Decision, Grant, Need};
-use offshoot_types::tool::Tool;
 use offshoot_types::tree::{Allowed, Ask, OpenCall};
 
 use super::call::{PlannedCall, grouped, not_run, note};
@@ -28,7 +26,7 @@ use crate::ask::{self, Judged, Weighed};
 use crate::context::{Callable, EngineCall, Prefix};
 use crate::hooks::calls::Rulings;
 use crate::log::Batch;
-use crate::question;
+use crate::{client_tool, question};
 
 /// What was said to calls while nobody worked.
 pub(crate) type Kept = BTreeMap<CallId, Verdict>;
@@ -64,8 +62,10 @@ struct Waiting<'a> {
 
 /// What is to be done for such a call.
 enum What<'a> {
-    Tool(&'a Arc<dyn Tool>, &'a RawJson),
+    Tool(&'a Callable, &'a RawJson),
     Own(OwnCall<'a>),
+    /// It waits for a client, as before.
+    Client(&'a RawJson),
 }
 
 impl Plan {
@@ -102,7 +102,8 @@ impl Plan {
                 Some(waiting) => waiting.and_then(|waiting| {
                     let denied = matches!(&waiting.fate, Fate::Decided(decision) if decision.action == Action::Deny);
                     let refused = matches!(kept.get(&call.id), Some(Verdict::Deny { .. }));
-                    if !denied && !refused {
+                    let waits_for_client = matches!(waiting.what, What::Client(_));
+                    if !denied && !refused && !waits_for_client {
                         rulings.check_shown(&call.id, None)?;
                     }
                     waiting.plan(agent, batch)
@@ -133,6 +134,12 @@ impl Waiting<'_> {
     /// Has it wait on, or does as was decided by now.
     fn plan(self, agent: &Agent, batch: &mut Batch) -> Result<PlannedCall, Outcome> {
         let Self { call, what, fate } = self;
+        let fate = match (&what, fate) {
+            (What::Client(arguments), Fate::Waits(ask) | Fate::Unanswerable(ask, _)) => {
+                return Ok(PlannedCall::waits_for_client(call, arguments, ask));
+            }
+            (_, fate) => fate,
+        };
         let (ask, decision) = match fate {
             Fate::Waits(ask) => (Some(ask), None),
             Fate::Allowed(Allowed { ask, by }) => {
@@ -158,7 +165,12 @@ impl Waiting<'_> {
 impl What<'_> {
     fn planned(self, call: &Call, ask: Option<Ask>) -> PlannedCall {
         match self {
-            What::Tool(tool, arguments) => PlannedCall::tool(call, tool, arguments, ask),
+            What::Tool(callable, arguments) => {
+                PlannedCall::new(call, callable.clone(), arguments, ask)
+            }
+            What::Client(arguments) => {
+                PlannedCall::waits_for_client(call, arguments, ask.unwrap_or_default())
+            }
             What::Own(own) => PlannedCall::own(&own, ask),
         }
     }
@@ -280,11 +292,24 @@ fn take_up<'a>(
         (None, Some(Allowed { ask, by })) => (ask, Said::Yes(by)),
         (None, None) => return Err(interrupted()),
     };
+    if ask.waits_for_client
+        && let Arguments::Json(arguments) = &call.arguments
+    {
+        // It was allowed when it began to wait, and a client may be at work on it: it is not judged
+        // again, also if the tool was taken from the session since.
+        let fate = if matches!(said, Said::Answer) || agent.may_wait(&ask) {
+            Fate::Waits(ask)
+        } else {
+            Fate::Unanswerable(ask, client_tool::decision())
+        };
+        let what = What::Client(arguments);
+        return Ok(Waiting { call, what, fate });
+    }
     let Some((_, offer)) = prefix.find(&call.tool) else {
         return Err(unknown_tool(prefix, &call.tool));
     };
     match (&offer.callable, &call.arguments) {
-        (Callable::Tool(tool), Arguments::Json(arguments)) => {
+        (Callable::Tool(tool) | Callable::Client(tool), Arguments::Json(arguments)) => {
             let judged = match ask::weigh(agent, tool, arguments)? {
                 Weighed::Decided(decision) => Judged::Decided(decision),
                 Weighed::Open(needs, decision) => {
@@ -293,7 +318,7 @@ fn take_up<'a>(
                 }
             };
             let fate = fate(agent, ask, said, judged);
-            let what = What::Tool(tool, arguments);
+            let what = What::Tool(&offer.callable, arguments);
             Ok(Waiting { call, what, fate })
         }
         (Callable::Engine(kind), Arguments::Json(arguments)) => {
@@ -320,7 +345,10 @@ fn take_up<'a>(
             Ok(Waiting { call, what, fate })
         }
         // Nobody was asked about these.
-        (Callable::Engine(_) | Callable::Tool(_), Arguments::Malformed(_)) => Err(interrupted()),
+        (
+            Callable::Engine(_) | Callable::Tool(_) | Callable::Client(_),
+            Arguments::Malformed(_),
+        ) => Err(interrupted()),
     }
 }
 
@@ -349,7 +377,7 @@ fn fate(agent: &Agent, ask: Ask, said: Said, judged: Judged) -> Fate {
 fn still(ask: &Ask, agent: &Agent, decision: Decision) -> Decision {
     let by_hook = ask.needs.iter().find(|need| need.is_of_hook());
     match by_hook {
-        Some(_) if decision.action == Action::Allow && agent.parts.asks.yes => {
+        Some(_) if decision.action == Action::Allow && agent.kit.asks.yes => {
             ask::host_says_yes(&ask.needs)
         }
         Some(need) if decision.action == Action::Allow => Decision {

@@ -28,36 +28,61 @@ impl Session {
             let state = self.board.state();
             state.tree.walk().into_iter().cloned().collect()
         };
+        let (kit, grace) = (self.board.kit(), self.board.limits.grace);
         for agent in agents {
-            desk::end_all(&self.parts, &agent).await;
+            desk::end_all(&kit, &agent, grace).await;
         }
     }
 
-    /// Stops everything, waits until it has settled and lets go. Takes nothing up any more: what is
-    /// sent from here on stays for whoever has the tree next, and is answered by them.
+    /// Stops everything, waits until it has settled and lets go. A root whose turn waits for an answer
+    /// is left asleep, as a crash would leave it: only the calls that run are stopped (R20). Takes nothing
+    /// up any more: what is sent from here on stays for the process that has the tree next.
     pub(super) async fn leave(&mut self) -> Result<(), StoreError> {
         self.inputs.close();
         // A prompt that was just taken waits for whoever opens the session next.
         self.openers.clear();
-        let sleeps = self.sleeps();
-        if !sleeps {
+        self.newborns.clear();
+        self.wanted = false;
+        if !self.sleeps() {
             self.stop_all();
         }
         // Who has something to announce may not have been looked at yet.
         self.look().await?;
-        while !self.actors.is_empty() || (!sleeps && self.has_open_runs()) {
+        while !self.actors.is_empty() || self.has_runs_to_end() {
             tokio::select! {
                 biased;
                 Some(ended) = self.actors.join_next() => self.ended(ended).await?,
                 () = self.board.stirred.notified() => self.look().await?,
             }
         }
+        self.keep_unheard_answers().await?;
         self.release().await.map(drop)
     }
 
-    pub(super) fn has_open_runs(&self) -> bool {
+    /// Tells whether a run is open that ends before the process does: any but that of a root that
+    /// sleeps.
+    fn has_runs_to_end(&self) -> bool {
         let state = self.board.state();
-        state.tree.open_runs() > 0 || state.tree.open_helpers().next().is_some()
+        let asleep = usize::from(state.sleeps(self.board.tree.root()));
+        state.tree.open_runs() > asleep || state.tree.open_helpers().next().is_some()
+    }
+
+    /// Stores the answers that came while the root was being stopped, for the process that opens the
+    /// session next.
+    async fn keep_unheard_answers(&mut self) -> Result<(), StoreError> {
+        let root = self.board.tree.root().clone();
+        let answers = {
+            let mut state = self.board.state();
+            let node = state.node_mut(&root);
+            node.map(|node| std::mem::take(&mut node.answers))
+        };
+        for order in answers
+            .into_iter()
+            .flat_map(std::collections::BTreeMap::into_values)
+        {
+            self.answer(order).await?;
+        }
+        Ok(())
     }
 
     /// Stops every run, for the process is leaving.

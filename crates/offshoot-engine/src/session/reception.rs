@@ -5,6 +5,7 @@
 //! actor writes it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_types::command::Order;
 use offshoot_types::hook::{Occasion, Point, What, Who};
@@ -17,8 +18,8 @@ use super::Session;
 use crate::board::Board;
 use crate::hooks::prompts::{self, Start};
 use crate::hooks::{self, notices};
+use crate::kit::Kit;
 use crate::node::Ordered;
-use crate::runtime::Parts;
 
 impl Session {
     /// Takes what a person says: hooks are asked first, where there are any.
@@ -30,7 +31,7 @@ impl Session {
         let start = self.start_with(&order.command.agent);
         let is_first = self.waiting.is_empty() && self.receiving.is_empty();
         let is_all_said = self.board.state().unsaid.is_empty();
-        if is_first && is_all_said && !prompts::is_watched(&self.parts.hooks, start) {
+        if is_first && is_all_said && !prompts::is_watched(&self.board.kit(), start) {
             return self.hand_to_actor(order).await;
         }
         self.waiting.push_back((order, start));
@@ -126,7 +127,7 @@ impl Session {
         }
         self.greeted = true;
         let mut state = self.board.state();
-        if self.parts.hooks.is_watched(Point::SessionStart)
+        if self.board.kit().hooks.is_watched(Point::SessionStart)
             && let Some(who) = hooks::who(&state, self.board.tree.root())
         {
             let what = What::SessionStart { resumes: true };
@@ -136,22 +137,25 @@ impl Session {
 
     /// Returns what hooks have not been told yet, and that this was all.
     pub(super) fn farewell(&mut self) -> Farewell {
+        let kit = self.board.kit();
         let mut state = self.board.state();
-        let ends = self.begun && self.parts.hooks.is_watched(Point::SessionEnd);
+        let ends = self.begun && kit.hooks.is_watched(Point::SessionEnd);
         let who = hooks::who(&state, self.board.tree.root()).filter(|_| ends);
         let what = What::SessionEnd;
         Farewell {
-            parts: self.parts.clone(),
+            grace: self.board.limits.grace,
             told: std::mem::take(&mut self.notices),
             noted: state.take_notices(),
             last: who.map(|who| Occasion { who, what }),
+            kit,
         }
     }
 }
 
 /// What hooks hear when their session is gone.
 pub(super) struct Farewell {
-    parts: Arc<Parts>,
+    kit: Arc<Kit>,
+    grace: Duration,
     /// What they are being told.
     told: JoinSet<()>,
     /// What they have not been told yet.
@@ -164,15 +168,15 @@ impl Farewell {
     /// Tells them, one after the other.
     pub(super) async fn say(self) {
         let Self {
-            parts,
+            kit,
+            grace,
             mut told,
             noted,
             last,
         } = self;
-        let grace = parts.limits.grace;
         while told.join_next().await.is_some() {}
         for occasions in [noted, last.into_iter().collect()] {
-            notices::tell_without_a_board(&parts.hooks, grace, occasions).await;
+            notices::tell_without_a_board(&kit.hooks, grace, occasions).await;
         }
     }
 }
@@ -194,7 +198,9 @@ async fn received(
     };
     if let (Some(who), Order::Prompt(prompt)) = (who, &mut order.command.order) {
         let text = &mut prompt.text;
-        let received = prompts::receive(board.caller(), who, start, unsaid, text, &stop);
+        let kit = board.kit();
+        let caller = board.caller(&kit.hooks);
+        let received = prompts::receive((&kit, caller), who, start, unsaid, text, &stop);
         order.heard = Some(received.await);
     }
     order

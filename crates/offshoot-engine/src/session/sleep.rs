@@ -8,12 +8,14 @@
 use std::collections::BTreeMap;
 
 use offshoot_types::command::{Command, Order, Receipt};
+use offshoot_types::id::AgentId;
 use offshoot_types::store::StoreError;
 use offshoot_types::transcript::Transcript;
 
 use super::Session;
 use crate::agent::nothing;
 use crate::ask;
+use crate::hooks::host;
 use crate::node::Ordered;
 use crate::scheduler::resume::{self, Kept};
 use crate::turn;
@@ -47,6 +49,7 @@ impl Session {
         }
         self.working = true;
         self.openers.clear();
+        self.newborns.clear();
         self.board.state().stir_all();
         self.board.stirred.notify_one();
         let pending = self.parts.store.pending(&self.board.tree).await?;
@@ -109,22 +112,24 @@ impl Session {
         }
     }
 
-    /// Opens the session if a prompt that is to open it has been taken.
+    /// Opens the session if a prompt that is to open it has been taken, or a child of the host is born.
     pub(super) async fn open_if_prompted(&mut self) -> Result<(), StoreError> {
         let taken = {
             let state = self.board.state();
+            let is_born = |id: &AgentId| state.tree.agent(id).is_some();
             let mut openers = self.openers.iter();
-            openers.any(|(id, message)| {
-                let agent = state.tree.agent(id);
-                agent.is_some_and(|agent| agent.knows_prompt(message))
-            })
+            self.newborns.iter().any(is_born)
+                || openers.any(|(id, message)| {
+                    let agent = state.tree.agent(id);
+                    agent.is_some_and(|agent| agent.knows_prompt(message))
+                })
         };
         if taken { self.work().await } else { Ok(()) }
     }
 
     /// Opens the session again for an order that was carried out before.
     pub(super) async fn reopen(&mut self, receipt: &Receipt) -> Result<(), StoreError> {
-        let refused = matches!(receipt, Receipt::NoEffect { .. });
+        let refused = matches!(receipt, Receipt::NoEffect { .. } | Receipt::Refused { .. });
         if refused || self.must_sleep().await?.is_some() {
             Ok(())
         } else {
@@ -138,6 +143,7 @@ impl Session {
         if !self.sleeps() {
             return Ok(None);
         }
+        self.board.refresh_kit().await;
         let root = self.board.tree.root().clone();
         let log = self.parts.store.agent_log(&root).await?;
         let entries: Vec<_> = log.into_iter().map(std::sync::Arc::new).collect();
@@ -149,13 +155,16 @@ impl Session {
             Ok(prefix) => prefix,
             Err(error) => return Ok(Some(error.message)),
         };
-        if self.parts.asks.is_somebody_there() {
+        if agent.kit.asks.is_somebody_there() {
             return Ok(None);
         }
         let mut transcript = Transcript::default();
-        turn::follow(&mut transcript, entries)?;
+        turn::follow(&mut transcript, entries.clone())?;
         let kept = self.kept().await?;
-        let calls = transcript.open_calls();
+        let events = entries.iter().map(|entry| &entry.event);
+        let message = host::last_reply_as_run(&transcript, events);
+        let calls = message.iter();
+        let calls = calls.flat_map(|message| host::open_calls(&transcript, message));
         let stuck = resume::is_anything_unanswerable(&agent, &prefix, calls, &kept);
         Ok(stuck.then(|| NOBODY.to_owned()))
     }

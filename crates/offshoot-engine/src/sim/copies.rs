@@ -18,7 +18,7 @@ use crate::runtime::CommandError;
 pub(super) fn is_no_time_to_copy(command: &Command, error: &CommandError) -> bool {
     let refused = match error {
         CommandError::Invalid(why) => !why.contains("exists already"),
-        CommandError::Unknown(_) | CommandError::Store(_) | CommandError::Closed => false,
+        _ => false,
     };
     matches!(command.order, Order::Fork(_)) && refused
 }
@@ -84,6 +84,15 @@ impl World {
             metadata: None,
         };
         let id = AgentId::new(format!("copy-{}", self.commands));
+        if !self.attached.is_empty() {
+            let copy = TreeId::of(id.clone());
+            for index in 0..self.processes.len() {
+                let runtime = &self.processes[index].runtime;
+                let attached = self.attach(runtime, std::slice::from_ref(&copy));
+                self.processes[index].attachments.extend(attached);
+            }
+            self.attached.push(copy);
+        }
         (id, Order::Fork(fork))
     }
 

@@ -138,7 +138,20 @@ struct Queued {
     reply: Reply,
 }
 
-type Reply = oneshot::Sender<Result<Written, StoreError>>;
+/// How a write is answered.
+struct Reply {
+    answer: oneshot::Sender<Result<Written, StoreError>>,
+    /// The lock that a claim is made under: it is held until the claim is committed, also where its
+    /// sender has gone, as the writer of a real handle holds it.
+    _lock: Option<Arc<port::Lock>>,
+}
+
+impl Reply {
+    fn send(self, result: Result<Written, StoreError>) {
+        // The sender may have gone.
+        drop(self.answer.send(result));
+    }
+}
 
 impl Disk {
     pub(crate) fn new(
@@ -270,7 +283,7 @@ impl SimStore {
                     reply
                         .take()
                         .into_iter()
-                        .for_each(|reply| drop(reply.send(answer.clone())));
+                        .for_each(|reply| reply.send(answer.clone()));
                 }
             }
             for _ in 0..4 {
@@ -308,7 +321,7 @@ impl SimStore {
         if self.disk.flaw == Some(Flaw::AnswerBeforePublish) {
             for (reply, result) in replies.iter_mut().zip(&results) {
                 let reply = reply.take().into_iter();
-                reply.for_each(|reply| drop(reply.send(result.clone())));
+                reply.for_each(|reply| reply.send(result.clone()));
             }
             for _ in 0..4 {
                 chance.pause().await;
@@ -328,7 +341,7 @@ impl SimStore {
         for (reply, result) in replies.into_iter().zip(results) {
             if let Some(reply) = reply {
                 chance.pause().await;
-                drop(reply.send(result));
+                reply.send(result);
             }
         }
         true
@@ -365,12 +378,12 @@ impl SimStore {
         };
         let full = StoreError::new(kind, "append: refused");
         for reply in replies {
-            drop(reply.send(Err(full.clone())));
+            reply.send(Err(full.clone()));
         }
     }
 
-    /// A settlement may be refused when somebody messaged a settled child meanwhile, and for no
-    /// other reason: an agent knows of the children it spawned itself.
+    /// A settlement may be refused when a client messaged a settled child or started one meanwhile,
+    /// and for no other reason: an agent knows of the children it spawned itself.
     fn refused(&self, settling: Option<(TreeId, AgentId)>) {
         let Some((tree, agent)) = settling else {
             return;
@@ -381,7 +394,8 @@ impl SimStore {
         let tree = Tree::fold(&entries).expect("the disk has a log that folds");
         let own = |child: &AgentId| {
             let child = tree.agent(child).expect("a child is in its tree");
-            child.open_run() == Some(RunNo::new(1))
+            let of_host = child.parent().is_some_and(|parent| parent.host);
+            child.open_run() == Some(RunNo::new(1)) && !of_host
         };
         if tree
             .agent(&agent)
@@ -484,11 +498,24 @@ impl SimStore {
 
     /// Sends a write now; the future waits for its answer, for ever if the process dies.
     fn send(&self, write: Write) -> BoxFuture<'static, Result<Written, StoreError>> {
+        self.send_under(write, None)
+    }
+
+    /// Sends a write that is made under a lock.
+    fn send_under(
+        &self,
+        write: Write,
+        lock: Option<Arc<port::Lock>>,
+    ) -> BoxFuture<'static, Result<Written, StoreError>> {
         if self.power.is_dead() {
             let error = StoreError::new(StoreErrorKind::Fenced, "write: this process is dead");
             return Box::pin(async move { Err(error) });
         }
-        let (reply, answer) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
+        let reply = Reply {
+            answer: sender,
+            _lock: lock,
+        };
         self.queue.lock().unwrap().push(Queued { write, reply });
         self.more.notify_one();
         let (chance, power) = (self.disk.chance.clone(), self.power.clone());

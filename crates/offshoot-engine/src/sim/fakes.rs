@@ -26,6 +26,7 @@ use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
 use serde_json::json;
 
 use super::chance::Chance;
+use super::clients::{self, ATTACHED};
 use super::disk::Disk;
 use super::oracle::Witness;
 
@@ -91,6 +92,7 @@ impl Model for SimModel {
         cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
         self.witness.asked(&request, self.process, &self.disk);
+        clients::judge_offer(&request, &self.witness, &self.disk);
         let acts = self.acts(&request);
         let shows = acts
             .iter()
@@ -221,9 +223,13 @@ impl SimModel {
         if chance.one_in(3) {
             acts.push(Act::Give(Chunk::Text(self.witness.word())));
         }
+        let offers = |name: &str| request.tools.iter().any(|tool| tool.id == name);
         // Mixed messages: a call may depend on what the calls before it do.
         for index in 0..=chance.below(4) {
             let (tool, arguments) = match chance.below(15) {
+                _ if offers("lookup") && chance.one_in(6) => ("lookup", json!({})),
+                _ if offers("deploy") && chance.one_in(8) => ("deploy", json!({})),
+                _ if offers(ATTACHED) && chance.one_in(12) => (ATTACHED, json!({})),
                 0..=6 if self.witness.may_spawn() => ("task", self.task()),
                 7 | 14 => ("write", json!({ "path": "a" })),
                 8 => ("read", json!({ "path": "a" })),
@@ -309,7 +315,17 @@ impl SimTool {
         chance: Chance,
         witness: Arc<Witness>,
     ) -> Arc<dyn Tool> {
-        let spec = ToolSpec::new(id, "simulated", &json!({ "type": "object" }), effect);
+        Self::described(id, "simulated", effect, chance, witness)
+    }
+
+    pub(crate) fn described(
+        id: &str,
+        description: &str,
+        effect: Effect,
+        chance: Chance,
+        witness: Arc<Witness>,
+    ) -> Arc<dyn Tool> {
+        let spec = ToolSpec::new(id, description, &json!({ "type": "object" }), effect);
         Arc::new(Self {
             spec,
             chance,

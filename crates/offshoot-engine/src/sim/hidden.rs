@@ -34,6 +34,8 @@ impl<'a> Hidden<'a> {
         let mut calls: BTreeMap<(&AgentId, &MessageId), Vec<&CallId>> = BTreeMap::new();
         let mut texts: BTreeMap<(&AgentId, &MessageId), String> = BTreeMap::new();
         let mut made: BTreeMap<(&AgentId, &CallId), &AgentId> = BTreeMap::new();
+        // What the host started, by the message behind which it did.
+        let mut behind: BTreeMap<(&AgentId, &MessageId), Vec<&AgentId>> = BTreeMap::new();
         for entry in entries {
             let agent = &entry.agent;
             if let Event::Replied(message) = &entry.event {
@@ -45,6 +47,10 @@ impl<'a> Hidden<'a> {
                 && let Origin::Task(parent) = &spawned.origin
             {
                 made.insert((&parent.agent, &parent.call), agent);
+                if parent.host {
+                    let behind = behind.entry((&parent.agent, &parent.message));
+                    behind.or_default().push(agent);
+                }
             }
             let mut told = entry.event.delivers().iter();
             if let Some(run) = told.find(|run| hidden.children.contains(&run.agent)) {
@@ -63,6 +69,12 @@ impl<'a> Hidden<'a> {
                 hidden.texts.entry(agent).or_default().extend(text);
                 if !hidden.messages.insert((agent, message)) {
                     return Err(format!("{message} of {agent} was taken back twice"));
+                }
+                for &child in behind.get(&(agent, message)).into_iter().flatten() {
+                    if !drops.contains(child) {
+                        return Err(format!("{agent} took back {message} and kept {child}"));
+                    }
+                    hidden.children.insert(child);
                 }
                 for &call in calls.get(&(agent, message)).into_iter().flatten() {
                     hidden.calls.insert((agent, call));
@@ -107,6 +119,7 @@ impl<'a> Hidden<'a> {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Hooked(_)
             | Event::Compacted(_) => false,
         }

@@ -20,9 +20,11 @@ use offshoot_types::settlement::Status;
 use offshoot_types::tree::Tree;
 use tokio::sync::watch;
 
+use super::clients;
 use super::disk::Disk;
 use super::hidden::{self, Hidden};
 use super::prompts::is_taken_up;
+use super::spawns;
 use crate::hooks::prompts::STOPPED;
 use crate::limits::Limits;
 use crate::next;
@@ -356,6 +358,7 @@ fn judge_tree(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree, Strin
         return Err("nobody asks anything any more and the inbox is not empty".to_owned());
     }
     woken_by_mail(&entries)?;
+    spawns::no_turn_beside_an_awaited_child(&entries)?;
     allowed_first(&entries)?;
     in_order(&entries)?;
     asked_once(&entries)?;
@@ -370,7 +373,7 @@ fn woken_by_mail(entries: &[Entry]) -> Result<(), String> {
     let mut told: BTreeSet<&AgentId> = BTreeSet::new();
     for entry in entries {
         let agent = &entry.agent;
-        if matches!(entry.event, Event::Completion { .. }) {
+        if matches!(entry.event, Event::Completion { quiet: false, .. }) {
             told.insert(agent);
         }
         let Event::TurnStarted { prompt, .. } = &entry.event else {
@@ -407,6 +410,12 @@ fn in_order(entries: &[Entry]) -> Result<(), String> {
             Event::Asked {
                 call, questions, ..
             } if !questions.is_empty() => call,
+            // So does a call of a client tool when it begins to wait.
+            Event::Asked {
+                call,
+                waits_for_client: true,
+                ..
+            } => call,
             _ => continue,
         };
         let open = open.entry(agent).or_default();
@@ -419,12 +428,17 @@ fn in_order(entries: &[Entry]) -> Result<(), String> {
 }
 
 /// Returns the group of each call of a message: adjacent reads share one, and adjacent `task` calls.
+/// Nothing else has a group with others.
 fn groups(message: &AssistantMessage) -> BTreeMap<&CallId, usize> {
     let mut groups: Vec<Vec<&Call>> = Vec::new();
     for call in message.calls() {
-        let shares = matches!(call.tool.as_str(), "read" | "task");
+        let kind = |call: &Call| match call.tool.as_str() {
+            "read" | "lookup" | clients::ATTACHED => Some("read"),
+            "task" => Some("task"),
+            _ => None,
+        };
         match groups.last_mut() {
-            Some(group) if shares && group[0].tool == call.tool => group.push(call),
+            Some(group) if kind(call).is_some() && kind(group[0]) == kind(call) => group.push(call),
             Some(_) | None => groups.push(vec![call]),
         }
     }
@@ -442,6 +456,17 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
         match &entry.event {
             // Nothing runs by an answer to a question.
             Event::Asked { questions, .. } if !questions.is_empty() => {}
+            Event::Asked {
+                call,
+                waits_for_client: true,
+                ..
+            } => {
+                if asked.get(&(agent, call)) == Some(&false) {
+                    let text =
+                        format!("{call} of {agent} waits for a client before it was allowed");
+                    return Err(text);
+                }
+            }
             Event::Asked { call, .. } => drop(asked.insert((agent, call), false)),
             Event::Decided { call, decision, .. } => {
                 asked.insert((agent, call), decision.action == Action::Allow);
@@ -474,6 +499,7 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. } => {}
@@ -497,10 +523,14 @@ fn asks_survive(entries: &[Entry]) -> Result<(), String> {
     {
         match &entry.event {
             Event::Asked {
-                call, questions, ..
+                call,
+                questions,
+                waits_for_client,
+                ..
             } => {
-                open.insert(call, questions.is_empty());
-                asked.insert(call, questions.is_empty());
+                let is_permission = questions.is_empty() && !waits_for_client;
+                open.insert(call, is_permission);
+                asked.insert(call, is_permission);
             }
             Event::Decided { call, .. } => drop(open.remove(call)),
             Event::CallStarted { call, .. } => drop(excused.insert(call)),
@@ -551,12 +581,27 @@ fn survived(disk: &Disk, witness: &Witness, trees: &BTreeMap<TreeId, Tree>) -> R
     let removed = witness.removed.lock().unwrap();
     let acknowledged = witness.acknowledged.lock().unwrap();
     let there = |(command, _): &&(Command, Receipt)| !removed.contains(&command.tree);
+    for (id, tree) in trees {
+        let log = disk.read(|backend| backend.entries(id, Pos::ZERO, usize::MAX));
+        let own = acknowledged
+            .iter()
+            .filter(|(command, _)| command.tree == *id);
+        let stored = own.filter_map(|(command, _)| {
+            let receipt = disk.read(|backend| backend.receipt(&command.id))?;
+            Some((command, receipt))
+        });
+        clients::one_result_each(tree, &log, stored)?;
+    }
     for (command, receipt) in acknowledged.iter().filter(there) {
         let stored = disk.read(|backend| backend.receipt(&command.id));
         if stored.is_none() || (stored.as_ref() != Some(receipt) && *receipt != Receipt::Queued) {
             return Err(format!(
                 "{command:?} was answered {receipt:?} and the disk has {stored:?}"
             ));
+        }
+        if let Some(Receipt::Spawned { agent }) = &stored {
+            let log = disk.read(|backend| backend.entries(&command.tree, Pos::ZERO, usize::MAX));
+            spawns::ended_and_told(trees.get(&command.tree), &log, agent)?;
         }
         let Order::Prompt(prompt) = &command.order else {
             continue;

@@ -14,23 +14,23 @@ use offshoot_types::command::{
 };
 use offshoot_types::id::{AgentId, CallId, CommandId, MessageId};
 use offshoot_types::store::StoreErrorKind;
-use offshoot_types::tree::{Agent, Tree};
+use offshoot_types::tree::{Agent, Ask, Tree};
 
 use super::copies::is_no_time_to_copy;
 use super::world::{PATIENCE, World};
 use crate::runtime::CommandError;
 
-/// A call that waits for an answer, and how many questions it has.
-type Asked = (AgentId, CallId, usize);
+/// A call that waits for an answer, and what it asks.
+type Asked = (AgentId, CallId, Ask);
 
 /// Returns the calls that wait for an answer.
-fn asked(tree: &Tree) -> Vec<Asked> {
+pub(super) fn asked(tree: &Tree) -> Vec<Asked> {
     let mut asked = Vec::new();
     for id in tree.walk() {
         let calls = tree.agent(id).map(Agent::open_calls).unwrap_or_default();
         asked.extend(calls.into_iter().filter_map(|open| {
-            let questions = open.asks.as_ref()?.questions.len();
-            Some((id.clone(), open.call.clone(), questions))
+            let ask = open.asks.clone()?;
+            Some((id.clone(), open.call.clone(), ask))
         }));
     }
     asked
@@ -45,7 +45,7 @@ fn said(questions: usize) -> Verdict {
 impl World {
     /// Does one thing a person, another process or bad luck might do.
     pub(super) async fn act(&mut self) -> Result<(), String> {
-        match self.chance.below(26) {
+        match self.chance.below(28) {
             0..=11 => {
                 let first = self.wish();
                 let wishes = match self.chance.below(3) {
@@ -71,6 +71,8 @@ impl World {
             16 | 17 => self.prompt_behind_a_rewind().await,
             18 | 19 => self.prompt_a_settled_child().await,
             20 | 21 => self.rewind_above_a_late_run().await,
+            22 => self.prompt_behind_a_spawn().await,
+            23 | 24 if self.has_client_tools() => self.answer_twice().await,
             _ => {
                 let ms = self.chance.draw() % 4_000;
                 tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -82,7 +84,7 @@ impl World {
     /// Returns something a person might want.
     fn wish(&mut self) -> (AgentId, Order) {
         let root = self.tree.root().clone();
-        match self.chance.below(30) {
+        match self.chance.below(34) {
             0..=6 => (root, self.prompt("go")),
             7 => (self.some_agent(), self.prompt("more")),
             8 | 9 => (self.some_agent(), Order::Cancel(Scope::Run)),
@@ -100,7 +102,8 @@ impl World {
                 let by = offshoot_types::message::Author::Human;
                 (root, Order::Rename(Rename { title, by }))
             }
-            _ => (root, Order::Resume),
+            29 => (root, Order::Resume),
+            _ => self.some_spawn(),
         }
     }
 
@@ -114,10 +117,11 @@ impl World {
         self.commands += 1;
         Prompt {
             message: MessageId::new(format!("prompt-{}", self.commands)),
-            text: text.to_owned(),
+            text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
             metadata: None,
+            output_schema: None,
         }
     }
 
@@ -140,16 +144,22 @@ impl World {
     }
 
     /// Returns an answer to something that is asked, or that nobody asks.
-    fn some_answer(&self) -> (AgentId, Order) {
+    fn some_answer(&mut self) -> (AgentId, Order) {
         let asked = asked(&self.tree_on_disk());
-        let (agent, call, questions) = match asked.get(self.chance.below(asked.len().max(1))) {
+        let (agent, call, ask) = match asked.get(self.chance.below(asked.len().max(1))) {
             Some(asked) if !self.chance.one_in(8) => asked.clone(),
-            Some(_) | None => (self.some_agent(), CallId::new("nobody's"), 0),
+            Some(_) | None => {
+                let ask = Ask::default();
+                (self.some_agent(), CallId::new("nobody's"), ask)
+            }
         };
+        if ask.waits_for_client && !self.chance.one_in(8) {
+            return (agent, Order::Answer(Answer::new(call, self.result())));
+        }
         let verdict = match self.chance.below(6) {
             0 => Verdict::Session,
             1 => Verdict::Agent,
-            4 => said(questions),
+            4 => said(ask.questions.len()),
             2 | 3 => Verdict::Deny {
                 reason: "no".to_owned(),
             },
@@ -160,8 +170,9 @@ impl World {
 
     /// Answers everything that is asked.
     pub(super) async fn answer_all(&mut self, tree: &Tree) -> Result<(), String> {
-        let answer = |(agent, call, questions)| {
-            let verdict = match questions {
+        let answer = |(agent, call, ask): Asked| {
+            let verdict = match ask.questions.len() {
+                _ if ask.waits_for_client => self.result(),
                 0 => Verdict::Once,
                 many => said(many),
             };
@@ -177,7 +188,7 @@ impl World {
         self.send(vec![(root, Order::Resume)]).await
     }
 
-    fn some_agent(&self) -> AgentId {
+    pub(super) fn some_agent(&self) -> AgentId {
         let tree = self.tree_on_disk();
         let agents = tree.walk();
         let some = agents.get(self.chance.below(agents.len()));

@@ -12,20 +12,24 @@ use std::time::Duration;
 
 use offshoot_store::{Backend, Handle, Sqlite};
 use offshoot_types::caps::{Caps, Span};
+use offshoot_types::client_tool::ClientTool;
 use offshoot_types::command::{Opening, Order, Scope};
+use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hooks, Point};
-use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::id::{AgentId, CallId, Pos, TreeId};
 use offshoot_types::manifest::{Manifest, Mode, Registry, Toolset};
+use offshoot_types::outcome::{Body, ErrorKind};
 use offshoot_types::permission::charter::Charter;
 use offshoot_types::sidecar::NoSidecars;
 use offshoot_types::store::Store;
 use offshoot_types::tier::{ModelChoices, Tier};
 use offshoot_types::tool::Effect;
-use offshoot_types::tree::Tree;
+use offshoot_types::tree::{Agent, Tree};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use super::chance::Chance;
+use super::clients;
 use super::disk::{Death, Disk, Flaw, Moment, Power, RealStore, SimStore};
 use super::fakes::{FINAL, SimEnv, SimModels, SimTool, WINDOW};
 use super::hooks;
@@ -35,6 +39,8 @@ use crate::ask::{Asks, Who};
 use crate::compact::Compacting;
 use crate::helper::Helpers;
 use crate::limits::Limits;
+use crate::overlay::Attachment;
+use crate::project::{OneProject, Project};
 use crate::recover;
 use crate::runtime::{Ending, Parts, Runtime};
 use crate::update::Update;
@@ -169,6 +175,9 @@ pub(super) struct World {
     /// How many tokens the model takes, if anybody says.
     window: Option<u64>,
     asks: Asks,
+    client_tools: Vec<ClientTool>,
+    /// The sessions that have a tool attached.
+    pub(super) attached: Vec<TreeId>,
     started: u32,
     deaths: u64,
     deaths_left: usize,
@@ -185,6 +194,15 @@ pub(super) struct Process {
     /// Writes for a simulated store; a real one has a thread.
     writer: Option<JoinHandle<()>>,
     subscriber: JoinHandle<()>,
+    pub(super) attachments: Vec<Attachment>,
+}
+
+/// Returns the calls of the root that wait for an answer.
+fn waits_of_root(tree: &Tree) -> Vec<CallId> {
+    let root = tree.root().and_then(|root| tree.agent(root));
+    let calls = root.map(Agent::open_calls).unwrap_or_default();
+    let waiting = calls.into_iter().filter(|open| open.asks.is_some());
+    waiting.map(|open| open.call.clone()).collect()
 }
 
 impl World {
@@ -217,6 +235,8 @@ impl World {
         };
         let asks = [Asks::NOBODY, Asks::YES, Asks::SOMEBODY, impatient][chance.below(4)];
         let hooks = hooks::hooks(plan.seed, &witness);
+        let tree = TreeId::of(AgentId::new("root"));
+        let attached = clients::has_overlays(plan.seed).then(|| tree.clone());
         Self {
             chance,
             hooks,
@@ -224,13 +244,15 @@ impl World {
             disk,
             folder: plan.folder,
             witness,
-            tree: TreeId::of(AgentId::new("root")),
+            tree,
             processes: Vec::new(),
             limits,
             registry,
             helpers,
             window,
             asks,
+            client_tools: clients::client_tools(plan.seed),
+            attached: attached.into_iter().collect(),
             started: 0,
             deaths: 0,
             deaths_left,
@@ -255,6 +277,7 @@ impl World {
             caps: Caps::default(),
             metadata: None,
             prompt,
+            client_tools: self.client_tools.clone(),
         });
         self.send(vec![(self.tree.root().clone(), opening)]).await?;
         let acts = 3 + self.chance.below(6);
@@ -353,6 +376,7 @@ impl World {
         let old = std::mem::replace(&mut self.processes[index], fresh);
         old.subscriber.abort();
         let owned = old.runtime.is_run_here(&self.tree);
+        let waited = waits_of_root(&self.tree_on_disk());
         let left = tokio::select! {
             biased;
             () = old.power.died.notified() => false,
@@ -374,7 +398,37 @@ impl World {
         if left && owned && !full && !stolen && open {
             return Err("a process left in good order and a run is open (R20)".to_owned());
         }
+        if left && owned && !full && !stolen {
+            self.judge_waits(&waited)?;
+        }
         Ok(())
+    }
+
+    /// Fails if a process that ended in good order has withdrawn what the root waited for.
+    fn judge_waits(&self, waited: &[CallId]) -> Result<(), String> {
+        let root = self.tree.root();
+        let entries = self
+            .disk
+            .read(|backend| backend.entries(&self.tree, Pos::ZERO, usize::MAX));
+        let withdrawn = |entry: &Entry| match &entry.event {
+            Event::CallFinished { call, outcome, .. } => {
+                let kind = ErrorKind::Cancelled;
+                let is_cancelled =
+                    matches!(&outcome.body, Body::Error { kind: it, .. } if *it == kind);
+                entry.agent == *root && is_cancelled && waited.contains(call)
+            }
+            _ => false,
+        };
+        if entries.iter().any(withdrawn) {
+            let text = "an orderly end withdrew what the root waited for (R20)";
+            return Err(text.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Tells whether the session has client tools.
+    pub(super) fn has_client_tools(&self) -> bool {
+        !self.client_tools.is_empty()
     }
 
     /// Tells whether the processes are simulated down to their commits.
@@ -417,11 +471,10 @@ impl World {
         let power = Arc::new(Power::dying(death));
         let (store, writer) = self.open_store(&power);
         let chance = self.chance.clone();
-        let runtime = Runtime::new(Parts {
+        let project = Project {
             charter: self.charter.clone(),
             helpers: self.helpers.clone(),
             hooks: self.hooks.clone(),
-            store: store.clone(),
             models: Arc::new(SimModels {
                 process: self.started,
                 chance: chance.clone(),
@@ -434,10 +487,14 @@ impl World {
                 SimTool::tool("write", Effect::Write, chance.clone(), self.witness.clone()),
             ]
             .into(),
-            registry: self.registry.clone(),
+            registry: Arc::new(self.registry.clone()),
+            asks: self.asks,
+        };
+        let runtime = Runtime::new(Parts {
+            store: store.clone(),
+            projects: Arc::new(OneProject::from(project)),
             env: Arc::new(SimEnv(self.witness.clone())),
             limits: self.limits.clone(),
-            asks: self.asks,
             data: None,
             sidecars: Arc::new(NoSidecars),
         });
@@ -446,6 +503,7 @@ impl World {
             reason = "aborted when the process is buried"
         )]
         let subscriber = tokio::spawn(async {});
+        let attachments = self.attach(&runtime, &self.attached);
         Process {
             runtime,
             power,
@@ -453,6 +511,7 @@ impl World {
             number: self.started,
             writer,
             subscriber,
+            attachments,
         }
     }
 

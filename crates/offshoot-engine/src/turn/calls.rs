@@ -19,6 +19,7 @@ use crate::agent::Agent;
 use crate::caps::StepPermit;
 use crate::context::Prefix;
 use crate::hooks::calls::{GroupHooks, Rulings};
+use crate::hooks::host;
 use crate::log::{Batch, Sent};
 use crate::scheduler::{Plan, Ran, TurnScope, resume};
 use crate::slots::Rank;
@@ -83,13 +84,18 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Carried, StoreError> {
         let work = cancel.child_token();
-        let mut late = None;
-        let mut rulings = Rulings::default();
-        if self.is_watched(Point::PreToolUse) || self.is_watched(Point::PermissionRequest) {
-            let asked = Box::pin(self.before_calls(prefix, &message, &work));
-            (rulings, late) = self.within(None, &work, asked).await;
-        }
+        let asked = Box::pin(self.ask_host(prefix, &message, &work));
+        let (answered, mut late) = self.within(None, &work, asked).await;
         let mut batch = Batch::default();
+        batch.own(Event::Replied(message.clone()));
+        // What the model said stays in the log; what the host made of it is judged and runs.
+        let (message, mut rulings) = answered.unwrap_or_else(|| (message, Rulings::default()));
+        if self.is_watched(Point::PreToolUse) || self.is_watched(Point::PermissionRequest) {
+            let asked = Box::pin(self.before_calls(prefix, &message, rulings, &work));
+            let (heard, cap) = self.within(None, &work, asked).await;
+            rulings = heard;
+            late = late.or(cap);
+        }
         let scope = TurnScope {
             agent: self,
             prefix,
@@ -120,7 +126,8 @@ impl Agent {
         let work = cancel.child_token();
         let log = self.parts.store.agent_log(&self.id).await?;
         let mut batch = Batch::default();
-        let Some(message) = transcript.last_reply().cloned() else {
+        let events = log.iter().map(|entry| &entry.event);
+        let Some(message) = host::last_reply_as_run(transcript, events) else {
             return Err(broken("an open call without a message"));
         };
         let scope = TurnScope {
@@ -128,10 +135,14 @@ impl Agent {
             prefix,
             cancel: &work,
         };
-        let open: Vec<&Call> = transcript.open_calls().collect();
+        let open = host::open_calls(transcript, &message);
         let again = Box::pin(self.before_calls_again(prefix, &log, &open, &work));
         let (mut rulings, late) = self.within(None, &work, again).await;
-        let plan = if cancel.is_cancelled() {
+        let plan = if self.is_left_open(cancel) {
+            let (cap, end) = (late, Some(self.aborted()));
+            let sent = Sent::Heard;
+            return Ok(Carried { cap, end, sent });
+        } else if cancel.is_cancelled() {
             Plan::withdraw(self, open, &mut batch)
         } else {
             Plan::resume(scope, &message, open, &mut rulings, &mut batch)
@@ -199,7 +210,8 @@ impl Agent {
         }
         follow(transcript, entries)?;
         let mut end = None;
-        if hooked {
+        // Hooks hear of the calls of a turn that is left open once it goes on.
+        if hooked && !self.is_left_open(cancel) {
             let told = self.after_calls(rulings, message, &finished, transcript, cancel);
             end = Box::pin(told).await?;
         }
@@ -207,6 +219,12 @@ impl Agent {
             end = Some(self.aborted());
         }
         Ok(Carried { cap, end, sent })
+    }
+
+    /// Tells whether the process ends and leaves the turn open, with the calls that ask or have not
+    /// started.
+    fn is_left_open(&self, cancel: &CancellationToken) -> bool {
+        cancel.is_cancelled() && self.sleeps()
     }
 
     /// Answers calls that had not started when their process died, and whose agent is not there any

@@ -122,7 +122,7 @@ async fn r18_a_cancel_that_comes_with_the_prompt_before_it_is_told_how_that_run_
         parameters: RawJson::of(&json!({ "type": "object" })),
         effect: Effect::Read,
     };
-    let _attachment = stage.runtime.attach(vec![Arc::new(Lingering {
+    let _attachment = stage.attach(vec![Arc::new(Lingering {
         spec,
         called: called.clone(),
         settling: settling.clone(),

@@ -214,7 +214,7 @@ async fn r22_what_needs_much_is_asked_once_and_granted_as_the_whole_that_was_sho
         parameters: RawJson::of(&json!({ "type": "object" })),
         effect: Effect::Write,
     };
-    let _attached = stage.runtime.attach(vec![Arc::new(Many(spec))]);
+    let _attached = stage.attach(vec![Arc::new(Many(spec))]);
     stage.prompt(stage.root(), "go").await;
     answer(&stage, asked(&stage, 1).await, Verdict::Session).await;
     // The same again is covered, a part of it is not, nor is another order.

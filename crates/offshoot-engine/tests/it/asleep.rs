@@ -542,16 +542,6 @@ async fn r16_beside_an_ask_that_survives_nothing_is_rerun_and_lost_children_are_
 }
 
 #[tokio::test]
-async fn r20_a_process_that_leaves_in_good_order_withdraws_what_it_asked() {
-    let stage = stage(writes()).await;
-    stage.prompt(stage.root(), "go").await;
-    asked(&stage, 1).await;
-    stage.runtime.shutdown(offshoot_engine::Ending::Now).await;
-    let settlement = stage.settlement(&stage.root()).await;
-    assert_eq!(settlement.status, Status::Cancelled(CancelledBy::Shutdown));
-}
-
-#[tokio::test]
 async fn r20_a_process_that_only_looked_in_lets_what_sleeps_sleep_on() {
     let (stage, ask) = left_asking(writes(), Asks::SOMEBODY).await;
     answer(&stage, ask, Verdict::Once).await;

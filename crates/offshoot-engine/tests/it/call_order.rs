@@ -47,7 +47,7 @@ impl Files {
             Arc::new(FileTool(self.clone(), spec))
         };
         let tools = vec![tool("put", Effect::Write), tool("get", Effect::Read)];
-        stage.runtime.attach(tools)
+        stage.attach(tools)
     }
 }
 

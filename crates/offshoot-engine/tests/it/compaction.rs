@@ -377,7 +377,7 @@ async fn ses_14_ses_15_outputs_are_left_out_first_but_not_what_tasks_came_to() {
             [fail(ModelErrorKind::TooLong), say("At last.")],
         );
     let stage = Stage::helped(script, cast(), rules(usual())).await;
-    let _flood = stage.runtime.attach(vec![Flood::tool()]);
+    let _flood = stage.attach(vec![Flood::tool()]);
     stage.ask("first").await;
     let receipt = stage.order(stage.root(), Order::Compact).await;
     assert!(matches!(receipt, Receipt::Compacted { .. }), "{receipt:?}");

@@ -32,10 +32,11 @@ async fn sa_41_a_childs_prompt_equals_that_of_a_top_level_run() {
         .unwrap();
     let prompt = Prompt {
         message: MessageId::new("m"),
-        text: "the same words".to_owned(),
+        text: "the same words".into(),
         from: offshoot_types::message::Author::Human,
         agent: None,
         metadata: None,
+        output_schema: None,
     };
     stage
         .runtime
@@ -285,9 +286,7 @@ async fn r9_attached_tools_are_offered_from_the_next_turn_until_they_are_taken_a
     );
     let stage = Stage::new(script).await;
     stage.ask("before").await;
-    let attached = stage
-        .runtime
-        .attach(vec![Note::tool("extra", Effect::Read, "fs.read")]);
+    let attached = stage.attach(vec![Note::tool("extra", Effect::Read, "fs.read")]);
     stage.ask("with").await;
     drop(attached);
     stage.ask("after").await;

@@ -212,7 +212,7 @@ async fn pd_48_a_parent_is_replayed_without_its_children_and_each_child_from_its
         let items = transcript.items().iter();
         items
             .flat_map(|item| match item {
-                Item::User(message) => vec![message.text.clone()],
+                Item::User(message) => vec![message.text.to_string()],
                 Item::Completion(_) | Item::Compacted(_) => Vec::new(),
                 Item::Assistant(step) => {
                     let parts = step.message().parts.iter();

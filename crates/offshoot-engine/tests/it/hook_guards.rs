@@ -141,7 +141,7 @@ async fn seen_under(rules: &[(&str, Action)], guards: Hooks) -> serde_json::Valu
         ..Layer::default()
     }]);
     let stage = stage.crash_with(guards).await;
-    let _offered = stage.runtime.attach(vec![Seek::tool()]);
+    let _offered = stage.attach(vec![Seek::tool()]);
     stage.prompt(stage.root(), "go").await;
     answer(&stage, asked(&stage, 1).await, Verdict::Once).await;
     stage.quiet().await;

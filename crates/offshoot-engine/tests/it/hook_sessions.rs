@@ -77,7 +77,7 @@ async fn prompts_keep_their_order_however_long_their_hooks_take() {
         .await
         .into_iter()
         .filter_map(|entry| match entry.event {
-            Event::Prompted(message) => Some(message.text),
+            Event::Prompted(message) => Some(message.text.to_string()),
             _ => None,
         })
         .collect();

@@ -214,7 +214,7 @@ async fn what_has_changed_since_is_said_and_not_hidden() {
     stage.ask("first").await;
     let root = stage.root();
     let tool = Note::tool("newcomer", offshoot_types::tool::Effect::Read, "fs.read");
-    let attached = stage.runtime.attach(vec![tool]);
+    let attached = stage.attach(vec![tool]);
     let then = rebuilt(&stage, &root, Some(1)).await.unwrap();
     assert_eq!(then.remarks, [Remark::SystemDiffers]);
     drop(attached);

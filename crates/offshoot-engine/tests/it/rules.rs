@@ -285,7 +285,7 @@ async fn a_tool_that_could_only_be_denied_is_not_in_the_request_and_the_receipt_
         Declared::tool("pen", "fs.write"),
         Declared::tool("key", "credential.use"),
     ];
-    let _attached = stage.runtime.attach(tools);
+    let _attached = stage.attach(tools);
     stage.ask("go").await;
 
     assert_eq!(offered(&stage, "held"), ["read", "task"]);
@@ -314,9 +314,7 @@ async fn agents_of_one_kind_are_offered_what_their_places_allow() {
         .part("narrow", [task("worker", "go"), say("done")])
         .part("worker", [say("below"), say("beside")]);
     let stage = Stage::with_agents(script, vec![narrow]).await;
-    let _attached = stage
-        .runtime
-        .attach(vec![Declared::tool("pen", "fs.write")]);
+    let _attached = stage.attach(vec![Declared::tool("pen", "fs.write")]);
     stage.ask("go").await;
     let sent = stage.script.sent("worker");
     let has_pen = |index: usize| sent[index].tools.iter().any(|tool| tool.id == "pen");
@@ -338,7 +336,7 @@ async fn sa_35_a_credential_that_the_user_allows_is_the_roots_and_no_childs() {
         effect: Effect::Write,
     };
     // It does not say beforehand what it needs, so it is offered to everybody.
-    let _attached = stage.runtime.attach(vec![Arc::new(Undeclared(spec))]);
+    let _attached = stage.attach(vec![Arc::new(Undeclared(spec))]);
     stage.ask("go").await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("done"));
     let child = &stage.outcomes("worker").await[0];

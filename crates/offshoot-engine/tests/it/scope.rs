@@ -119,7 +119,7 @@ async fn a_tool_that_changes_what_it_does_not_name_is_not_for_a_read_only_agent(
         )
         .part("looker", [call(&[("silent", json!({}))]), say("ok")]);
     let stage = Stage::with_agents(script, vec![read_only("looker")]).await;
-    let _attached = stage.runtime.attach(vec![Silent::tool("silent")]);
+    let _attached = stage.attach(vec![Silent::tool("silent")]);
     stage.ask("go").await;
     assert_eq!(data(&stage.outcomes("lead").await[0]), json!("changed"));
     assert_eq!(kind(&stage.outcomes("looker").await[0]), ErrorKind::Denied);

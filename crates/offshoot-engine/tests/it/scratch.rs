@@ -66,7 +66,7 @@ async fn scr_02_a_child_writes_its_own_scratch_folder_and_no_other_whoever_says_
         parameters: RawJson::of(&json!({ "type": "object" })),
         effect: Effect::Write,
     };
-    let _attached = stage.runtime.attach(vec![Arc::new(Keep(spec))]);
+    let _attached = stage.attach(vec![Arc::new(Keep(spec))]);
     stage.prompt(stage.root(), "go").await;
     stage.quiet().await;
 

@@ -9,16 +9,19 @@ mod script;
 mod seen;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use futures_core::future::BoxFuture;
 use offshoot_engine::{
-    Activity, Asks, Ending, Helpers, Limits, Parts, Runtime, Subscription, Update,
+    Activity, Asks, Attachment, Ending, Helpers, Limits, OneProject, Overlay, Parts, Project,
+    Runtime, Subscription, Update,
 };
 use offshoot_store::Handle;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt, Scope};
+use offshoot_types::content::{AttachmentError, Digest};
 use offshoot_types::env::Env;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hook, Hooks};
@@ -102,8 +105,10 @@ impl Tool for Note {
     }
 }
 
-/// Sidecars that come to nothing but their paths.
-struct Folders;
+/// Sidecars whose texts come to nothing but their paths; blobs are kept in memory.
+struct Folders(Blobs);
+
+type Blobs = Arc<Mutex<BTreeMap<(String, Digest), Vec<u8>>>>;
 
 impl Sidecars for Folders {
     fn keep(
@@ -114,6 +119,59 @@ impl Sidecars for Folders {
     ) -> BoxFuture<'static, Option<String>> {
         let folder = place.scratch.unwrap();
         Box::pin(async move { Some(format!("{folder}/{what}-of-{}-bytes", text.len())) })
+    }
+
+    fn store_blob(
+        &self,
+        folder: String,
+        bytes: Vec<u8>,
+        most: u64,
+    ) -> BoxFuture<'static, Result<Digest, AttachmentError>> {
+        let mut blobs = self.0.lock().unwrap();
+        let kept: usize = blobs.values().map(Vec::len).sum();
+        let result = if (kept + bytes.len()) as u64 > most {
+            Err(AttachmentError::SessionFull { most })
+        } else {
+            // Not the SHA-256, and as good here: nothing looks into it.
+            let mut hasher = std::hash::DefaultHasher::new();
+            std::hash::Hash::hash(&bytes, &mut hasher);
+            let hash = std::hash::Hasher::finish(&hasher);
+            let digest = Digest::new(format!("{hash:016x}").repeat(4)).unwrap();
+            blobs.insert((folder, digest.clone()), bytes);
+            Ok(digest)
+        };
+        Box::pin(std::future::ready(result))
+    }
+
+    fn read_blob(
+        &self,
+        folder: String,
+        digest: Digest,
+    ) -> BoxFuture<'static, Result<Vec<u8>, AttachmentError>> {
+        let found = self
+            .0
+            .lock()
+            .unwrap()
+            .get(&(folder, digest.clone()))
+            .cloned();
+        Box::pin(std::future::ready(
+            found.ok_or(AttachmentError::Missing(digest)),
+        ))
+    }
+
+    fn copy_blobs(
+        &self,
+        from: String,
+        to: String,
+        digests: Vec<Digest>,
+    ) -> BoxFuture<'static, Result<(), AttachmentError>> {
+        let mut blobs = self.0.lock().unwrap();
+        for digest in digests {
+            if let Some(bytes) = blobs.get(&(from.clone(), digest.clone())).cloned() {
+                blobs.insert((to.clone(), digest), bytes);
+            }
+        }
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 
@@ -290,6 +348,15 @@ impl Stage {
         stage
     }
 
+    /// Brings tools for the session on stage.
+    pub(crate) fn attach(&self, tools: Vec<Arc<dyn Tool>>) -> Attachment {
+        let overlay = Overlay {
+            tools,
+            ..Overlay::default()
+        };
+        self.runtime.attach(&self.tree, overlay).unwrap()
+    }
+
     /// Lets time go by on the wall, and nobody notices.
     pub(crate) fn jump(&self, by: std::time::Duration) {
         let by = by.as_millis() as u64;
@@ -326,6 +393,11 @@ impl Stage {
         // The tasks of a dead runtime are gone when the lock is.
         self.let_go().await;
         self
+    }
+
+    /// Returns the rows of what waits for an answer.
+    pub(crate) async fn store_asks(&self) -> Vec<offshoot_types::store::OpenAsk> {
+        self.store.asks().await.unwrap()
     }
 
     /// Waits until nobody has a tree any more.
@@ -430,10 +502,11 @@ impl Stage {
     pub(crate) fn words(&self, text: &str) -> Prompt {
         Prompt {
             message: MessageId::new(self.env.new_id()),
-            text: text.to_owned(),
+            text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
             metadata: None,
+            output_schema: None,
         }
     }
 
@@ -646,11 +719,10 @@ fn runtime(
         },
     ]);
     registry.extend(cast.iter().cloned());
-    Runtime::new(Parts {
+    let project = Project {
         charter: charter.clone(),
         hooks: hooks.clone(),
         helpers: helpers.clone(),
-        store,
         models: Arc::new(script.clone()),
         tools: vec![
             Note::tool("read", Effect::Read, "fs.read"),
@@ -658,13 +730,17 @@ fn runtime(
             Note::tool("run", Effect::Write, "shell.run"),
         ]
         .into(),
-        registry,
+        registry: Arc::new(registry),
+        asks,
+    };
+    Runtime::new(Parts {
+        store,
+        projects: Arc::new(OneProject::from(project)),
         env,
         limits: limits.clone(),
-        asks,
         // In the workspace, which is where it is hardest to keep to oneself.
         data: Some("/w/.data".to_owned()),
-        sidecars: Arc::new(Folders),
+        sidecars: Arc::new(Folders(script.blobs.clone())),
     })
 }
 
@@ -678,5 +754,6 @@ pub(crate) fn opening(definition: &str) -> Opening {
         caps: offshoot_types::caps::Caps::default(),
         metadata: None,
         prompt: None,
+        client_tools: Vec::new(),
     }
 }

@@ -76,10 +76,11 @@ async fn que_08_the_same_command_twice_has_one_effect_and_one_receipt() {
     let stage = Stage::new(Script::default().part("lead", [say("once")])).await;
     let prompt = Prompt {
         message: MessageId::new("m"),
-        text: "go".to_owned(),
+        text: "go".into(),
         from: offshoot_types::message::Author::Human,
         agent: None,
         metadata: None,
+        output_schema: None,
     };
     let command = Command {
         id: CommandId::new("same"),
@@ -139,10 +140,11 @@ async fn commands_that_make_no_sense_are_refused_in_one_sentence() {
     let prompt = |text: String| {
         Order::Prompt(Prompt {
             message: MessageId::new("m"),
-            text,
+            text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
             metadata: None,
+            output_schema: None,
         })
     };
     let command = |agent: &str, order| Command {
@@ -192,10 +194,11 @@ async fn r15_a_session_opened_with_a_prompt_is_born_asked_and_at_work_in_one_com
     let open = |text: String| {
         let prompt = Prompt {
             message: MessageId::new("first"),
-            text,
+            text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
             metadata: None,
+            output_schema: None,
         };
         let opening = Opening {
             prompt: Some(prompt),

@@ -75,7 +75,7 @@ async fn scene(script: Script) -> Scene {
         enough: enough.clone(),
         ended: Arc::clone(&ended),
     });
-    let attachment = stage.runtime.attach(vec![speaker]);
+    let attachment = stage.attach(vec![speaker]);
     Scene {
         stage,
         enough,
@@ -169,9 +169,7 @@ async fn a_tool_that_cannot_end_keeps_no_run_from_settling() {
             parameters: RawJson::of(&json!({ "type": "object" })),
             effect: Effect::Read,
         };
-        let _attachment = stage
-            .runtime
-            .attach(vec![Arc::new(Clumsy { spec, panics })]);
+        let _attachment = stage.attach(vec![Arc::new(Clumsy { spec, panics })]);
         stage.ask("go").await;
         assert_eq!(data(&stage.outcomes("lead").await[0])["output"], "worked");
     }

@@ -215,7 +215,10 @@ impl<'a> Conversation<'a> {
                 },
                 outcome: Outcome::Open,
             }),
-            AssistantPart::Text(_) | AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => None,
+            AssistantPart::Text(_)
+            | AssistantPart::Reasoning(_)
+            | AssistantPart::Attached(_)
+            | AssistantPart::Raw(_) => None,
         }));
         self.rounds += usize::from(self.made.len() > before);
         self.spoke = true;

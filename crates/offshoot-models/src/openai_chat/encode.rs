@@ -6,17 +6,19 @@
 //! cache can serve it. Thinking and unknown blocks are not sent back: this
 //! dialect has no field for them that all servers take. What a strict server would
 //! refuse is put so that it does not, because it would refuse every later step too.
+//! An outcome is text only, so its images follow in a user message.
 
 use std::borrow::Cow;
 
+use offshoot_types::content::{Content, Part};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::Effort;
 use offshoot_types::message::{Arguments, AssistantPart};
-use offshoot_types::model::{CallOutcome, Request, RequestMessage, ToolChoice};
+use offshoot_types::model::{CallOutcome, Images, Request, RequestMessage, ToolChoice};
 use offshoot_types::tool::ToolSpec;
 use serde::Serialize;
 
-use super::CapField;
+use super::{CapField, base64};
 
 /// Renders a request for the model that the server knows as `model`.
 pub(super) fn body(
@@ -94,7 +96,7 @@ enum Message<'a> {
         content: &'a str,
     },
     User {
-        content: Cow<'a, str>,
+        content: UserContent<'a>,
     },
     Assistant {
         /// `null` beside calls only.
@@ -104,8 +106,28 @@ enum Message<'a> {
     },
     Tool {
         tool_call_id: &'a str,
-        content: &'a str,
+        content: Cow<'a, str>,
     },
+}
+
+/// Text alone is a string, which all servers take.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum UserContent<'a> {
+    Text(Cow<'a, str>),
+    Blocks(Vec<Block<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
 }
 
 #[derive(Serialize)]
@@ -141,31 +163,98 @@ fn messages(request: &Request) -> Vec<Message<'_>> {
     }
     for message in &request.messages {
         match message {
-            RequestMessage::User(text) => match messages.last_mut() {
-                // Many chat templates want the sides to alternate.
-                Some(Message::User { content }) => {
-                    let content = content.to_mut();
-                    content.push_str("\n\n");
-                    content.push_str(text);
-                }
-                Some(_) | None => messages.push(Message::User {
-                    content: Cow::Borrowed(text),
-                }),
-            },
+            RequestMessage::User(content) => {
+                push_user(&mut messages, user_content(content, &request.images));
+            }
             RequestMessage::Assistant(parts) => messages.extend(assistant(parts)),
-            RequestMessage::Outcomes(outcomes) => messages.extend(outcomes.iter().map(outcome)),
+            RequestMessage::Outcomes(outcomes) => {
+                messages.extend(outcomes.iter().map(outcome));
+                let images = outcomes.iter().flat_map(|outcome| {
+                    let blobs = outcome.text.attachments();
+                    let blocks = blobs.filter_map(|part| image(part, &request.images));
+                    let name = format!("Images of call {}:", outcome.call);
+                    let text = Block::Text { text: name.into() };
+                    let mut blocks: Vec<Block<'_>> = blocks.collect();
+                    if !blocks.is_empty() {
+                        blocks.insert(0, text);
+                    }
+                    blocks
+                });
+                let images: Vec<Block<'_>> = images.collect();
+                if !images.is_empty() {
+                    push_user(&mut messages, UserContent::Blocks(images));
+                }
+            }
         }
     }
     messages
 }
 
+/// Adds to what the user's side said last: many chat templates want the sides to alternate.
+fn push_user<'a>(messages: &mut Vec<Message<'a>>, more: UserContent<'a>) {
+    match (messages.last_mut(), more) {
+        (
+            Some(Message::User {
+                content: UserContent::Text(text),
+            }),
+            UserContent::Text(more),
+        ) => {
+            let text = text.to_mut();
+            text.push_str("\n\n");
+            text.push_str(&more);
+        }
+        (Some(Message::User { content }), more) => {
+            let before = std::mem::replace(content, UserContent::Blocks(Vec::new()));
+            let mut blocks = before.into_blocks();
+            blocks.extend(more.into_blocks());
+            *content = UserContent::Blocks(blocks);
+        }
+        (Some(_) | None, content) => messages.push(Message::User { content }),
+    }
+}
+
+impl<'a> UserContent<'a> {
+    fn into_blocks(self) -> Vec<Block<'a>> {
+        match self {
+            Self::Text(text) => vec![Block::Text { text }],
+            Self::Blocks(blocks) => blocks,
+        }
+    }
+}
+
+/// Returns content as blocks if it has images that are sent, and as a text otherwise.
+fn user_content<'a>(content: &'a Content, images: &Images) -> UserContent<'a> {
+    if !content.blobs().any(|blob| images.get(blob).is_some()) {
+        return UserContent::Text(content.described());
+    }
+    let mut blocks = Vec::new();
+    for part in content.parts().into_owned() {
+        blocks.push(image(&part, images).unwrap_or_else(|| Block::Text {
+            text: part.note().into(),
+        }));
+    }
+    UserContent::Blocks(blocks)
+}
+
+/// Returns an image as a data URL; `None` if the part is none, or is not sent.
+fn image<'a>(part: &Part, images: &Images) -> Option<Block<'a>> {
+    let Part::Image(image) = part else {
+        return None;
+    };
+    let bytes = images.get(image)?;
+    let mut url = format!("data:{};base64,", image.media_type);
+    base64::push(&mut url, bytes);
+    let image_url = ImageUrl { url };
+    Some(Block::ImageUrl { image_url })
+}
+
 /// Returns what the model said; `None` when nothing of it can be said in this dialect.
 fn assistant(parts: &[AssistantPart]) -> Option<Message<'_>> {
-    let mut texts: Vec<&str> = Vec::new();
+    let mut texts: Vec<Cow<'_, str>> = Vec::new();
     let mut tool_calls = Vec::new();
     for part in parts {
         match part {
-            AssistantPart::Text(text) => texts.push(text),
+            AssistantPart::Text(text) => texts.push(Cow::Borrowed(text)),
             AssistantPart::Call(call) => tool_calls.push(Call {
                 id: call.id.as_str(),
                 kind: "function",
@@ -174,13 +263,14 @@ fn assistant(parts: &[AssistantPart]) -> Option<Message<'_>> {
                     arguments: arguments(&call.arguments),
                 },
             }),
+            AssistantPart::Attached(part) => texts.push(Cow::Owned(part.note())),
             AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => {}
         }
     }
     let content = match texts.as_slice() {
         [] if tool_calls.is_empty() => return None,
         [] => None,
-        [text] => Some(Cow::Borrowed(*text)),
+        [text] => Some(text.clone()),
         texts => Some(Cow::Owned(texts.join("\n"))),
     };
     Some(Message::Assistant {
@@ -218,6 +308,6 @@ fn arguments(arguments: &Arguments) -> Cow<'_, str> {
 fn outcome(outcome: &CallOutcome) -> Message<'_> {
     Message::Tool {
         tool_call_id: outcome.call.as_str(),
-        content: &outcome.text,
+        content: outcome.text.described(),
     }
 }

@@ -4,7 +4,7 @@
 //! when a session begins and not in the middle of it. No error and no debug text
 //! holds the key, or the address as it was given: a password may be in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use offshoot_types::caps::Price;
@@ -44,6 +44,8 @@ pub struct OpenAiChatSettings {
     pub prices: BTreeMap<String, Price>,
     /// How many tokens a conversation may have, by the same names.
     pub windows: BTreeMap<String, u64>,
+    /// Which models take images, by the same names.
+    pub images: BTreeSet<String>,
 }
 
 /// A header that is sent with every request.
@@ -80,6 +82,7 @@ pub(super) struct Checked {
     pub(super) slots: usize,
     pub(super) prices: BTreeMap<String, Price>,
     pub(super) windows: BTreeMap<String, u64>,
+    pub(super) images: BTreeSet<String>,
 }
 
 impl Default for OpenAiChatSettings {
@@ -95,6 +98,7 @@ impl Default for OpenAiChatSettings {
             slots: DEFAULT_SLOTS,
             prices: BTreeMap::new(),
             windows: BTreeMap::new(),
+            images: BTreeSet::new(),
         }
     }
 }
@@ -113,6 +117,7 @@ impl fmt::Debug for OpenAiChatSettings {
             .field("slots", &self.slots)
             .field("prices", &self.prices)
             .field("windows", &self.windows)
+            .field("images", &self.images)
             .finish()
     }
 }
@@ -151,6 +156,7 @@ impl OpenAiChatSettings {
             slots: self.slots.clamp(1, Semaphore::MAX_PERMITS),
             prices: self.prices,
             windows: self.windows,
+            images: self.images,
         })
     }
 }
@@ -389,7 +395,7 @@ mod tests {
              base_url_source: \"OPENAI_BASE_URL\", api_key: Some(***), key_variable: \
              Some(\"OPENAI_API_KEY\"), headers: [Header { name: \"x-key\", text: ***, source: \
              \"X_KEY\" }], cap_field: None, slots: 64, prices: {}, \
-             windows: {} }"
+             windows: {}, images: {} }"
         );
     }
 

@@ -233,6 +233,7 @@ fn part_len(part: &AssistantPart) -> usize {
         AssistantPart::Text(text) => text.len(),
         AssistantPart::Reasoning(reasoning) => reasoning.text.len(),
         AssistantPart::Call(call) => call.tool.len() + arguments_len(&call.arguments),
+        AssistantPart::Attached(part) => part.note().len(),
         AssistantPart::Raw(raw) => raw.as_str().len(),
     }
 }

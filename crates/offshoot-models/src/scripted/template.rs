@@ -75,7 +75,7 @@ impl<'a> Values<'a> {
         let outcomes = outcomes.unwrap_or_default();
         Some(match name {
             "prompt" => (*prompt).to_owned(),
-            "result" | "results" => joined(outcomes, |outcome| Some(outcome.text.clone())),
+            "result" | "results" => joined(outcomes, |outcome| Some(outcome.text.to_string())),
             "output" => joined(outcomes, output),
             "agent" => from.definition.clone(),
             "step" => from.step.to_string(),
@@ -98,7 +98,7 @@ fn joined(outcomes: &[CallOutcome], text: impl Fn(&CallOutcome) -> Option<String
 ///
 /// A child in the background has said nothing yet.
 fn output(outcome: &CallOutcome) -> Option<String> {
-    let whole = || Some(outcome.text.clone());
+    let whole = || Some(outcome.text.to_string());
     if outcome.tool != "task" || outcome.failed {
         return whole();
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_models::{CapField, OpenAiChatSettings};
+use offshoot_types::content::{Attached, Content, Digest, Part};
 use offshoot_types::id::CallId;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantPart, Call, Reasoning};
@@ -43,7 +44,7 @@ fn outcome(id: &str, text: &str) -> CallOutcome {
     CallOutcome {
         call: CallId::new(id),
         tool: "read".into(),
-        text: text.to_owned(),
+        text: text.into(),
         failed: false,
     }
 }
@@ -201,7 +202,7 @@ async fn the_head_names_us_the_key_and_what_we_take() {
 
 #[tokio::test]
 async fn two_messages_of_the_users_side_in_a_row_are_one() {
-    let user = |text: &str| RequestMessage::User(text.to_owned());
+    let user = |text: &str| RequestMessage::User(text.into());
     let thinking = AssistantPart::Reasoning(Reasoning {
         text: "hm".into(),
         raw: None,
@@ -235,4 +236,60 @@ async fn a_name_that_no_tool_could_have_is_not_sent_back() {
         3,
         "{body}"
     );
+}
+
+fn image(digit: &str) -> Attached {
+    Attached {
+        digest: Digest::new(digit.repeat(64)).unwrap(),
+        media_type: "image/png".to_owned(),
+        bytes: 3,
+        name: Some("a.png".to_owned()),
+        uri: None,
+    }
+}
+
+#[tokio::test]
+async fn images_are_data_urls_in_user_messages_and_those_of_outcomes_follow_them() {
+    let (one, two, unsent) = (image("1"), image("2"), image("3"));
+    let text = |text: &str| Part::Text(text.to_owned());
+    let mut request = Request {
+        messages: vec![
+            RequestMessage::User(Content::new([
+                text("see"),
+                Part::Image(one.clone()),
+                Part::Image(unsent),
+                text("now"),
+            ])),
+            RequestMessage::Assistant(vec![call("c1", "read", Arguments::Json(json("{}")))]),
+            RequestMessage::Outcomes(vec![CallOutcome {
+                text: Content::new([text("an image"), Part::Image(two.clone())]),
+                ..outcome("c1", "")
+            }]),
+            RequestMessage::User("and?".into()),
+        ],
+        ..conversation()
+    };
+    request.images.insert(one.digest, Arc::from(*b"foo"));
+    request.images.insert(two.digest, Arc::from(*b"ba"));
+    let body: serde_json::Value = serde_json::from_str(&sent(request).await).unwrap();
+    let url = |data: &str| {
+        let url = format!("data:image/png;base64,{data}");
+        serde_json::json!({ "type": "image_url", "image_url": { "url": url } })
+    };
+    let text = |text: &str| serde_json::json!({ "type": "text", "text": text });
+    let messages = &body["messages"];
+    let first = [
+        text("see"),
+        url("Zm9v"),
+        text("[image: a.png, image/png, 3 bytes]"),
+        text("now"),
+    ];
+    assert_eq!(messages[1]["content"], serde_json::json!(first));
+    assert_eq!(
+        messages[3]["content"],
+        "an image\n[image: a.png, image/png, 3 bytes]"
+    );
+    let last = [text("Images of call c1:"), url("YmE="), text("and?")];
+    assert_eq!(messages[4]["content"], serde_json::json!(last));
+    assert_eq!(messages.as_array().unwrap().len(), 5);
 }

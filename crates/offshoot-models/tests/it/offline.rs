@@ -271,7 +271,7 @@ fn the_set_finds_it_under_both_names() {
 fn garbage(prompt: &str, depth: u32, outcomes: &[(String, bool)]) -> Run {
     let tools = ["read", "glob", "grep", "task", "write", "bash"];
     let mut turn = outcomes.iter().cycle();
-    let messages = vec![RequestMessage::User(prompt.to_owned())];
+    let messages = vec![RequestMessage::User(prompt.into())];
     drive(messages, depth, &tools, &mut |_| match turn.next() {
         Some((text, true)) => Ok(text.clone()),
         Some((text, false)) => Err(text.clone()),
@@ -331,8 +331,8 @@ proptest! {
         said in proptest::collection::vec((0..3, ".{0,40}"), 0..8),
     ) {
         let messages = said.into_iter().map(|(kind, text)| match kind {
-            0 => RequestMessage::User(text),
-            1 => RequestMessage::User(format!("<task_completion {text}")),
+            0 => RequestMessage::User(text.into()),
+            1 => RequestMessage::User(format!("<task_completion {text}").into()),
             _ => RequestMessage::Assistant(vec![AssistantPart::Text(text)]),
         });
         let run = drive(messages.collect(), 0, &["read"], &mut |_| Ok(String::new()));

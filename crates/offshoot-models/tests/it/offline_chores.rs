@@ -22,9 +22,10 @@ fn ask(helper: &str, text: &str) -> String {
         system: Arc::from("You help."),
         tools: Arc::from([]),
         choice: ToolChoice::Auto,
-        messages: vec![RequestMessage::User(format!(
-            "<conversation>\n{text}\n</conversation>"
-        ))],
+        messages: vec![RequestMessage::User(
+            format!("<conversation>\n{text}\n</conversation>").into(),
+        )],
+        images: offshoot_types::model::Images::default(),
         temperature: None,
         effort: None,
         max_output_tokens: None,
@@ -33,7 +34,7 @@ fn ask(helper: &str, text: &str) -> String {
     assert!(calls.is_empty());
     let texts = parts.iter().map(|part| match part {
         AssistantPart::Text(text) => text.as_str(),
-        AssistantPart::Reasoning(_) | AssistantPart::Call(_) | AssistantPart::Raw(_) => "",
+        _ => "",
     });
     texts.collect()
 }

@@ -110,7 +110,7 @@ impl World {
 
     /// Runs a root on from an earlier conversation.
     pub(crate) fn go_on(&self, mut messages: Vec<RequestMessage>, prompt: &str) -> Run {
-        messages.push(RequestMessage::User(prompt.to_owned()));
+        messages.push(RequestMessage::User(prompt.into()));
         self.agent(messages, 0)
     }
 
@@ -167,7 +167,7 @@ impl World {
             }
             Some(Played::Says(text)) => (*text).to_owned(),
             None => {
-                let run = self.agent(vec![RequestMessage::User(prompt.to_owned())], 1);
+                let run = self.agent(vec![RequestMessage::User(prompt.into())], 1);
                 let text = if run.unable {
                     format!("[partial: it could not] {}", run.text)
                 } else {
@@ -332,7 +332,7 @@ pub(crate) fn drive(
             outcomes.push(CallOutcome {
                 call: call.id.clone(),
                 tool: call.tool.clone(),
-                text,
+                text: text.into(),
                 failed,
             });
         }
@@ -348,7 +348,7 @@ pub(crate) fn drive(
 /// Returns the last words of an agent that reaches a limit before its first call.
 pub(crate) fn cut_short(prompt: &str) -> String {
     let tools: Arc<[ToolSpec]> = ROOT_TOOLS.iter().map(|id| spec(id)).collect();
-    let messages = vec![RequestMessage::User(prompt.to_owned())];
+    let messages = vec![RequestMessage::User(prompt.into())];
     let (parts, calls) = step(request(messages, (0, 1), &tools, ToolChoice::None));
     assert!(calls.is_empty(), "{calls:?}");
     said(&parts)
@@ -372,6 +372,7 @@ fn request(
         tools: Arc::clone(tools),
         choice,
         messages,
+        images: offshoot_types::model::Images::default(),
         temperature: None,
         effort: None,
         max_output_tokens: None,
@@ -432,7 +433,7 @@ fn whole_step(request: Request) -> (Vec<AssistantPart>, Vec<Call>, StopReason) {
 fn said(parts: &[AssistantPart]) -> String {
     let text = parts.iter().filter_map(|part| match part {
         AssistantPart::Text(text) => Some(text.as_str()),
-        AssistantPart::Call(_) | AssistantPart::Reasoning(_) | AssistantPart::Raw(_) => None,
+        _ => None,
     });
     text.collect()
 }

@@ -34,6 +34,7 @@ pub(crate) fn ask(prompt: &str) -> Request {
         tools: Arc::from([]),
         choice: ToolChoice::Auto,
         messages: vec![RequestMessage::User(prompt.into())],
+        images: offshoot_types::model::Images::default(),
         temperature: None,
         effort: None,
         max_output_tokens: None,
@@ -51,7 +52,7 @@ pub(crate) fn after(prompt: &str, outcomes: &[(&str, &str, bool)]) -> Request {
             .map(|(index, (tool, text, failed))| CallOutcome {
                 call: CallId::new(format!("call_1_{}", index + 1)),
                 tool: (*tool).to_owned(),
-                text: (*text).to_owned(),
+                text: (*text).into(),
                 failed: *failed,
             })
             .collect(),

@@ -102,7 +102,10 @@ impl Fold {
             Event::Became(_) => Vec::new(),
             Event::Titled { title, .. } => self.titled(agent, title),
             // Clients that take these have to say so, and none has been asked yet.
-            Event::Summarised { .. } | Event::Compacted(_) | Event::Hooked(_) => Vec::new(),
+            Event::Summarised { .. }
+            | Event::ClientTools { .. }
+            | Event::Compacted(_)
+            | Event::Hooked(_) => Vec::new(),
             Event::Rewound { hides, .. } => {
                 // What waited waits no longer; there is no update that takes words back.
                 if let Some(agent) = self.agents.get_mut(agent) {
@@ -197,7 +200,8 @@ impl Fold {
         match self.form {
             Form::Sessions => told.extend(sessions::announced(&agent, None)),
             Form::Flat(_) => {
-                if let Some((of, caller)) = agent.parent().zip(caller) {
+                let parent = agent.parent().filter(|parent| !parent.host);
+                if let Some((of, caller)) = parent.zip(caller) {
                     let id = flat::id(self.tree.root(), &of.agent, &of.call);
                     let meta = flat::makes_child(caller, agent.run(id.clone()));
                     told.push(self.on_root(flat::born(id.clone(), meta)));

@@ -50,7 +50,7 @@ impl Given {
 /// Returns what a person said.
 pub(super) fn prompt(message: &UserMessage) -> Update {
     Update::UserMessageChunk(Chunk {
-        content: Content::text(&message.text),
+        content: Content::text(message.text.described()),
         message_id: message.id.clone(),
         meta: None,
     })
@@ -79,6 +79,7 @@ fn words(message: &AssistantMessage, wanted: PieceKind) -> String {
                 AssistantPart::Text(_)
                 | AssistantPart::Reasoning(_)
                 | AssistantPart::Call(_)
+                | AssistantPart::Attached(_)
                 | AssistantPart::Raw(_),
                 PieceKind::Text | PieceKind::Thought,
             ) => {}

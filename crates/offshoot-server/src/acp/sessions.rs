@@ -69,7 +69,12 @@ pub(super) fn task_sent(child: &Agent, task: &UserMessage) -> Option<Notificatio
     let parent = &child.parent()?.agent;
     let message = SessionMessage {
         recipient_message_id: Some(task.id.clone()),
-        ..message(&task.id, parent, &child.id, task.text.clone())
+        ..message(
+            &task.id,
+            parent,
+            &child.id,
+            task.text.described().into_owned(),
+        )
     };
     Some(on(parent, Update::SessionMessage(message)))
 }
@@ -79,7 +84,12 @@ pub(super) fn task_received(child: &Agent, task: &UserMessage) -> Option<Notific
     let parent = &child.parent()?.agent;
     let message = SessionMessage {
         sender_message_id: Some(task.id.clone()),
-        ..message(&task.id, parent, &child.id, task.text.clone())
+        ..message(
+            &task.id,
+            parent,
+            &child.id,
+            task.text.described().into_owned(),
+        )
     };
     Some(on(&child.id, Update::SessionMessage(message)))
 }

@@ -83,6 +83,7 @@ pub(crate) fn derive<E>(
             definition,
             call,
             settlement,
+            quiet: _,
         } => {
             let transcript = transcript::nest(run, source)?;
             let block = part::completion(run, definition, call.as_ref(), settlement, transcript);
@@ -131,7 +132,7 @@ pub(crate) fn derive<E>(
             rules: grant.rules.clone(),
             at,
         }],
-        Event::Summarised { .. } => vec![touch(session, at)],
+        Event::Summarised { .. } | Event::ClientTools { .. } => vec![touch(session, at)],
         Event::Asked { .. }
         | Event::Became(_)
         | Event::Hooked(_)
@@ -172,19 +173,22 @@ fn born<E>(
         } => match copy {
             None => (Kind::Session, Some(workspace.clone()), None),
             Some(copy) => {
-                let from = (copy.session.clone(), copy.message.clone());
+                let from = (copy.session.clone(), Some(copy.message.clone()));
                 (Kind::Fork, Some(workspace.clone()), Some(from))
             }
         },
         Origin::Task(parent) => {
-            let mut from = (parent.agent.clone(), parent.message.clone());
+            let mut above = parent.clone();
             if super::has_rows(spawned) {
-                let (above, opaque) = nearest_with_rows(parent, source)?;
+                let (nearest, opaque) = nearest_with_rows(parent, source)?;
                 if let Some(opaque) = opaque {
                     metadata_json = part::below_opaque(host, opaque);
                 }
-                from = (above.agent, above.message);
+                above = nearest;
             }
+            // The host may start a child of an agent that nothing was said to yet.
+            let message = Some(above.message).filter(|message| !message.as_str().is_empty());
+            let from = (above.agent, message);
             (Kind::Subagent, source.workspace()?, Some(from))
         }
         // Has no rows: this is only ever nested, and nobody nests it.
@@ -199,7 +203,7 @@ fn born<E>(
         workspace_root,
         model_json: part::model(&spawned.model),
         parent_id,
-        parent_message_id,
+        parent_message_id: parent_message_id.flatten(),
         permissions_json: "[]".to_owned(),
         metadata_json,
         usage: Usage::default(),
@@ -213,7 +217,11 @@ fn born<E>(
 fn prompted(session: &AgentId, message: &UserMessage, at: Timestamp) -> Vec<RowOp> {
     let place = (session, &message.id, at);
     let metadata = part::queued(message, at);
-    let mut ops = said(place, Role::User, metadata, [part::text(&message.text)]);
+    let mut blocks: Vec<Block> = message.text.parts().iter().map(part::content).collect();
+    if blocks.is_empty() {
+        blocks.push(part::text(""));
+    }
+    let mut ops = said(place, Role::User, metadata, blocks);
     ops.push(RowOp::Title {
         session: session.clone(),
         title: message.title(),
@@ -268,6 +276,7 @@ fn finished(
         state,
         output,
         error_text,
+        attachments: outcome.attachments.iter().map(part::attachment).collect(),
         metadata: outcome.metadata.clone(),
         transcripts,
     };

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use offshoot_types::caps::Money;
+use offshoot_types::content::{Attached, Part};
 use offshoot_types::event::Compaction;
 use offshoot_types::id::{AgentId, CallId, MessageId, RunId, Timestamp};
 use offshoot_types::json::RawJson;
@@ -44,7 +45,49 @@ pub(super) fn block(part: &AssistantPart) -> Block {
         AssistantPart::Text(text) => self::text(text),
         AssistantPart::Reasoning(reasoning) => self::reasoning(reasoning),
         AssistantPart::Call(call) => tool(call),
+        AssistantPart::Attached(part) => content(part),
         AssistantPart::Raw(raw) => data("data-provider", raw),
+    }
+}
+
+/// Returns the part of a user message.
+pub(super) fn content(part: &Part) -> Block {
+    match part {
+        Part::Text(text) => self::text(text),
+        Part::Image(attached) | Part::File(attached) => plain("file", json(&file(attached))),
+        Part::FileReference(file) => data("data-file-reference", file),
+        Part::ResourceLink(link) => data("data-resource-link", link),
+    }
+}
+
+/// Returns what goes with the outcome of a call.
+pub(super) fn attachment(part: &Part) -> RawJson {
+    match part.blob() {
+        Some(attached) => RawJson::of(&file(attached)),
+        None => RawJson::of(part),
+    }
+}
+
+/// A file in the shape of the AI SDK. The address names the blob by its digest: the bytes are in the
+/// session's folder, not in the table.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FilePart<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filename: Option<&'a str>,
+    url: String,
+    bytes: u64,
+}
+
+fn file(attached: &Attached) -> FilePart<'_> {
+    FilePart {
+        r#type: "file",
+        media_type: &attached.media_type,
+        filename: attached.name.as_deref(),
+        url: format!("sha256:{}", attached.digest),
+        bytes: attached.bytes,
     }
 }
 
@@ -120,6 +163,8 @@ struct ToolPart {
     output: Option<RawJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error_text: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<RawJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metadata: Option<Metadata>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -141,6 +186,7 @@ fn tool(call: &Call) -> Block {
         raw_input,
         output: None,
         error_text: None,
+        attachments: Vec::new(),
         metadata: None,
         transcripts: Vec::new(),
     });
@@ -160,6 +206,7 @@ pub(crate) fn finished(data_json: &str, finish: &Finish) -> Result<String, serde
     part.state = finish.state;
     part.output.clone_from(&finish.output);
     part.error_text.clone_from(&finish.error_text);
+    part.attachments.clone_from(&finish.attachments);
     part.metadata = Some(finish.metadata.clone());
     part.transcripts.clone_from(&finish.transcripts);
     Ok(json(&part))

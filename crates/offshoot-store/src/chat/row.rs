@@ -269,6 +269,7 @@ pub(crate) struct Finish {
     pub(crate) state: PartState,
     pub(crate) output: Option<RawJson>,
     pub(crate) error_text: Option<String>,
+    pub(crate) attachments: Vec<RawJson>,
     pub(crate) metadata: Metadata,
     pub(crate) transcripts: Vec<RawJson>,
 }

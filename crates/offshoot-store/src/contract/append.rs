@@ -142,11 +142,12 @@ pub(super) async fn positions_have_no_gap_under_many_appenders(a: Handle, b: Han
             for seq in 3..13 {
                 let message = UserMessage {
                     id: MessageId::new(format!("more{n}-{seq}")),
-                    text: "more".to_owned(),
+                    text: "more".into(),
                     from: Author::Human,
                     agent: None,
                     model: None,
                     metadata: None,
+                    output_schema: None,
                 };
                 let entry = NewEntry {
                     agent: AgentId::new(format!("child{n}")),

@@ -4,6 +4,7 @@ use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, Pos, Seq, Timestamp, TreeId};
 use offshoot_types::json::RawJson;
 use offshoot_types::store::{OpenAsk, SessionSummary};
+use offshoot_types::tree::Ask;
 use serde_json::Value;
 
 use super::scene::{Child, Scene};
@@ -408,6 +409,17 @@ pub(super) async fn what_is_asked_is_listed_until_it_is_decided_or_its_call_ends
     scene.allows("one", "x").finish("one", "y", &[]);
     append(&a, &lease, &mut scene).await.expect("a good log");
     assert_eq!(asked(&b).await, pairs(&[("s", "w")]));
+    // A call that was allowed may wait for a client, in a row of its own.
+    scene.waits("one", "x");
+    append(&a, &lease, &mut scene).await.expect("a good log");
+    assert_eq!(asked(&b).await, pairs(&[("s", "w"), ("one", "x")]));
+    let asks = b.asks().await.expect("it can be read");
+    assert_eq!(asks[1].tool, "lookup");
+    let wait = Ask {
+        waits_for_client: true,
+        ..Ask::default()
+    };
+    assert_eq!(asks[1].ask, wait);
     // The outcome of what was decided removes nothing else.
     scene.finish("one", "x", &[]).end("one").settle("one");
     append(&a, &lease, &mut scene).await.expect("a good log");

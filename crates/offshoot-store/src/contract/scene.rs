@@ -135,11 +135,12 @@ impl Scene {
     pub fn prompt(&mut self, agent: &str, message: &str, text: &str) -> &mut Self {
         let message = UserMessage {
             id: MessageId::new(message),
-            text: text.to_owned(),
+            text: text.into(),
             from: Author::Human,
             agent: None,
             model: None,
             metadata: None,
+            output_schema: None,
         };
         self.event(agent, Event::Prompted(message))
     }
@@ -191,8 +192,27 @@ impl Scene {
             tool: "write".to_owned(),
             questions: Vec::new(),
             deadline: Some(Timestamp::new(9_000)),
+            waits_for_client: false,
         };
         self.event(agent, asked)
+    }
+
+    /// Has a call wait until a client returns its result.
+    pub fn waits(&mut self, agent: &str, call: &str) -> &mut Self {
+        let waits = Event::Asked {
+            call: CallId::new(call),
+            needs: Vec::new(),
+            decision: Decision {
+                action: Action::Ask,
+                layer: "the session".to_owned(),
+                rule: None,
+            },
+            tool: "lookup".to_owned(),
+            questions: Vec::new(),
+            deadline: None,
+            waits_for_client: true,
+        };
+        self.event(agent, waits)
     }
 
     /// Allows what a call asked.
@@ -263,6 +283,7 @@ impl Scene {
             call: CallId::new(call),
             message: MessageId::new("ask"),
             background: false,
+            host: false,
         });
         self.event(parent, started)
             .event(child, spawned(origin, "explore", 1, kind))
@@ -311,6 +332,7 @@ impl Scene {
             definition: "explore".to_owned(),
             call: None,
             settlement: settlement(),
+            quiet: false,
         };
         self.event(agent, event)
     }

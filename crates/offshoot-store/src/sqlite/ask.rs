@@ -37,6 +37,7 @@ pub(super) fn follow(
         | Event::Settled { .. }
         | Event::Titled { .. }
         | Event::Summarised { .. }
+        | Event::ClientTools { .. }
         | Event::Compacted(_)
         | Event::Hooked(_)
         | Event::Rewound { .. } => Ok(()),

@@ -86,13 +86,14 @@ fn keys_of_the_host_stay_on_a_prompt() {
     scene.root();
     let message = UserMessage {
         id: MessageId::new("ask"),
-        text: "go".to_owned(),
+        text: "go".into(),
         from: Author::Human,
         agent: None,
         model: None,
         metadata: Some(RawJson::of(
             &json!({ "agent": "plan", "queued_at": "never" }),
         )),
+        output_schema: None,
     };
     scene.event("s", Event::Prompted(message));
     let rows = check(scene.clone(), &[]);

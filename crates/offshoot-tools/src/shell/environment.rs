@@ -21,6 +21,16 @@ const ALWAYS: [(&str, &str); 5] = [
 /// Names the scratch folder to commands.
 const SCRATCH: &str = "OFFSHOOT_SCRATCH";
 
+/// Variables of providers' keys, which no command is given.
+const KEYS: [&str; 6] = [
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+];
+
 /// What commands see of the environment.
 #[derive(Clone, Debug)]
 pub struct Environment {
@@ -40,6 +50,14 @@ pub enum Base {
 }
 
 impl Environment {
+    /// All that this process has, without the keys of known providers and without these variables.
+    pub fn without_keys<'a>(secret: impl IntoIterator<Item = &'a String>) -> Self {
+        let mut remove: Vec<OsString> = KEYS.iter().map(OsString::from).collect();
+        remove.extend(secret.into_iter().map(OsString::from));
+        let base = Base::Inherited;
+        Self { base, remove }
+    }
+
     /// Returns the name of the locale that decides which bytes are a letter.
     fn locale(&self) -> OsString {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"];

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hook::Point;
 use crate::id::CallId;
+use crate::json::RawJson;
 
 /// What a hook did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,12 @@ pub struct Hooked {
     /// after a crash does. Otherwise it stands in the message that told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// The arguments that the host had the call run with; what the model said stays in its message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<RawJson>,
+    /// Whether it is the hook of the program that hosts the session, the only one that rewrites.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_host: bool,
 }
 
 /// What came of a hook.
@@ -57,6 +64,11 @@ pub enum Did {
 }
 
 impl Hooked {
+    /// Returns the call that runs with other arguments than the model's, and those.
+    pub fn rewritten(&self) -> Option<(&CallId, &RawJson)> {
+        self.call.as_ref().zip(self.arguments.as_ref())
+    }
+
     /// Tells whether it kept a run from ending.
     pub fn kept_at_work(&self) -> bool {
         self.point.is_end_of_run() && matches!(self.did, Did::Refused { .. })

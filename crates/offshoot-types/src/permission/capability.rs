@@ -18,6 +18,8 @@ pub enum Capability {
     ShellOpaque,
     /// Reaching a host.
     NetFetch,
+    /// Calling a tool that a client of the session carries out.
+    ClientTool,
     /// Having another agent go on.
     AgentSwitch,
     /// Using a secret of the user's.
@@ -30,12 +32,13 @@ pub enum Capability {
 
 impl Capability {
     /// All there are.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::FsRead,
         Self::FsWrite,
         Self::ShellRun,
         Self::ShellOpaque,
         Self::NetFetch,
+        Self::ClientTool,
         Self::AgentSwitch,
         Self::CredentialUse,
         Self::ProviderEndpoint,
@@ -50,6 +53,7 @@ impl Capability {
             Self::ShellRun => Need::SHELL_RUN,
             Self::ShellOpaque => Need::SHELL_OPAQUE,
             Self::NetFetch => "net.fetch",
+            Self::ClientTool => Need::CLIENT_TOOL,
             Self::AgentSwitch => Layer::SWITCH,
             Self::CredentialUse => "credential.use",
             Self::ProviderEndpoint => "provider.endpoint",
@@ -69,9 +73,12 @@ impl Capability {
             | Self::ProviderEndpoint
             | Self::UserPresence
             | Self::AgentSwitch => true,
-            Self::FsRead | Self::FsWrite | Self::ShellRun | Self::ShellOpaque | Self::NetFetch => {
-                false
-            }
+            Self::FsRead
+            | Self::FsWrite
+            | Self::ShellRun
+            | Self::ShellOpaque
+            | Self::NetFetch
+            | Self::ClientTool => false,
         }
     }
 

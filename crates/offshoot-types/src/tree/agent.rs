@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::Broken;
 use crate::caps::Money;
+use crate::client_tool::ClientTool;
 use crate::event::{Entry, Event, Hooked, Parent, Role, Spawned, TurnEnd};
 use crate::hook::Point;
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
-use crate::message::{AssistantMessage, Author, Call, StopReason, Usage};
+use crate::json::RawJson;
+use crate::message::{AssistantMessage, Author, Call, StopReason, Usage, UserMessage};
 use crate::permission::{Action, Decision, Layer, Need};
 use crate::question::Question;
 use crate::settlement::Settlement;
@@ -44,6 +46,8 @@ pub struct Agent {
     pub(super) calls: HashMap<CallId, OpenCall>,
     /// Children with an open run.
     pub open_children: BTreeSet<AgentId>,
+    /// How many of them the host waits for: while there are any, no turn begins.
+    pub held_by: usize,
     /// Turns that mail started since the last prompt.
     pub wakes: u32,
     /// How many turns have begun.
@@ -62,10 +66,19 @@ pub struct Agent {
     pub title: Option<(String, Author)>,
     /// What happened in its session, if that was written down.
     pub summary: Option<String>,
+    /// The tools that clients of its session carry out, if it is a root.
+    pub client_tools: Arc<[ClientTool]>,
+    /// How often they were set.
+    pub client_tools_set: u64,
     /// Whether a rewind of its parent has hidden the call that made it.
     pub hidden: bool,
     pub(super) last_completion: Option<MessageId>,
     pub(super) prompts: HashSet<MessageId>,
+    /// Those of them that came from its parent's model, of a child that the host waits for.
+    parent_prompts: HashSet<MessageId>,
+    /// Of prompts that no turn has consumed yet, the schemas that their answers have to fit. A prompt of
+    /// a person is here also without one, since it ends that of the prompt before.
+    schemas: BTreeMap<MessageId, Option<RawJson>>,
 }
 
 /// A settled child run that its parent has not been told of.
@@ -120,6 +133,8 @@ pub struct Ask {
     pub questions: Vec<Question>,
     /// When it is too late to answer.
     pub deadline: Option<Timestamp>,
+    /// Whether a client has to carry the call out, which may run.
+    pub waits_for_client: bool,
 }
 
 /// What a call has asked, and the decision that allows it.
@@ -140,6 +155,8 @@ pub struct Run {
     pub delivered: bool,
     /// Whether hooks have still to be told that it is over.
     pub untold: bool,
+    /// Whether its end starts no turn of the parent: the host waits for it, and not the parent.
+    pub quiet: bool,
 }
 
 /// What counts against caps.
@@ -183,12 +200,16 @@ pub struct Tally {
     /// Child runs that the agent was told of and that its model has not answered to yet. The next run
     /// goes on with them.
     pub unread: Vec<RunId>,
+    /// What the answer has to fit, if the message says so that is being answered.
+    pub output_schema: Option<RawJson>,
 }
 
 impl Tally {
     /// Takes the next event of the run.
     pub fn take(&mut self, event: &Event) {
         match event {
+            // The host reads what it waits for; the agent may never be asked about it.
+            Event::Completion { quiet: true, .. } => {}
             Event::Completion {
                 run, settlement, ..
             } => {
@@ -242,6 +263,7 @@ impl Tally {
             | Event::Settled { .. }
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Compacted(_) => {}
         }
     }
@@ -259,6 +281,7 @@ impl Agent {
             waking_mail: 0,
             calls: HashMap::new(),
             open_children: BTreeSet::new(),
+            held_by: 0,
             wakes: 0,
             turns: TurnNo::ZERO,
             turn: None,
@@ -268,18 +291,37 @@ impl Agent {
             context: 0,
             title: None,
             summary: None,
+            client_tools: Arc::from([]),
+            client_tools_set: 0,
             hidden: false,
             role: None,
             former_roles: Vec::new(),
             born_under: None,
             last_completion: None,
             prompts: HashSet::new(),
+            parent_prompts: HashSet::new(),
+            schemas: BTreeMap::new(),
         }
     }
 
-    /// Returns the call that made it; `None` for a root and for a helper.
+    /// Returns the call or the order that made it; `None` for a root and for a helper.
     pub fn parent(&self) -> Option<&Parent> {
         self.spawned.parent()
+    }
+
+    /// Tells whether the host waits for a run, so that the parent begins no turn before it has ended:
+    /// the first run of a child that was started so.
+    pub(super) fn holds_parent(&self, run: RunNo) -> bool {
+        let awaited = self.parent().is_some_and(Parent::is_awaited_by_host);
+        awaited && run == RunNo::new(1)
+    }
+
+    /// Tells whether the end of a run starts no turn of the parent: of a child that the host waits for,
+    /// every run that the parent's model has not asked for.
+    pub(super) fn is_quiet(&self, run: RunNo, prompt: Option<&MessageId>) -> bool {
+        let awaited = self.parent().is_some_and(Parent::is_awaited_by_host);
+        let asked = prompt.is_some_and(|prompt| self.parent_prompts.contains(prompt));
+        self.holds_parent(run) || (awaited && !asked)
     }
 
     /// Finds a run by number.
@@ -439,6 +481,7 @@ impl Agent {
                 )?;
                 holds(self.open_children.is_empty(), Broken::Children)
             }
+            Event::ClientTools { .. } => holds(self.spawned.is_root(), Broken::Birth),
             Event::Titled { .. } | Event::Summarised { .. } | Event::Hooked(_) => Ok(()),
             Event::Compacted(_) => holds(self.calls.is_empty(), Broken::Call),
             Event::Rewound { .. } => holds(self.turn.is_none(), Broken::Turn),
@@ -456,6 +499,7 @@ impl Agent {
                 needs,
                 questions,
                 deadline,
+                waits_for_client,
                 ..
             } => {
                 if let Some(open) = self.calls.get_mut(call) {
@@ -463,6 +507,7 @@ impl Agent {
                         needs: needs.clone(),
                         questions: questions.clone(),
                         deadline: *deadline,
+                        waits_for_client: *waits_for_client,
                     });
                 }
             }
@@ -476,11 +521,7 @@ impl Agent {
                     }
                 }
             }
-            Event::Prompted(message) => {
-                self.queue.push_back(message.id.clone());
-                self.prompts.insert(message.id.clone());
-                self.paused = false;
-            }
+            Event::Prompted(message) => self.take_prompt(message),
             Event::Completion { message, .. } => self.last_completion = Some(message.clone()),
             Event::Became(role) => {
                 let former = self.role.replace(role.clone());
@@ -493,11 +534,17 @@ impl Agent {
                 if let Some(turn) = &mut self.turn {
                     turn.message = prompt.clone();
                 }
+                if let Some(Some(schema)) = self.schemas.remove(prompt) {
+                    self.tally.output_schema = Some(schema);
+                }
             }
             Event::TurnStarted { turn, prompt, .. } => {
-                if prompt.is_some() {
+                if let Some(prompt) = prompt {
                     self.queue.pop_front();
                     self.wakes = 0;
+                    if let Some(schema) = self.schemas.remove(prompt) {
+                        self.tally.output_schema = schema;
+                    }
                 } else {
                     self.wakes += 1;
                 }
@@ -526,11 +573,31 @@ impl Agent {
                 self.paused = matches!(end, TurnEnd::Failed { .. });
             }
             Event::Titled { title, by } => self.title = Some((title.clone(), by.clone())),
+            Event::ClientTools { tools } => {
+                self.client_tools = tools.as_slice().into();
+                self.client_tools_set += 1;
+            }
             Event::Summarised { summary } => self.summary = Some(summary.clone()),
             // How large it is now nobody has counted yet.
             Event::Compacted(_) => self.context = 0,
             Event::Rewound { hides, .. } => self.take_back(hides),
         }
+    }
+
+    /// Queues a prompt, and notes what its answer has to fit.
+    fn take_prompt(&mut self, message: &UserMessage) {
+        let id = &message.id;
+        self.queue.push_back(id.clone());
+        self.prompts.insert(id.clone());
+        let awaited = self.parent().is_some_and(Parent::is_awaited_by_host);
+        if awaited && message.from == Author::Parent {
+            self.parent_prompts.insert(id.clone());
+        }
+        let schema = &message.output_schema;
+        if message.from.is_human() || schema.is_some() {
+            self.schemas.insert(id.clone(), schema.clone());
+        }
+        self.paused = false;
     }
 
     /// Notes the calls of a message, and how large the conversation is.
@@ -565,6 +632,7 @@ impl Agent {
     /// Forgets what hidden messages have brought about.
     fn take_back(&mut self, hides: &[MessageId]) {
         self.queue.retain(|queued| !hides.contains(queued));
+        self.schemas.retain(|queued, _| !hides.contains(queued));
         self.paused &= !self.queue.is_empty();
         // A message that is taken back brings nobody in.
         let is_hidden =

@@ -2,11 +2,12 @@
 //!
 //! A pure fold of the log: agents that a limit of the run stopped, requests for a permission or
 //! an answer that were denied because no one could answer, and results that the agent's model
-//! had not read when its run ended. A limit that an agent's own
+//! had not read when its run ended. An agent that was stopped because the turn of an agent above it
+//! had reached a limit counts like that agent. A limit that an agent's own
 //! definition sets is its parent's to handle and does not count here, nor does a `task` call that
 //! was refused for want of depth or descendants: that is a tool error to its caller (R26).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Agent, Tree, Violation};
 use crate::caps::Caps;
@@ -24,6 +25,9 @@ pub struct Unfinished {
     pub unanswered: u32,
     /// Results of agents below that the run ended without having read, as when a process died.
     pub unread: u32,
+    /// Agents that were stopped with an agent above them, whose turn has not ended yet. How that turn
+    /// ends says why.
+    stopped_with_parent: BTreeSet<AgentId>,
 }
 
 /// A limit of a run that stops agents.
@@ -83,15 +87,53 @@ impl Unfinished {
             Event::TurnEnded {
                 end: TurnEnd::HandedBack(cap) | TurnEnd::Exhausted(cap),
                 ..
-            } if is_of_run(tree, entry, *cap) => RunLimit::Cap(*cap),
+            } if is_of_run(tree, entry, *cap) => {
+                let limit = RunLimit::Cap(*cap);
+                let below = self.take_stopped_below(tree, &entry.agent);
+                self.stopped.extend(below.map(|agent| (agent, limit)));
+                limit
+            }
+            Event::TurnEnded { .. } => {
+                drop(self.take_stopped_below(tree, &entry.agent));
+                return;
+            }
             Event::Settled { settlement, .. }
                 if settlement.status == Status::Partial(PartialReason::Wakes) =>
             {
                 RunLimit::Wakes
             }
+            Event::Settled { settlement, .. }
+                if settlement.status == Status::Cancelled(CancelledBy::Ancestor) =>
+            {
+                let above = tree.path(&entry.agent).into_iter().skip(1);
+                let open = above.filter(|id| is_in_run_without_turn(tree, id));
+                match open.filter_map(|id| self.stopped.get(id)).next() {
+                    // That turn ended before this agent did.
+                    Some(limit) => *limit,
+                    None => {
+                        self.stopped_with_parent.insert(entry.agent.clone());
+                        return;
+                    }
+                }
+            }
             _ => return,
         };
         self.stopped.insert(entry.agent.clone(), limit);
+    }
+
+    /// Takes out the agents below an agent that were stopped with an agent above them.
+    fn take_stopped_below(
+        &mut self,
+        tree: &Tree,
+        agent: &AgentId,
+    ) -> impl Iterator<Item = AgentId> + use<> {
+        let all = std::mem::take(&mut self.stopped_with_parent);
+        let (below, others) = all
+            .into_iter()
+            .partition(|id| tree.path(id).contains(&agent));
+        self.stopped_with_parent = others;
+        let below: BTreeSet<AgentId> = below;
+        below.into_iter()
     }
 
     /// Tells whether nothing was left undone.
@@ -117,6 +159,12 @@ fn missed(unread: &Unread) -> u32 {
     u32::try_from(missed)
         .unwrap_or(u32::MAX)
         .saturating_add(unread.left_out)
+}
+
+/// Tells whether the last turn of an agent's open run is over: the run waits for the agents below.
+fn is_in_run_without_turn(tree: &Tree, id: &AgentId) -> bool {
+    let agent = tree.agent(id);
+    agent.is_some_and(|agent| agent.open_run().is_some() && agent.turn.is_none())
 }
 
 /// Tells whether the cap that ended a turn is a limit of the run: it belongs to the root, or the

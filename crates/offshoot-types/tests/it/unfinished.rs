@@ -4,7 +4,7 @@ use offshoot_types::caps::{Caps, Span};
 use offshoot_types::event::{Entry, Event, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, Pos, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use offshoot_types::permission::{Action, Decision};
-use offshoot_types::settlement::{Cap, Settlement, Status, Unread, UnreadResult};
+use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status, Unread, UnreadResult};
 use offshoot_types::tree::{RunLimit, Unfinished};
 
 use crate::write::{Log, call_started, child, prompted, replied, root, started};
@@ -163,4 +163,46 @@ fn r19_results_that_the_run_has_not_read_count_unless_their_agents_were_cancelle
     assert!(unfinished.is_empty());
     unfinished.take(&AgentId::new("root"), &tree, &settled("root"));
     assert_eq!((unfinished.unread, unfinished.is_empty()), (3, false));
+}
+
+/// How the fold counts a child that was cancelled with its parent, whose turn then ends.
+fn stopped_with_parent(end: TurnEnd, by: CancelledBy) -> Unfinished {
+    let none = Caps::default();
+    let tree = log(seconds(5), none, none).tree;
+    let settled = Event::Settled {
+        run: RunNo::new(1),
+        settlement: Settlement::new(Status::Cancelled(by)),
+        untold: false,
+    };
+    let turn = TurnNo::new(1);
+    let ended = Entry {
+        agent: AgentId::new("root"),
+        ..entry(Event::TurnEnded { turn, end }, 5000)
+    };
+    let mut unfinished = Unfinished::default();
+    unfinished.take(&AgentId::new("root"), &tree, &entry(settled, 4500));
+    unfinished.take(&AgentId::new("root"), &tree, &ended);
+    unfinished
+}
+
+#[test]
+fn r19_a_child_that_ends_with_a_parent_whose_limit_is_reached_counts_like_the_parent() {
+    for end in [
+        TurnEnd::HandedBack(Cap::Time),
+        TurnEnd::Exhausted(Cap::Time),
+    ] {
+        let unfinished = stopped_with_parent(end, CancelledBy::Ancestor);
+        let by_limit = unfinished.by_limit();
+        assert_eq!(by_limit.get(&RunLimit::Cap(Cap::Time)), Some(&2));
+        assert!(unfinished.stopped.contains_key(&AgentId::new("kid")));
+    }
+}
+
+#[test]
+fn r19_a_child_that_was_cancelled_on_purpose_does_not_count() {
+    let aborted = TurnEnd::Aborted(CancelledBy::User);
+    assert!(stopped_with_parent(aborted, CancelledBy::Ancestor).is_empty());
+    assert!(stopped_with_parent(TurnEnd::Finished, CancelledBy::Ancestor).is_empty());
+    let late = stopped_with_parent(TurnEnd::HandedBack(Cap::Time), CancelledBy::Parent);
+    assert!(!late.stopped.contains_key(&AgentId::new("kid")));
 }

@@ -97,6 +97,7 @@ pub(crate) fn child(call: &str, background: bool) -> Event {
         call: CallId::new(call),
         message: MessageId::new("p1"),
         background,
+        host: false,
     };
     spawned(Origin::Task(parent), 1)
 }
@@ -104,11 +105,12 @@ pub(crate) fn child(call: &str, background: bool) -> Event {
 pub(crate) fn prompted(id: &str) -> Event {
     Event::Prompted(UserMessage {
         id: MessageId::new(id),
-        text: format!("text of {id}"),
+        text: format!("text of {id}").into(),
         from: Author::Human,
         agent: None,
         model: None,
         metadata: None,
+        output_schema: None,
     })
 }
 
@@ -194,6 +196,7 @@ pub(crate) fn completion(agent: &str, run_no: u32) -> Event {
         definition: "worker".to_owned(),
         call: None,
         settlement: settlement(Status::Completed),
+        quiet: false,
     }
 }
 

@@ -6,16 +6,18 @@
 use std::fmt;
 use std::sync::Arc;
 
+use offshoot_engine::Update;
 use offshoot_types::command::{Answer, Order, Prompt, Receipt, Rewind, Scope, Verdict};
 use offshoot_types::id::{AgentId, CallId, MessageId, TreeId};
 use offshoot_types::message::Author;
 use offshoot_types::settlement::{Settlement, Status};
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::transcript::Transcript;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::error::Error;
-use super::follow::{Asked, Follower, Orphan, Rest, Seen};
+use super::follow::{Follower, Rest, Seen};
 use super::runtime::Shared;
 
 /// One agent: the root of a session, or one below it. Cloning gives another handle on the same.
@@ -35,25 +37,17 @@ impl Agent {
         &self.id
     }
 
-    /// Asks it something and waits until the run that answers has settled.
-    ///
-    /// A run spans everything until the agent and all below it are done, so an answer that background
-    /// agents still add to is waited for. Where the agent is busy the prompt is queued; behind a turn
-    /// that fails it stays queued, and that failure is what is returned.
+    /// Asks it something and waits until the run that answers has settled; see [`run`](Self::run).
     pub async fn prompt(&self, text: impl Into<String>) -> Result<Settlement, Error> {
-        let mut follower = self.follow().await?;
-        let mut asked = Asked::new(self.send(text.into()).await?);
-        loop {
-            let entry = follower.next(&self.id, Orphan::TakeUp).await?;
-            if let Some(settlement) = asked.take(&entry.event) {
-                return Ok(settlement);
-            }
-        }
+        self.run(text).await
     }
 
-    /// Asks it something and returns its answer as a value; see [`result`](Self::result).
-    pub async fn ask<T: DeserializeOwned>(&self, text: impl Into<String>) -> Result<T, Error> {
-        read(self.prompt(text).await?)
+    /// Asks it something and returns its answer as a value of a type; see [`Run::ask`](super::Run::ask).
+    pub async fn ask<T: JsonSchema + DeserializeOwned>(
+        &self,
+        text: impl Into<String>,
+    ) -> Result<T, Error> {
+        self.run(text).ask().await
     }
 
     /// Says something to it, and waits only until that is stored.
@@ -61,14 +55,14 @@ impl Agent {
     /// A root reads it in its next turn, an agent below one before its next step; one that has
     /// settled opens a new run with it.
     pub async fn message(&self, text: impl Into<String>) -> Result<(), Error> {
-        self.send(text.into()).await.map(drop)
+        self.send(self.new_prompt(text.into())).await
     }
 
     /// Waits until it rests, and returns how its last run ended.
     ///
     /// One that nobody has asked anything has no run yet: this waits until somebody does.
     pub async fn settled(&self) -> Result<Settlement, Error> {
-        let mut follower = self.follow().await?;
+        let mut follower = self.follow().await?.news_only();
         let log = self.shared.store.agent_log(&self.id).await?;
         let Some(last) = log.last().map(|entry| entry.pos) else {
             return Err(Error::Unknown(format!("there is no agent {}", self.id)));
@@ -81,9 +75,12 @@ impl Agent {
             if let Some(settlement) = rest.settlement() {
                 return Ok(settlement.clone());
             }
-            let entry = follower.next(&self.id, rest.orphan()).await?;
+            let update = follower.next(rest.orphan()).await?;
             // What was written while its log was read is in both.
-            if entry.pos > last {
+            if let Update::Entry(entry) = update
+                && entry.agent == self.id
+                && entry.pos > last
+            {
                 rest.take(&entry.event);
             }
         }
@@ -91,9 +88,9 @@ impl Agent {
 
     /// Waits until it rests, and returns its answer as a value.
     ///
-    /// The value is the one that fits the `output_schema` of its manifest. Anything else is an error
-    /// that has the whole settlement, if there is more in it than nothing. Like `settled`, it waits
-    /// for the first question where nobody has asked one.
+    /// The value is the one that fits the `output_schema` of its manifest, or that of the message which
+    /// was answered. Anything else is an error that has the whole settlement, if there is more in it than
+    /// nothing. Like `settled`, it waits for the first prompt where there was none.
     pub async fn result<T: DeserializeOwned>(&self) -> Result<T, Error> {
         read(self.settled().await?)
     }
@@ -118,8 +115,9 @@ impl Agent {
         let to = to.cloned();
         match self.order(Order::Rewind(Rewind { to })).await? {
             Receipt::Rewound { hidden } => Ok(hidden),
-            Receipt::NoEffect { why } => Err(Error::Invalid(why)),
+            Receipt::NoEffect { why } | Receipt::Refused { why, .. } => Err(Error::Invalid(why)),
             Receipt::Queued
+            | Receipt::Spawned { .. }
             | Receipt::Opened
             | Receipt::Prompted
             | Receipt::Settled(_)
@@ -128,6 +126,7 @@ impl Agent {
             | Receipt::Answered
             | Receipt::Resumed
             | Receipt::Renamed
+            | Receipt::ClientToolsSet
             | Receipt::Summarised { .. }
             | Receipt::Compacted { .. } => Ok(0),
         }
@@ -145,7 +144,8 @@ impl Agent {
         })
     }
 
-    /// Answers what a call of it asks, where the runtime was built with `Asks::SOMEBODY`.
+    /// Answers what a call of it asks, where the runtime was built with `Asks::SOMEBODY`, or returns the
+    /// result of a client tool that a call of it waits for.
     pub async fn answer(&self, call: &CallId, verdict: Verdict) -> Result<(), Error> {
         let call = call.clone();
         let answered = self.order(Order::Answer(Answer::new(call, verdict)));
@@ -176,18 +176,21 @@ impl Agent {
         Ok(*summary_tokens)
     }
 
-    /// Sends a message and returns its id.
-    pub(super) async fn send(&self, text: String) -> Result<MessageId, Error> {
-        let message = MessageId::new(self.shared.env.new_id());
-        let prompt = Prompt {
-            message: message.clone(),
-            text,
+    /// Returns a message that is to be sent.
+    pub(super) fn new_prompt(&self, text: String) -> Prompt {
+        Prompt {
+            message: MessageId::new(self.shared.env.new_id()),
+            text: text.into(),
             from: Author::Human,
             agent: None,
             metadata: None,
-        };
-        taken(self.order(Order::Prompt(prompt)).await?)?;
-        Ok(message)
+            output_schema: None,
+        }
+    }
+
+    /// Sends a message, and waits until it is stored.
+    pub(super) async fn send(&self, prompt: Prompt) -> Result<(), Error> {
+        taken(self.order(Order::Prompt(prompt)).await?)
     }
 
     /// Follows its tree from where the session's handles have read it.
@@ -217,12 +220,13 @@ pub(super) fn taken(receipt: Receipt) -> Result<(), Error> {
 }
 
 /// Says why an order did not come to what was wanted.
-fn missing(receipt: Receipt) -> Error {
+pub(super) fn missing(receipt: Receipt) -> Error {
     Error::Invalid(match receipt {
-        Receipt::NoEffect { why } => why,
+        Receipt::NoEffect { why } | Receipt::Refused { why, .. } => why,
         Receipt::Queued => "another process runs the session and has not answered yet".to_owned(),
         Receipt::Opened
         | Receipt::Prompted
+        | Receipt::Spawned { .. }
         | Receipt::Settled(_)
         | Receipt::TurnCancelled
         | Receipt::Promoted
@@ -230,13 +234,14 @@ fn missing(receipt: Receipt) -> Error {
         | Receipt::Rewound { .. }
         | Receipt::Resumed
         | Receipt::Renamed
+        | Receipt::ClientToolsSet
         | Receipt::Summarised { .. }
         | Receipt::Compacted { .. } => "it was answered with something else".to_owned(),
     })
 }
 
 /// Reads the value of a run that completed.
-fn read<T: DeserializeOwned>(settlement: Settlement) -> Result<T, Error> {
+pub(super) fn read<T: DeserializeOwned>(settlement: Settlement) -> Result<T, Error> {
     match (&settlement.status, &settlement.value) {
         (Status::Completed, Some(value)) => value.read().map_err(Error::Misfit),
         (Status::Completed, None) => Err(Error::Untyped),

@@ -9,10 +9,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use offshoot_agents::{Catalogue, no_helper, unknown_tools};
-use offshoot_engine::{Asks, Compacting, Helpers, Limits, Parts, Runtime as Engine, own_tools};
+use offshoot_engine::{
+    Asks, Compacting, Helpers, Limits, OneProject, Parts, Project, Runtime as Engine, own_tools,
+};
+use offshoot_host::System;
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
+use offshoot_tools::shell::{Bash, Environment, Keeper};
 use offshoot_types::env::Env;
 use offshoot_types::hook::{Hook, Hooks, Watch};
 use offshoot_types::manifest::{Manifest, Registry};
@@ -22,12 +26,12 @@ use offshoot_types::store::Store;
 use offshoot_types::tier::{ModelChoices, Tier};
 use offshoot_types::tool::Tool;
 
+use super::agent_files;
 use super::error::Error;
-use super::host::{self, HOST, Hosted};
+use super::host::{self, HOST};
 use super::rules::HostRules;
 use super::runtime::{Runtime, Shared};
 use super::session::absolute;
-use crate::system::System;
 
 /// The folder of sessions that have none: nothing can be in it.
 const NOWHERE: &str = "/dev/null";
@@ -40,7 +44,11 @@ pub struct Builder {
     providers: BTreeMap<String, Arc<dyn Models>>,
     model: Option<String>,
     tools: Vec<Arc<dyn Tool>>,
+    shell: Option<Keeper>,
+    /// Variables that commands do not see.
+    secret_variables: Vec<String>,
     agents: Vec<Manifest>,
+    agent_files: Vec<PathBuf>,
     builtin: bool,
     workspace: Option<PathBuf>,
     limits: Limits,
@@ -66,7 +74,10 @@ impl Default for Builder {
             providers: BTreeMap::new(),
             model: None,
             tools: Vec::new(),
+            shell: None,
+            secret_variables: Vec::new(),
             agents: Vec::new(),
+            agent_files: Vec::new(),
             builtin: true,
             workspace: None,
             limits: Limits::default(),
@@ -111,7 +122,8 @@ impl Builder {
     }
 
     /// Adds the models of a server that speaks OpenAI's chat dialect, as `openai-chat/NAME`.
-    pub fn openai_chat(self, settings: OpenAiChatSettings) -> Self {
+    pub fn openai_chat(mut self, settings: OpenAiChatSettings) -> Self {
+        self.secret_variables.extend(settings.key_variable.clone());
         let server = OpenAiChat::new(settings, Arc::new(Http::new()));
         self.provider(OpenAiChat::PROVIDER, server)
     }
@@ -158,6 +170,15 @@ impl Builder {
         self
     }
 
+    /// Offers agents `bash`, whose commands are kept by `keeper`; see [`keeper`](crate::keeper).
+    ///
+    /// Commands see the environment of this process without the keys of known providers. They are not
+    /// confined to the workspace: before a command runs, the agent asks.
+    pub fn shell(mut self, keeper: Keeper) -> Self {
+        self.shell = Some(keeper);
+        self
+    }
+
     /// Names the folder in which agents work, where their session names none.
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.workspace = Some(folder.into());
@@ -170,6 +191,16 @@ impl Builder {
     /// that agents work in brings none.
     pub fn agent(mut self, manifest: Manifest) -> Self {
         self.agents.push(manifest);
+        self
+    }
+
+    /// Adds the agents that are files of a folder, in the format of `docs/agents.md`; one that is added
+    /// with [`agent`](Self::agent) replaces a file of its name.
+    ///
+    /// They are trusted, so name no folder of a repository that you have not read. `build` reads the
+    /// folder and fails if a file has a mistake.
+    pub fn agent_files(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.agent_files.push(folder.into());
         self
     }
 
@@ -229,11 +260,23 @@ impl Builder {
     }
 
     /// Makes the runtime. Starts no agent; a store in a folder is opened, and made if it is not there.
-    pub fn build(self) -> Result<Runtime, Error> {
+    pub fn build(mut self) -> Result<Runtime, Error> {
+        if let Some(keeper) = self.shell {
+            let environment = Environment::without_keys(&self.secret_variables);
+            self.tools.push(Arc::new(Bash::new(keeper, environment)));
+        }
         check_tools(&self.tools)?;
-        check_named_tools(&self.agents, &self.tools)?;
-        self.rules.check(&self.agents)?;
-        let registry = registry(self.agents, self.builtin)?;
+        let known = known_tools(&self.tools);
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        check_named_tools(&self.agents, &known)?;
+        let files = self.agent_files.iter();
+        let mut agents = Vec::new();
+        for folder in files {
+            agents.extend(agent_files::read(folder, &known)?);
+        }
+        agents.extend(self.agents);
+        self.rules.check(&agents)?;
+        let registry = registry(agents, self.builtin)?;
         let workspace = match &self.workspace {
             Some(folder) => absolute(folder)?,
             None => NOWHERE.to_owned(),
@@ -249,18 +292,21 @@ impl Builder {
             let found = models.find(name).map(drop);
             found.map_err(|error| Error::Unknown(error.message))?;
         }
-        let engine = Engine::new(Parts {
+        let project = Project {
             charter: Arc::new(self.rules),
-            store: store.clone(),
-            models: Arc::new(Hosted::new(models)),
+            models: Arc::new(models),
             tools: self.tools.into(),
-            registry,
-            env: self.env.clone(),
-            limits: self.limits,
-            sidecars: Arc::new(Sidecars),
+            registry: Arc::new(registry),
             asks: self.asks,
             helpers: self.helpers,
             hooks: self.hooks,
+        };
+        let engine = Engine::new(Parts {
+            store: store.clone(),
+            projects: Arc::new(OneProject::from(project)),
+            env: self.env.clone(),
+            limits: self.limits,
+            sidecars: Arc::new(Sidecars),
             data,
         });
         let shared = Shared::new(engine, store, self.env, self.model, workspace);
@@ -300,16 +346,21 @@ fn check_tools(tools: &[Arc<dyn Tool>]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses agents whose `tools` name what no tool is called: neither one of the program's, nor one that
-/// Offshoot has for programs that want it.
-fn check_named_tools(agents: &[Manifest], tools: &[Arc<dyn Tool>]) -> Result<(), Error> {
+/// Returns the names that `tools` of an agent may name: those of the program's tools, and of those that
+/// Offshoot has for programs that want them.
+fn known_tools(tools: &[Arc<dyn Tool>]) -> Vec<String> {
     let ours = offshoot_tools::builtin();
-    let mut known: Vec<&str> = own_tools().chain(["bash"]).collect();
-    known.extend(ours.iter().chain(tools).map(|tool| tool.spec().id.as_str()));
+    let mut known: Vec<String> = own_tools().chain(["bash"]).map(str::to_owned).collect();
+    known.extend(ours.iter().chain(tools).map(|tool| tool.spec().id.clone()));
     known.sort_unstable();
     known.dedup();
+    known
+}
+
+/// Refuses agents whose `tools` name what no tool is called.
+fn check_named_tools(agents: &[Manifest], known: &[&str]) -> Result<(), Error> {
     for agent in agents {
-        if let Some(why) = unknown_tools(agent, &known) {
+        if let Some(why) = unknown_tools(agent, known) {
             return Err(Error::Invalid(format!("add agent {}: {why}", agent.name)));
         }
     }

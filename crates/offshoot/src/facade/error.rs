@@ -4,6 +4,8 @@
 //! is a `Settlement`. It becomes one only where a result was asked for and there is none.
 
 use offshoot_engine::CommandError;
+use offshoot_types::content::AttachmentError;
+use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::StoreError;
 
@@ -21,18 +23,23 @@ pub enum Error {
     Refused {
         /// Which agent.
         definition: String,
+        /// For code: what a `task` call would be told.
+        kind: ErrorKind,
         /// Why not.
         why: String,
     },
     /// The run that was to have a result did not complete. What it has is in its settlement.
     #[error("the run ended {}{}", .0.status.word(), reason(.0))]
     Unfinished(Box<Settlement>),
-    /// The run completed, and its agent has no `output_schema`: take the text.
-    #[error("the agent has no output_schema, so its answer is a text and not a value")]
+    /// The run completed, and neither its agent nor the prompt has an `output_schema`: take the text.
+    #[error("neither the agent nor the prompt has an output_schema, so the answer is a text")]
     Untyped,
-    /// The answer fits the agent's `output_schema` and not the type it was to be read as.
+    /// The answer fits its `output_schema` and not the type it was to be read as.
     #[error("read the answer: {0}")]
     Misfit(serde_json::Error),
+    /// Something is wrong with what a prompt has attached.
+    #[error(transparent)]
+    Attachment(AttachmentError),
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -41,11 +48,31 @@ pub enum Error {
     Closed,
 }
 
+impl Error {
+    /// Returns a word for the kind of error, which never changes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Attachment(_) => "attachment",
+            Self::Invalid(_) => "invalid",
+            Self::Unknown(_) => "unknown",
+            Self::Refused { .. } => "refused",
+            Self::Unfinished(_) => "unfinished",
+            Self::Untyped => "untyped",
+            Self::Misfit(_) => "misfit",
+            Self::Store(_) => "store",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 impl From<CommandError> for Error {
     fn from(error: CommandError) -> Self {
         match error {
             CommandError::Invalid(why) => Self::Invalid(why),
             CommandError::Unknown(why) => Self::Unknown(why),
+            CommandError::Missing(missing) => Self::Unknown(missing.to_string()),
+            CommandError::Project(error) => Self::Invalid(error.to_string()),
+            CommandError::Attachment(error) => Self::Attachment(error),
             CommandError::Store(error) => Self::Store(error),
             CommandError::Closed => Self::Closed,
         }

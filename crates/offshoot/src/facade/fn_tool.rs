@@ -12,6 +12,8 @@ use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Need;
 use offshoot_types::tool::{Effect, Place, Tool, ToolSpec, Work};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -60,6 +62,22 @@ impl<A: DeserializeOwned + Send + 'static> FnTool<A> {
             needs: Vec::new(),
             run: Arc::new(run),
         }
+    }
+
+    /// Makes a tool of a function, and its JSON Schema of the type of its arguments.
+    pub fn typed<R, E, F, Fut>(
+        id: impl Into<String>,
+        description: impl Into<String>,
+        function: F,
+    ) -> Self
+    where
+        A: JsonSchema,
+        R: Serialize,
+        E: Display,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+    {
+        Self::new(id, description, &schema_of::<A>(), function)
     }
 
     /// Says that it only looks: its calls run side by side, and agents that are read-only have it.
@@ -117,6 +135,19 @@ impl<A: DeserializeOwned + Send + 'static> Tool for FnTool<A> {
             }
         })
     }
+}
+
+/// Returns the JSON Schema of a type as models are shown it: whole, without references, because some
+/// providers resolve none.
+pub(super) fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    // The name of a Rust type says nothing to a model.
+    schema.remove("title");
+    schema.to_value()
 }
 
 fn outcome(answer: Result<impl Serialize, impl Display>) -> Outcome {

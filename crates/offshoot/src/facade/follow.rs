@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use offshoot_engine::{Subscription, Update};
 use offshoot_types::command::Order;
-use offshoot_types::event::{Entry, Event, TurnEnd};
-use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
+use offshoot_types::event::{Event, TurnEnd};
+use offshoot_types::id::{MessageId, Pos, TreeId};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 
 use super::error::Error;
@@ -61,35 +61,32 @@ impl Follower {
         Ok(Self {
             shared: shared.clone(),
             tree: tree.clone(),
-            updates: shared.subscribe(tree, seen.pos()).await?.news_only(),
+            updates: shared.subscribe(tree, seen.pos()).await?,
             seen: seen.clone(),
         })
     }
 
-    /// Returns the next entry of an agent.
-    pub(super) async fn next(
-        &mut self,
-        agent: &AgentId,
-        orphan: Orphan,
-    ) -> Result<Arc<Entry>, Error> {
+    /// Leaves out what is said and done before it comes to something.
+    pub(super) fn news_only(mut self) -> Self {
+        self.updates = self.updates.news_only();
+        self
+    }
+
+    /// Returns the next update.
+    pub(super) async fn next(&mut self, orphan: Orphan) -> Result<Update, Error> {
         loop {
-            match tokio::time::timeout(SILENCE, self.updates.next()).await {
-                Ok(update) => match update? {
-                    Update::Entry(entry) => {
+            let Ok(update) = tokio::time::timeout(SILENCE, self.updates.next()).await else {
+                self.look(orphan).await?;
+                continue;
+            };
+            match update? {
+                Update::Parked(error) => return Err(error.into()),
+                update => {
+                    if let Update::Entry(entry) = &update {
                         self.seen.note(entry.pos);
-                        if entry.agent == *agent {
-                            return Ok(entry);
-                        }
                     }
-                    Update::Parked(error) => return Err(error.into()),
-                    Update::Delta(_)
-                    | Update::Output(_)
-                    | Update::Activity(..)
-                    | Update::Notice(..)
-                    | Update::Hooked(..)
-                    | Update::Idle => {}
-                },
-                Err(_) => self.look(orphan).await?,
+                    return Ok(update);
+                }
             }
         }
     }
@@ -133,8 +130,13 @@ impl Asked {
         Self { message, progress }
     }
 
+    /// Tells whether it is in the log.
+    pub(super) fn is_stored(&self) -> bool {
+        self.progress != Progress::Sent
+    }
+
     /// Tells whether a turn has taken it.
-    pub(super) fn is_taken(&self) -> bool {
+    fn is_taken(&self) -> bool {
         self.progress == Progress::Taken
     }
 
@@ -144,8 +146,8 @@ impl Asked {
     pub(super) fn take(&mut self, event: &Event) -> Option<Settlement> {
         match event {
             Event::Prompted(message) => {
-                let is_heard_of = self.progress != Progress::Sent || message.id == self.message;
-                if is_heard_of && !self.is_taken() {
+                let is_stored = self.is_stored() || message.id == self.message;
+                if is_stored && !self.is_taken() {
                     self.progress = Progress::Queued;
                 }
             }
@@ -168,6 +170,7 @@ impl Asked {
             Event::Spawned(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
@@ -222,6 +225,7 @@ impl Rest {
             Event::Spawned(_)
             | Event::Titled { .. }
             | Event::Summarised { .. }
+            | Event::ClientTools { .. }
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Became(_)

@@ -7,21 +7,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
+use offshoot_types::client_tool::ClientTool;
 use offshoot_types::command::{Fork, Opening, Order, Receipt, Rename};
+use offshoot_types::date::date;
 use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::message::Author;
 use offshoot_types::project::ProjectContext;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::tree::{Tree, Unfinished};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::agent::{Agent, taken};
 use super::error::Error;
 use super::follow::Seen;
 use super::host::{HOST, Host};
+use super::run::Run;
 use super::runtime::Shared;
 use super::updates::{Updates, broken, fold};
-use crate::date::date;
 
 /// A session that is to be opened.
 #[must_use = "nothing is opened before `open` or `host`"]
@@ -32,6 +35,7 @@ pub struct NewSession {
     workspace: Option<PathBuf>,
     caps: Caps,
     project: Option<Box<ProjectContext>>,
+    client_tools: Vec<ClientTool>,
 }
 
 impl NewSession {
@@ -43,6 +47,7 @@ impl NewSession {
             workspace: None,
             caps: Caps::default(),
             project: None,
+            client_tools: Vec::new(),
         }
     }
 
@@ -82,6 +87,15 @@ impl NewSession {
         self
     }
 
+    /// Gives its agents tools that this program, or another client of the session, carries out.
+    ///
+    /// A call waits, in the log, until a client returns its result with `Agent::answer` and
+    /// `Verdict::Returned`.
+    pub fn client_tools(mut self, tools: Vec<ClientTool>) -> Self {
+        self.client_tools = tools;
+        self
+    }
+
     /// Opens it with an agent that people may start: one of mode `primary` or `all`.
     pub async fn open(self, agent: &str) -> Result<Session, Error> {
         if agent == HOST {
@@ -104,6 +118,7 @@ impl NewSession {
             workspace,
             caps,
             project,
+            client_tools,
         } = self;
         let Some(model) = model.or_else(|| shared.model.clone()) else {
             let why = "name a model: with `Builder::model`, `Builder::default_model` or \
@@ -122,6 +137,7 @@ impl NewSession {
             caps,
             metadata: None,
             prompt: None,
+            client_tools,
         };
         let id = AgentId::new(id.unwrap_or_else(|| shared.env.new_id()));
         let tree = TreeId::of(id.clone());
@@ -183,13 +199,21 @@ impl Session {
         }
     }
 
+    /// Asks its root something; see [`Agent::run`].
+    pub fn run(&self, text: impl Into<String>) -> Run {
+        self.0.run(text)
+    }
+
     /// Asks its root something; see [`Agent::prompt`].
     pub async fn prompt(&self, text: impl Into<String>) -> Result<Settlement, Error> {
         self.0.prompt(text).await
     }
 
-    /// Asks its root something and returns the answer as a value; see [`Agent::ask`].
-    pub async fn ask<T: DeserializeOwned>(&self, text: impl Into<String>) -> Result<T, Error> {
+    /// Asks its root something and returns the answer as a value of a type; see [`Agent::ask`].
+    pub async fn ask<T: JsonSchema + DeserializeOwned>(
+        &self,
+        text: impl Into<String>,
+    ) -> Result<T, Error> {
         self.0.ask(text).await
     }
 

@@ -1,57 +1,110 @@
-//! The binary as people and programs use it: started, asked, interrupted, killed.
+//! The library as embedders use it: a runtime in this process, with models that are functions.
 //!
-//! Everything here runs the real `offshoot` with scripted models in a folder of
-//! its own. Waiting is for something a process says, never for a while.
+//! Nothing sleeps: a model may wait at a gate that the test opens, and the test waits for what the
+//! library itself waits for.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a failing helper fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-mod agents;
-mod asking;
-mod asleep;
-mod attach;
-mod caps;
-mod chatting;
-mod chores;
-mod completions;
-mod config;
-mod damaged;
-mod definitions;
-mod doctor;
-mod events;
-mod flags;
-mod forwarding;
-mod hooking;
-mod inbox;
-mod kill9;
-mod library;
-mod own_data;
-mod permissions;
-mod piping;
-mod processes;
-mod project;
-mod provider;
-mod refused;
-mod requests;
-mod reverting;
-mod rewinding;
-mod rows;
-mod running;
-mod screens;
-mod servers;
+mod brought;
+mod children;
+mod client_tools;
+mod durable;
+mod hooks;
+mod runs;
 mod sessions;
-mod signals;
-mod spawning;
-mod speaking;
-mod stage;
-mod steering;
-mod stops;
-mod terminal;
-mod tiers;
-mod trust;
-mod unfinished;
-mod watching;
-mod working;
+mod tool_macro;
+mod tools;
+mod typed;
+
+use std::sync::Arc;
+
+use offshoot::types::model::{ModelError, ModelErrorKind, RequestMessage};
+use offshoot::{Builder, Event, FnModel, Manifest, Mode, RawJson, Reply, Request, Runtime};
+use offshoot::{Session, Update};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+/// Something that models wait at until the test opens it.
+#[derive(Clone)]
+struct Gate(Arc<Semaphore>);
+
+impl Gate {
+    fn shut() -> Self {
+        Self(Arc::new(Semaphore::new(0)))
+    }
+
+    fn open(&self) {
+        self.0.add_permits(1_000);
+    }
+
+    async fn passed(&self) {
+        self.0.acquire().await.unwrap().forget();
+    }
+}
+
+/// A runtime whose agents say what `answer` says, and an agent `worker` that people and agents may start.
+fn stage(answer: impl Fn(&Request) -> Reply + Clone + Send + Sync + 'static) -> Builder {
+    let model = FnModel::new(move |request: Request| {
+        let answer = answer.clone();
+        async move { Ok(answer(&request)) }
+    });
+    Runtime::builder()
+        .model("demo/words", model)
+        .agent(worker())
+}
+
+/// A runtime whose agents wait at a gate before they say `done`.
+fn gated(gate: &Gate) -> Builder {
+    let gate = gate.clone();
+    let model = FnModel::new(move |_| {
+        let gate = gate.clone();
+        async move {
+            gate.passed().await;
+            Ok(Reply::text("done"))
+        }
+    });
+    Runtime::builder()
+        .model("demo/words", model)
+        .agent(worker())
+}
+
+fn worker() -> Manifest {
+    Manifest::new("worker", Mode::All, "Work.")
+}
+
+/// An agent whose answer is `{"n": …}`.
+fn numbers() -> Manifest {
+    let schema = json!({
+        "type": "object",
+        "properties": { "n": { "type": "integer" } },
+        "required": ["n"],
+    });
+    Manifest {
+        output_schema: Some(RawJson::of(&schema)),
+        ..Manifest::new("numbers", Mode::All, "Count.")
+    }
+}
+
+/// Returns what the last user message of a request says; empty after calls.
+fn said(request: &Request) -> &str {
+    match request.messages.last() {
+        Some(RequestMessage::User(text)) => text,
+        Some(RequestMessage::Assistant(_) | RequestMessage::Outcomes(_)) | None => "",
+    }
+}
+
+fn unwell() -> ModelError {
+    ModelError::new(ModelErrorKind::Invalid, "the model is unwell")
+}
+
+/// Waits for an event of any agent of a session, from its beginning on.
+async fn until(session: &Session, is_it: impl Fn(&Event) -> bool) {
+    let mut updates = session.subscribe().await.unwrap();
+    loop {
+        if let Update::Entry(entry) = updates.next().await.unwrap()
+            && is_it(&entry.event)
+        {
+            return;
+        }
+    }
+}

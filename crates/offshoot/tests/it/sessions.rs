@@ -1,306 +1,331 @@
-//! `sessions`: looking at sessions and talking to their agents.
+//! Sessions from a program: asking, following, stopping, leaving.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::stage::{Stage, of_type};
-use crate::terminal::Terminal;
+use futures_util::StreamExt;
+use offshoot::types::id::Pos;
+use offshoot::types::settlement::CancelledBy;
+use offshoot::{
+    Compacting, Ending, Error, Event, FnModel, Reply, Runtime, Session, Status, Tier, Update,
+};
 
-const FAMILY: &str = r#"
-agents: [{name: reader, mode: subagent, inspectable: true}]
-replies:
-  - depth: 0
-    after_tools: false
-    prompt: go
-    call: [{tool: task, arguments: {subagent_type: reader, prompt: "one\ntwo\u001b[2J"}}]
-  - {depth: 0, after_tools: true, say: "so: {output}"}
-  - {depth: 0, prompt: "<task_completion", say: "I heard: {prompt}"}
-  - {say: "you said {prompt}"}
-"#;
+use super::{Gate, gated, numbers, said, stage, until, unwell, worker};
 
-fn family() -> Stage {
-    let stage = Stage::new(FAMILY);
-    let args = [
-        "run",
-        "--model",
-        "scripted/script.yaml",
-        "--session",
-        "family-session",
-        "go",
-    ];
-    stage.offshoot(args).succeeded();
-    stage
+#[tokio::test]
+async fn prompts_are_answered_one_by_one_and_remembered() {
+    let runtime = stage(|request| {
+        let messages = request.messages.len();
+        Reply::text(format!("{} of {messages}", said(request)))
+    });
+    let session = runtime.build().unwrap().open("worker").await.unwrap();
+    let first = session.prompt("one").await.unwrap();
+    assert_eq!(first.output.as_deref(), Some("one of 1"));
+    let second = session.prompt("two").await.unwrap();
+    assert_eq!(second.output.as_deref(), Some("two of 3"));
 }
 
-fn child(stage: &Stage) -> String {
-    let events = stage.show("family-session");
-    let started = of_type(&events, "subagent.started");
-    started[0]["agentId"].as_str().unwrap().to_owned()
+#[tokio::test]
+async fn an_answer_is_read_as_a_type() {
+    let builder = stage(|_| Reply::text("There are {\"n\": 3} of them.")).agent(numbers());
+    let session = builder.build().unwrap().open("numbers").await.unwrap();
+    let counted: BTreeMap<String, u32> = session.ask("How many?").await.unwrap();
+    assert_eq!(counted, BTreeMap::from([("n".to_owned(), 3)]));
 }
 
-#[test]
-fn a_list_has_a_line_for_each_session_and_the_last_first() {
-    let stage = family();
-    stage.run("something\nelse").succeeded();
-    let listed = stage.offshoot(["sessions", "list"]).succeeded();
-    let lines: Vec<Vec<&str>> = listed
-        .stdout
-        .lines()
-        .map(|line| {
-            line.split("  ")
-                .map(str::trim)
-                .filter(|cell| !cell.is_empty())
-                .collect()
-        })
-        .collect();
-    assert_eq!(
-        lines[0],
-        ["ID", "AGENT", "STATUS", "AGE", "FOLDER", "TITLE"]
-    );
-    assert_eq!(lines[1][1..3], ["build", "completed"]);
-    let folder = stage.path().canonicalize().unwrap();
-    assert_eq!(lines[1][4], folder.to_str().unwrap());
-    assert!(lines[1][5].starts_with("something"));
-    assert_eq!(lines[2][..3], ["family-session", "build", "completed"]);
-    assert_eq!(lines.len(), 3, "{}", listed.stdout);
+#[tokio::test]
+async fn que_05_a_prompt_behind_a_turn_that_failed_is_told_that_failure() {
+    let gate = Gate::shut();
+    let at_gate = gate.clone();
+    let model = FnModel::new(move |_| {
+        let gate = at_gate.clone();
+        async move {
+            gate.passed().await;
+            Err(unwell())
+        }
+    });
+    let runtime = Runtime::builder()
+        .model("demo/unwell", model)
+        .agent(worker());
+    let session = runtime.build().unwrap().open("worker").await.unwrap();
+    session.message("first").await.unwrap();
+    session.message("second").await.unwrap();
+    let fails = async {
+        until(&session, |event| is_asked(event, "third")).await;
+        gate.open();
+    };
+    let (settlement, ()) = tokio::join!(session.prompt("third"), fails);
+    assert_eq!(settlement.unwrap().status.word(), "failed");
+    let tree = session.tree().await.unwrap();
+    let root = tree.agent(session.root().id()).unwrap();
+    assert_eq!((root.queue.len(), root.runs.len()), (2, 1));
 }
 
-#[test]
-fn a_log_reads_line_by_line_and_cannot_clear_a_screen() {
-    let stage = family();
-    let shown = stage
-        .offshoot(["sessions", "show", "family-session"])
-        .succeeded();
-    let child = child(&stage);
-    let short = &child[child.len() - 8..];
-    let expected = format!("{short} prompt     from its parent 'one\\ntwo\\u{{1b}}[2J'");
-    assert!(shown.stdout.contains(&expected), "{}", shown.stdout);
-    assert!(!shown.stdout.contains('\u{1b}'));
-    // The day, then a line an entry; what else there is to say stands below it, without a number.
-    let mut lines = shown.stdout.lines();
-    let day = lines.next().unwrap();
-    assert!(day.ends_with(" UTC") && day.len() == 14, "{day}");
-    let entries: Vec<&str> = lines.filter(|line| !line.starts_with("      ")).collect();
-    let last = entries.last().unwrap();
-    let count = entries.len();
-    assert!(
-        last.trim_start().starts_with(&format!("{count} ")),
-        "{last}"
-    );
-    assert!(
-        last.contains("settled    run 1 completed 'so: you said one"),
-        "{last}"
-    );
-    let shown = stage.offshoot(["sessions", "show", &child]).succeeded();
-    let mut lines = shown.stdout.lines().skip(1);
-    assert!(lines.all(|line| line.contains(&format!(" {short} ")) || line.starts_with("      ")));
+#[tokio::test]
+async fn a_failure_of_before_is_not_the_answer_to_a_prompt() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let model = FnModel::new(move |_| {
+        let first = asked.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            if first {
+                Err(unwell())
+            } else {
+                Ok(Reply::text("well again"))
+            }
+        }
+    });
+    let runtime = Runtime::builder()
+        .model("demo/words", model)
+        .agent(worker());
+    let runtime = runtime.build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    let settlement = session.prompt("one").await.unwrap();
+    assert_eq!(settlement.status.word(), "failed");
+    // A handle that has seen nothing of it yet.
+    let session = runtime.find(session.id()).await.unwrap();
+    let settlement = session.prompt("two").await.unwrap();
+    assert_eq!(settlement.output.as_deref(), Some("well again"));
 }
 
-#[test]
-fn a_tree_shows_who_is_below_whom() {
-    let stage = family();
-    let shown = stage
-        .offshoot(["sessions", "tree", "family-session"])
-        .succeeded();
-    let lines: Vec<&str> = shown.stdout.lines().collect();
-    assert!(
-        lines[0].starts_with("build  family-session  completed  "),
-        "{lines:?}"
-    );
-    let child = child(&stage);
-    assert!(
-        lines[1].starts_with(&format!("  reader  {child}  completed  ")),
-        "{lines:?}"
-    );
-    let args = ["sessions", "tree", "--json", "family-session"];
-    let agents = stage.offshoot(args).succeeded().events();
-    assert_eq!(agents[1]["agentId"], child.as_str());
-    assert_eq!(agents[1]["parentAgentId"], "family-session");
-    assert_eq!(agents[1]["waitsFor"], Value::Array(Vec::new()));
+fn is_asked(event: &Event, text: &str) -> bool {
+    matches!(event, Event::Prompted(message) if message.text == text)
 }
 
-#[test]
-fn part_of_an_id_is_enough_if_it_is_the_only_one() {
-    let stage = family();
-    let child = child(&stage);
-    for part in [&child[..], &child[..20], &child[child.len() - 8..]] {
-        let shown = stage.offshoot(["sessions", "show", part]).succeeded();
-        assert!(
-            shown.stdout.contains("for call_1_1 of -session"),
-            "{}",
-            shown.stdout
-        );
-    }
-    stage.offshoot(["sessions", "show", "family-s"]).succeeded();
-    stage
-        .offshoot(["sessions", "show", "family"])
-        .complained(2, "there is no session");
-    let args = [
-        "run",
-        "--model",
-        "scripted/script.yaml",
-        "--session",
-        "family-second",
-        "x",
-    ];
-    stage.offshoot(args).succeeded();
-    stage
-        .offshoot(["sessions", "show", "family-se"])
-        .complained(
-            2,
-            "any of 2 sessions or agents; give more of the id: family-se",
-        );
-    stage
-        .offshoot(["run", "--session", "family-se", "x"])
-        .complained(2, "any of 2");
-    stage
-        .offshoot(["run", "--session", &child, "x"])
-        .complained(2, "is an agent of session");
+#[tokio::test]
+async fn who_may_not_be_started_and_what_is_not_there_is_told() {
+    let runtime = stage(|_| Reply::text("done")).build().unwrap();
+    let error = runtime.open("explore").await.unwrap_err().to_string();
+    assert!(error.contains("started by other agents only"), "{error}");
+    let error = runtime.open("host").await.unwrap_err().to_string();
+    assert!(error.contains("is opened with `host`"), "{error}");
+    let error = runtime.find("nobody").await.unwrap_err();
+    assert!(matches!(error, Error::Unknown(_)), "{error}");
+    let none = Runtime::builder().build().unwrap();
+    let error = none.open("build").await.unwrap_err().to_string();
+    assert!(error.starts_with("name a model"), "{error}");
 }
 
-#[test]
-fn a_run_goes_on_with_a_session_by_part_of_its_id_and_opens_none_under_it() {
-    let stage = family();
-    let model = ["run", "--model", "scripted/script.yaml"];
-    for given in [&["run"][..], &model] {
-        for part in ["family-s", "y-session"] {
-            let args = [given, &["--session", part, "more"]].concat();
-            let done = stage.offshoot(args).succeeded();
-            assert_eq!(done.stdout, "you said more\n");
-            assert_eq!(done.remarks(), "");
+#[tokio::test]
+async fn an_id_is_taken_once() {
+    let runtime = stage(|_| Reply::text("done")).build().unwrap();
+    let session = runtime.new_session().id("mine").open("worker").await;
+    assert_eq!(session.unwrap().id(), "mine");
+    let again = runtime.new_session().id("mine").open("worker").await;
+    let error = again.unwrap_err().to_string();
+    assert_eq!(error, "session mine exists already");
+    assert_eq!(runtime.find("mine").await.unwrap().id(), "mine");
+    assert_eq!(runtime.sessions().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_prompt_that_waits() {
+    let runtime = gated(&Gate::shut()).build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    let cancelled = async {
+        until(&session, |event| matches!(event, Event::TurnStarted { .. })).await;
+        session.cancel().await
+    };
+    let (settlement, cancelled) = tokio::join!(session.prompt("go"), cancelled);
+    cancelled.unwrap();
+    let status = settlement.unwrap().status;
+    assert_eq!(status, Status::Cancelled(CancelledBy::User));
+}
+
+#[tokio::test]
+async fn r4_following_from_a_position_shows_what_came_after_and_knows_who_came_before() {
+    let runtime = stage(|_| Reply::text("done")).build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    session.prompt("go").await.unwrap();
+    let all = entries(&session, Pos::ZERO).await;
+    assert_eq!(all.first().unwrap().0, "worker");
+    let rest = entries(&session, Pos::new(2)).await;
+    assert_eq!(rest, all[2..]);
+}
+
+/// Returns who each entry after a position is about, and its place, until the session is quiet.
+async fn entries(session: &Session, after: Pos) -> Vec<(String, Pos)> {
+    let mut updates = session.subscribe_after(after).await.unwrap();
+    let mut seen = Vec::new();
+    loop {
+        match updates.next().await.unwrap() {
+            Update::Entry(entry) => seen.push((updates.path(&entry.agent), entry.pos)),
+            Update::Idle => return seen,
+            Update::Delta(_)
+            | Update::Output(_)
+            | Update::Activity(..)
+            | Update::Notice(..)
+            | Update::Hooked(..)
+            | Update::Parked(_) => {}
         }
     }
-    let child = child(&stage);
-    stage
-        .offshoot(["run", "--session", &child[child.len() - 8..], "x"])
-        .complained(2, "is an agent of session family-session");
-    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
-    assert_eq!(listed.events().len(), 1);
 }
 
-#[test]
-fn a_message_to_a_session_is_answered() {
-    let stage = family();
-    let said = stage
-        .offshoot(["sessions", "message", "family-session", "and now?"])
-        .succeeded();
-    assert_eq!(said.stdout, "you said and now?\n");
+#[tokio::test]
+async fn updates_are_a_stream_for_whoever_likes_one() {
+    let runtime = stage(|_| Reply::text("done")).build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    session.prompt("go").await.unwrap();
+    let updates = session.subscribe().await.unwrap().into_stream();
+    let mut updates = std::pin::pin!(updates);
+    let first = updates.next().await.unwrap().unwrap();
+    assert!(matches!(first, Update::Entry(entry) if entry.pos == Pos::new(1)));
 }
 
-#[test]
-fn a_message_to_a_child_is_answered_by_it_and_told_to_its_parent() {
-    let stage = family();
-    let child = child(&stage);
-    let said = stage
-        .offshoot(["sessions", "message", &child, "and now?"])
-        .succeeded();
-    assert_eq!(said.stdout, "you said and now?\n");
-    let events = stage.show("family-session");
-    let told = of_type(&events, "system.notification");
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["data"]["kind"]["agentId"], child.as_str());
-    let answers = of_type(&events, "assistant.message");
-    let last = answers.last().unwrap()["data"]["content"].as_str().unwrap();
-    assert!(last.starts_with("I heard: <task_completion"), "{last}");
+#[tokio::test]
+async fn r20_leaving_now_settles_what_runs_and_closes_every_handle() {
+    let runtime = gated(&Gate::shut()).build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    session.message("go").await.unwrap();
+    let root = session.root();
+    let (settlement, ()) = tokio::join!(root.settled(), runtime.shutdown(Ending::Now));
+    let status = settlement.unwrap().status;
+    assert_eq!(status, Status::Cancelled(CancelledBy::Shutdown));
+    let error = session.prompt("more").await.unwrap_err();
+    assert!(matches!(error, Error::Closed), "{error}");
+    let error = runtime.open("worker").await.unwrap_err();
+    assert!(matches!(error, Error::Closed), "{error}");
 }
 
-#[test]
-fn a_message_needs_the_model_of_its_session() {
-    let stage = family();
-    std::fs::remove_file(stage.path().join("script.yaml")).unwrap();
-    let refused = stage.offshoot(["sessions", "message", "family-session", "x"]);
-    refused.complained(2, "load script ");
-    stage
-        .offshoot(["sessions", "show", "family-session"])
-        .succeeded();
+#[tokio::test]
+async fn r20_leaving_now_waits_for_no_command() {
+    let runtime = gated(&Gate::shut()).build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    session.message("go").await.unwrap();
+    // It waits until the agent rests, which it does only because we leave.
+    let leaving = runtime.shutdown(Ending::Now);
+    let (summary, ()) = tokio::join!(session.summarise(), leaving);
+    assert!(summary.is_err(), "{summary:?}");
 }
 
+#[tokio::test]
+async fn leaving_when_quiet_lets_the_prompt_that_waits_be_answered() {
+    let gate = Gate::shut();
+    let runtime = gated(&gate).build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    session.message("go").await.unwrap();
+    let opened = async { gate.open() };
+    let leaving = runtime.shutdown(Ending::WhenQuiet);
+    let (settlement, (), ()) = tokio::join!(session.root().settled(), leaving, opened);
+    assert_eq!(settlement.unwrap().output.as_deref(), Some("done"));
+}
+
+/// A program that serves many clients sends futures between threads.
 #[test]
-fn cancelling_what_is_over_says_how_it_ended() {
-    let stage = family();
-    let child = child(&stage);
-    for args in [
-        &["family-session"][..],
-        &["--turn", "family-session"],
-        &[&child],
-    ] {
-        let args = [&["sessions", "cancel"], args].concat();
-        let done = stage.offshoot(args).succeeded();
-        assert_eq!(done.stdout, "nothing to cancel: it had ended (completed)\n");
-        assert_eq!(done.stderr, "");
+fn handles_and_their_futures_can_be_sent() {
+    fn send<T: Send>(value: T) -> T {
+        value
     }
-    let done = stage
-        .offshoot(["sessions", "cancel", "--json", "family-session"])
-        .succeeded();
-    assert_eq!(done.events()[0]["status"], "completed");
+    let runtime = stage(|_| Reply::text("done")).build().unwrap();
+    drop(send(async move {
+        let host = send(runtime.host().await?);
+        let child = send(host.spawn_child("worker", "go").await?);
+        child.settled().await?;
+        let session = send(runtime.open("worker").await?);
+        let mut updates = send(session.subscribe().await?);
+        updates.next().await?;
+        session.prompt("go").await?;
+        send(session.run("go")).await?;
+        runtime.shutdown(Ending::Now).await;
+        Ok::<(), Error>(())
+    }));
 }
 
-#[test]
-fn a_log_is_cut_unless_all_is_wanted() {
-    let stage = Stage::new("replies: [{say: '{prompt}'}]");
-    let long = "word ".repeat(100);
-    stage.run(&long).succeeded();
-    let listed = stage.offshoot(["sessions", "list", "--json"]).succeeded();
-    let id = listed.events()[0]["sessionId"].as_str().unwrap().to_owned();
-    let cut = stage.offshoot(["sessions", "show", &id]).succeeded();
-    let full = stage
-        .offshoot(["sessions", "show", "--full", &id])
-        .succeeded();
-    let whole = format!("prompt     '{}'", long.trim());
-    assert!(cut.stdout.contains('…') && !cut.stdout.contains(&whole));
-    assert!(full.stdout.contains(&whole) && !full.stdout.contains('…'));
+#[tokio::test]
+async fn a_session_is_named_summed_up_and_shortened() {
+    let runtime = stage(|request| {
+        let messages = request.messages.len();
+        Reply::text(format!("{} {messages}", request.from.definition))
+    });
+    let runtime = runtime.tier(Tier::Small, "demo/words").build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    let error = session.summarise().await.unwrap_err().to_string();
+    assert_eq!(error, "nothing has been said yet");
+    session.prompt("one").await.unwrap();
+    assert_eq!(session.summarise().await.unwrap(), "summary 1");
+    session.compact().await.unwrap();
+    let error = session.compact().await.unwrap_err().to_string();
+    assert_eq!(error, "there is nothing to shorten");
+    // What was said is two messages no more, but one.
+    let settlement = session.prompt("two").await.unwrap();
+    assert_eq!(settlement.output.as_deref(), Some("worker 2"));
+    session.rename("The first").await.unwrap();
+    let error = session.rename(" \n").await.unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error}");
+    assert_eq!(runtime.sessions().await.unwrap()[0].title, "The first");
 }
 
-#[test]
-fn looking_changes_nothing() {
-    let stage = family();
-    let before = stage.show("family-session");
-    for command in ["show", "tree"] {
-        stage
-            .offshoot(["sessions", command, "family-session"])
-            .succeeded();
-    }
-    stage.offshoot(["sessions", "list"]).succeeded();
-    assert_eq!(stage.show("family-session"), before);
+#[tokio::test]
+async fn a_model_for_chores_has_to_be_there_and_names_sessions() {
+    let builder = stage(|_| Reply::text("done")).tier(Tier::Small, "demo/nobody");
+    let error = builder.build().unwrap_err();
+    assert!(matches!(error, Error::Unknown(_)), "{error}");
+    let runtime = stage(|request| Reply::text(format!("by {}", request.from.definition)));
+    let rules = Compacting {
+        auto: false,
+        ..Compacting::default()
+    };
+    let runtime = runtime.tier(Tier::Small, "demo/words").compaction(rules);
+    let session = runtime.build().unwrap().open("worker").await.unwrap();
+    session.message("hello").await.unwrap();
+    until(
+        &session,
+        |event| matches!(event, Event::Titled { title, .. } if title == "by title"),
+    )
+    .await;
 }
 
-#[test]
-fn who_is_asked_whether_to_remove_sees_what() {
-    let stage = family();
-    let rm = ["sessions", "rm", "family-session"];
-    let mut terminal = Terminal::start(&stage, (120, 10), &rm);
-    terminal.until(&[
-        "family-session  'go', in ",
-        ", 2 agents",
-        "remove 1 session for good?",
-    ]);
-    terminal.enter("n");
-    assert_eq!(terminal.ended(), Some(0));
-    assert_eq!(stage.status("family-session"), "completed");
-    // What was typed before it was asked is no answer.
-    let mut terminal = Terminal::typed_ahead(&stage, (120, 10), &rm, "y\r");
-    terminal.until(&["remove 1 session for good?"]);
-    terminal.enter("n");
-    assert_eq!(terminal.ended(), Some(0));
-    assert_eq!(stage.status("family-session"), "completed");
-}
-
-#[test]
-fn who_only_looks_makes_no_data_folder() {
-    let stage = Stage::new("replies: []");
-    for args in [&["sessions", "list"][..], &["inbox", "list"]] {
-        let done = stage.offshoot(args).succeeded();
-        assert!(done.stderr.contains("there is no data folder"), "{done:#?}");
-    }
-    for command in ["show", "tree", "diff", "attach", "export"] {
-        let done = stage.offshoot(["sessions", command, "01a1e7a3"]);
-        done.complained(2, "there is no data folder");
-    }
-    assert!(!stage.data().exists());
-    std::fs::create_dir(stage.data()).unwrap();
-    let done = stage.offshoot(["sessions", "list"]).succeeded();
+#[tokio::test]
+async fn ses_06_a_prompt_that_is_taken_back_before_its_turn_is_not_waited_for() {
+    let gate = Gate::shut();
+    let at_gate = gate.clone();
+    let model = FnModel::new(move |_| {
+        let gate = at_gate.clone();
+        async move {
+            gate.passed().await;
+            Err(unwell())
+        }
+    });
+    let runtime = Runtime::builder()
+        .model("demo/unwell", model)
+        .agent(worker());
+    let session = runtime.build().unwrap().open("worker").await.unwrap();
+    session.message("first").await.unwrap();
+    assert!(matches!(session.rewind(None).await, Err(Error::Invalid(_))));
+    session.message("second").await.unwrap();
+    gate.open();
+    let settled = session.root().settled().await.unwrap();
+    assert_eq!(settled.status.word(), "failed");
+    assert_eq!(session.rewind(None).await.unwrap(), 2);
+    let settled = session.root().settled().await.unwrap();
+    assert_eq!(settled.status.word(), "failed");
     assert!(
-        done.stderr.contains("there are no sessions in"),
-        "{done:#?}"
+        session
+            .root()
+            .conversation()
+            .await
+            .unwrap()
+            .items()
+            .is_empty()
     );
-    assert_eq!(std::fs::read_dir(stage.data()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn ses_08_a_copy_is_a_session_of_its_own_and_a_hosts_cannot_be_copied() {
+    let runtime = stage(|request| Reply::text(format!("of {}", request.messages.len())));
+    let runtime = runtime.build().unwrap();
+    let session = runtime.open("worker").await.unwrap();
+    assert!(matches!(session.fork(None).await, Err(Error::Invalid(_))));
+    session.prompt("one").await.unwrap();
+    let copy = session.fork(None).await.unwrap();
+    assert_ne!(copy.id(), session.id());
+    let answer = copy.prompt("two").await.unwrap();
+    assert_eq!(answer.output.as_deref(), Some("of 3"));
+    let items = session.root().conversation().await.unwrap().into_items();
+    assert_eq!(items.len(), 2);
+    let host = runtime.host().await.unwrap();
+    assert!(matches!(
+        host.session().fork(None).await,
+        Err(Error::Invalid(_))
+    ));
 }

@@ -30,11 +30,12 @@ fn conversation(parts: &[(u8, usize)]) -> Transcript {
         if *kind == 0 {
             take(Event::Prompted(UserMessage {
                 id: id.clone(),
-                text,
+                text: text.into(),
                 from: Author::Human,
                 agent: None,
                 model: None,
                 metadata: None,
+                output_schema: None,
             }));
             take(Event::TurnStarted {
                 run: RunNo::new(1),

@@ -19,7 +19,7 @@ use offshoot_types::store::{
 use super::{Disk, SimStore};
 
 /// A held lock.
-struct Lock {
+pub(super) struct Lock {
     disk: Arc<Disk>,
     tree: TreeId,
     process: u32,
@@ -65,7 +65,8 @@ impl Store for SimStore {
         Box::pin(async move {
             self.disk.chance.pause().await;
             let lock = self.disk.lock(&tree, self.process)?;
-            let claimed = self.send(Write::Claim(tree.clone())).await?;
+            let claimed = self.send_under(Write::Claim(tree.clone()), Some(lock.clone()));
+            let claimed = claimed.await?;
             let Written::Claimed(epoch) = claimed else {
                 panic!("claim answered {claimed:?}");
             };
@@ -83,7 +84,7 @@ impl Store for SimStore {
             Ok(lock) => lock,
             Err(error) => return Box::pin(async move { Err(error) }),
         };
-        let sent = self.send(Write::Create(tree.clone(), append));
+        let sent = self.send_under(Write::Create(tree.clone(), append), Some(lock.clone()));
         Box::pin(async move {
             match sent.await? {
                 Written::Created(epoch, entries) => {

@@ -81,7 +81,7 @@ impl Probe {
     /// Offers it to everybody on stage.
     pub(crate) fn on(self, stage: &Stage) -> (Notes, Attachment) {
         let notes = self.notes.clone();
-        (notes, stage.runtime.attach(vec![Arc::new(self)]))
+        (notes, stage.attach(vec![Arc::new(self)]))
     }
 }
 

@@ -12,6 +12,7 @@ use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::caps::Price;
+use offshoot_types::content::Digest;
 use offshoot_types::id::AgentId;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, StopReason, Usage};
@@ -188,6 +189,9 @@ impl Line {
     }
 }
 
+/// Blobs by their folder and digest.
+type Blobs = BTreeMap<(String, Digest), Vec<u8>>;
+
 /// The lines of every agent, by definition, and what the models were sent.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
@@ -198,11 +202,21 @@ pub(crate) struct Script {
     window: Option<u64>,
     /// What stands for an id that is not known beforehand.
     names: Arc<Mutex<BTreeMap<String, Option<AgentId>>>>,
+    /// Whether the model takes images.
+    images: bool,
+    /// Blobs by folder and digest, as sidecars keep them.
+    pub(crate) blobs: Arc<Mutex<Blobs>>,
     /// Whether no model is to be found.
     gone: Arc<AtomicBool>,
 }
 
 impl Script {
+    /// Has the model take images.
+    pub(crate) fn takes_images(mut self) -> Self {
+        self.images = true;
+        self
+    }
+
     /// Lets the model be found, or not.
     pub(crate) fn has_model(&self, has: bool) {
         self.gone.store(!has, Ordering::SeqCst);
@@ -304,6 +318,10 @@ impl Models for Script {
 }
 
 impl Model for Script {
+    fn takes_images(&self) -> bool {
+        self.images
+    }
+
     fn stream(
         &self,
         request: Request,

@@ -115,7 +115,7 @@ pub(crate) fn outcome_texts(request: &Request) -> Vec<String> {
         RequestMessage::User(_) | RequestMessage::Assistant(_) => Vec::new(),
     };
     let all = request.messages.iter().flat_map(outcomes);
-    all.map(|outcome| outcome.text).collect()
+    all.map(|outcome| outcome.text.to_string()).collect()
 }
 
 /// Returns the user-side texts of a request.
@@ -124,7 +124,7 @@ pub(crate) fn user_texts(request: &Request) -> Vec<String> {
         .messages
         .iter()
         .filter_map(|message| match message {
-            RequestMessage::User(text) => Some(text.clone()),
+            RequestMessage::User(text) => Some(text.to_string()),
             RequestMessage::Assistant(_) | RequestMessage::Outcomes(_) => None,
         })
         .collect()

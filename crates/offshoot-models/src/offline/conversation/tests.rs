@@ -12,7 +12,7 @@ use super::super::wanted;
 use super::{Child, Conversation, Outcome};
 
 fn user(text: &str) -> RequestMessage {
-    RequestMessage::User(text.to_owned())
+    RequestMessage::User(text.into())
 }
 
 fn made(id: &str, wanted: &wanted::Wanted) -> RequestMessage {
@@ -27,7 +27,7 @@ fn told(id: &str, text: &str, failed: bool) -> RequestMessage {
     RequestMessage::Outcomes(vec![CallOutcome {
         call: CallId::new(id),
         tool: "read".to_owned(),
-        text: text.to_owned(),
+        text: text.into(),
         failed,
     }])
 }
@@ -51,6 +51,7 @@ fn request(messages: Vec<RequestMessage>) -> Request {
         tools: Arc::from(tools),
         choice: ToolChoice::Auto,
         messages,
+        images: offshoot_types::model::Images::default(),
         temperature: None,
         effort: None,
         max_output_tokens: None,
