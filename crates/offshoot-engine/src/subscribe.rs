@@ -78,8 +78,10 @@ impl Source {
 }
 
 impl Subscription {
+    /// Joins the tree at once if this process owns it: a prompt that is sent next may be answered
+    /// before the first call of `next`, and text that streams before a subscriber joins is not repeated.
     pub(crate) fn new(store: Arc<dyn Store>, tree: TreeId, after: Pos, find: Find) -> Self {
-        Self {
+        let mut subscription = Self {
             store,
             tree,
             pos: after,
@@ -87,7 +89,9 @@ impl Subscription {
             source: Source::Log,
             detail: Detail::All,
             find,
-        }
+        };
+        subscription.join_if_owned();
+        subscription
     }
 
     /// Leaves out what agents say and do before it comes to something: pieces of messages and outputs,
@@ -95,7 +99,21 @@ impl Subscription {
     #[must_use]
     pub fn news_only(mut self) -> Self {
         self.detail = Detail::News;
+        self.join_if_owned();
         self
+    }
+
+    /// Joins the tree live if this process owns it and has folded it as far as this subscription has read.
+    ///
+    /// Returns whether this process owns the tree.
+    fn join_if_owned(&mut self) -> bool {
+        let board = (self.find)(&self.tree);
+        if let Some(source) = board.as_ref().map(|board| join(board, self.detail))
+            && source.upto().is_none_or(|upto| upto >= self.pos)
+        {
+            self.source = source;
+        }
+        board.is_some()
     }
 
     /// Returns the next update; waits for one. Fails only when the log cannot be read.
@@ -154,13 +172,8 @@ impl Subscription {
                 }
             }
             Source::Log => {
-                let board = (self.find)(&self.tree);
-                let ours = board.is_some();
-                let join = |board| join(board, self.detail);
-                if let Some(source) = board.as_ref().map(join)
-                    && source.upto().is_none_or(|upto| upto >= self.pos)
-                {
-                    self.source = source;
+                let ours = self.join_if_owned();
+                if !matches!(self.source, Source::Log) {
                     return Ok(());
                 }
                 self.read(Pos::new(u64::MAX)).await?;
