@@ -10,15 +10,18 @@
     reason = "a benchmark that cannot go on fails here"
 )]
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
+use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
 use offshoot_engine::{
-    Answer, Asks, Ending, Helpers, Limits, OneProject, Parts, Project, Query, Runtime, Update,
+    Answer, Asks, Ending, Helpers, Limits, OneProject, Overlay, Parts, Project, ProjectError,
+    Projects, Query, Runtime, Update,
 };
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
@@ -34,6 +37,10 @@ use offshoot_types::sidecar::NoSidecars;
 use tokio::sync::Semaphore;
 
 const SIZES: [usize; 6] = [1, 10, 50, 200, 1_000, 10_000];
+
+const IDLE_SESSIONS: usize = 1_000;
+
+const WORKSPACES: usize = 200;
 
 /// How long the model of the sleepers thinks.
 const THINKS: Duration = Duration::from_millis(200);
@@ -127,10 +134,15 @@ fn runtime(folder: &Path, gate: &Arc<Semaphore>) -> Runtime {
 }
 
 fn thinking(folder: &Path, gate: &Arc<Semaphore>, thinks: Duration) -> Runtime {
+    let projects = OneProject::from(project(gate, thinks));
+    over(folder, Arc::new(projects))
+}
+
+fn project(gate: &Arc<Semaphore>, thinks: Duration) -> Project {
     let mut registry = Registry::default();
     registry.add(Manifest::new("lead", Mode::Primary, "Lead."));
     registry.add(Manifest::new("worker", Mode::Subagent, "Work."));
-    let project = Project {
+    Project {
         charter: Arc::new(offshoot_types::permission::charter::NoCharter),
         helpers: Helpers::default(),
         hooks: offshoot_types::hook::Hooks::default(),
@@ -141,10 +153,13 @@ fn thinking(folder: &Path, gate: &Arc<Semaphore>, thinks: Duration) -> Runtime {
         tools: Arc::default(),
         registry: Arc::new(registry),
         asks: Asks::NOBODY,
-    };
+    }
+}
+
+fn over(folder: &Path, projects: Arc<dyn Projects>) -> Runtime {
     Runtime::new(Parts {
         store: Arc::new(Handle::open(folder).expect("open the store")),
-        projects: Arc::new(OneProject::from(project)),
+        projects,
         env: Arc::new(Clock),
         limits: Limits {
             descendants: 20_000,
@@ -158,6 +173,10 @@ fn thinking(folder: &Path, gate: &Arc<Semaphore>, thinks: Duration) -> Runtime {
 
 /// Opens a session, fans out and waits until the tree is quiet.
 async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
+    fan_out_in(runtime, "/w", wanted).await
+}
+
+async fn fan_out_in(runtime: &Runtime, workspace: &str, wanted: &str) -> TreeId {
     let id = AgentId::new(Clock.new_id());
     let tree = TreeId::of(id.clone());
     let prompt = Prompt {
@@ -171,7 +190,7 @@ async fn fan_out(runtime: &Runtime, wanted: &str) -> TreeId {
     let opening = Opening {
         definition: "lead".to_owned(),
         model: "instant".to_owned(),
-        workspace: "/w".to_owned(),
+        workspace: workspace.to_owned(),
         date: "2026-11-15".to_owned(),
         project: None,
         caps: offshoot_types::caps::Caps::default(),
@@ -297,6 +316,11 @@ fn beside() {
     let live = 10_000;
     let each = tokio.block_on(live_bytes(folder.path(), &gate, live)) / 1024.0;
     println!("{live:>6} live children: {each:.1} KiB resident each");
+    let folder = tempfile::tempdir().expect("make a folder");
+    let each = tokio.block_on(idle_bytes(folder.path())) / 1024.0;
+    println!(
+        "{IDLE_SESSIONS:>6} idle sessions of {WORKSPACES} workspaces: {each:.1} KiB resident each"
+    );
     for children in SIZES {
         let folder = tempfile::tempdir().expect("make a folder");
         let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
@@ -346,6 +370,44 @@ async fn live_bytes(folder: &Path, gate: &Arc<Semaphore>, children: usize) -> f6
         }
     };
     let (each, _) = futures_util::future::join(measure, work).await;
+    runtime.shutdown(Ending::Now).await;
+    each
+}
+
+/// A project of its own for each workspace, as a host that reads files has them.
+#[derive(Default)]
+struct PerWorkspace(Mutex<BTreeMap<String, Arc<Project>>>);
+
+impl Projects for PerWorkspace {
+    fn open<'a>(&'a self, workspace: &'a str) -> BoxFuture<'a, Result<Arc<Project>, ProjectError>> {
+        let mut projects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+        let open = || Arc::new(project(&gate, Duration::ZERO));
+        let project = projects.entry(workspace.to_owned()).or_insert_with(open);
+        Box::pin(std::future::ready(Ok(project.clone())))
+    }
+}
+
+/// Holds sessions that have answered one prompt each and returns how much resident memory each takes.
+///
+/// A subscription per session, as a client that has the session open keeps one.
+async fn idle_bytes(folder: &Path) -> f64 {
+    let runtime = over(folder, Arc::new(PerWorkspace::default()));
+    fan_out_in(&runtime, "/warm", "0").await;
+    let before = resident_bytes();
+    let mut open = Vec::new();
+    for number in 0..IDLE_SESSIONS {
+        let workspace = format!("/{}", number % WORKSPACES);
+        let tree = fan_out_in(&runtime, &workspace, "0").await;
+        let attachment = runtime.attach(&tree, Overlay::default()).expect("attach");
+        let mut updates = runtime.subscribe(&tree, Pos::ZERO).await;
+        while !matches!(updates.next().await.expect("follow"), Update::Idle) {}
+        open.push((attachment, updates));
+    }
+    let each = (resident_bytes() - before) / IDLE_SESSIONS as f64;
+    let held = open.len();
+    assert!(held == IDLE_SESSIONS, "{held} sessions are open");
+    drop(open);
     runtime.shutdown(Ending::Now).await;
     each
 }
