@@ -1,7 +1,8 @@
-//! The project's own commands: `cargo xtask ci`, `tidy`, `bench` and `torture`.
+//! The project's own commands: `cargo xtask ci`, `tidy`, `bench`, `torture` and `peers`.
 //!
-//! Needs Rust and nothing else, so that what CI runs can be run by anyone. It is
-//! not part of the product: no other crate depends on it, and it on none.
+//! Needs Rust and nothing else, so that what CI runs can be run by anyone; only `peers`
+//! needs Node, Python and their registries too. It is not part of the product: no other
+//! crate depends on it, and it on none.
 
 #![expect(
     clippy::print_stdout,
@@ -10,6 +11,7 @@
 
 mod bench;
 mod ci;
+mod peers;
 mod tidy;
 mod torture;
 
@@ -18,13 +20,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | bench [PART] | torture [ARGUMENTS]
+const USAGE: &str = "usage: cargo xtask ci | tidy | bench [PART] | torture [ARGUMENTS] | peers [ARGUMENTS]
 
   ci       format, clippy, tests, tidy; stops at the first stage that fails
   tidy     the house rules that no compiler checks, and the gauges
   bench    what Offshoot costs, in one table of medians; PART is http, criterion or instructions
   torture  kills processes at any moment and checks that nothing is lost; ARGUMENTS are --rounds N, --seed S,
-           --only OPERATION or one round, --every (each injection, not a sample), --no-strace";
+           --only OPERATION or one round, --every (each injection, not a sample), --no-strace
+  peers    clients of other projects against the built program; ARGUMENTS are acp, --fast (no measurements),
+           --allow-missing (a client that cannot be installed is a notice)";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
@@ -43,6 +47,9 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     }
     if command.as_deref() == Some("torture") {
         return torture::run(root()?, arguments);
+    }
+    if command.as_deref() == Some("peers") {
+        return peers::run(root()?, arguments);
     }
     if let Some(extra) = arguments.next() {
         bail!("read arguments: nothing may follow the command, got `{extra}`\n{USAGE}");

@@ -80,6 +80,7 @@ impl Answers {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use offshoot_engine::{CommandError, Runtime};
-use offshoot_types::content::{Content, Part, image_type};
+use offshoot_types::content::{Content, Part, image_type, media_type};
 use offshoot_types::id::AgentId;
 
 use crate::exit::Stop;
@@ -75,12 +75,7 @@ fn open(path: &Path, most: u64) -> io::Result<Option<Attachment>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let media_type = match (image_type(&bytes), std::str::from_utf8(&bytes)) {
-        (Some(image), _) => image,
-        (None, Ok(_)) => "text/plain",
-        (None, Err(_)) if bytes.starts_with(b"%PDF-") => "application/pdf",
-        (None, Err(_)) => "application/octet-stream",
-    };
+    let media_type = media_type(&bytes);
     Ok(Some(Attachment {
         name: name.to_string_lossy().into_owned(),
         media_type,

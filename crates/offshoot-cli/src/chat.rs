@@ -9,7 +9,7 @@ use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, TreeId};
 
 use crate::answers::Answers;
-use crate::assemble::Host;
+use crate::assemble::{Answered as _, Host};
 use crate::cli::Chat;
 use crate::config::Settings;
 use crate::console::{Console, Offered, Talk};

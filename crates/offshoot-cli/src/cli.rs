@@ -13,7 +13,9 @@ mod trust;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
+use clap::builder::{
+    NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
+};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agents::{Agents, AgentsCommand, Place};
@@ -23,7 +25,7 @@ pub(crate) use permissions::{Permissions, PermissionsCommand, Whom};
 pub(crate) use sessions::{Format, Sessions, SessionsCommand};
 pub(crate) use trust::{Trust, Trusting, Wish};
 
-use crate::config::{Color, Layer, Level, Source, Sourced};
+use crate::config::{Color, Layer, Level, Source, Sourced, Word};
 
 /// Run agents that can run agents.
 #[derive(Debug, Parser)]
@@ -62,11 +64,11 @@ pub(crate) struct Everywhere {
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// When output has colours: auto, always or never; NO_COLOR is heeded too [default: auto]
-    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
+    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true, value_parser = one_of::<Color>())]
     pub(crate) color: Option<Color>,
     /// How much is logged, to stderr or to --log-file: off, error, warn, info, debug or trace
     /// [default: off]
-    #[arg(long, global = true, value_name = "LEVEL", hide_possible_values = true)]
+    #[arg(long, global = true, value_name = "LEVEL", hide_possible_values = true, value_parser = one_of::<Level>())]
     pub(crate) log_level: Option<Level>,
     /// A file to log to; it grows. Without --log-level it gets `info`
     #[arg(long, global = true, value_name = "FILE")]
@@ -99,6 +101,17 @@ Examples:
   offshoot chat --agent plan
   offshoot chat --continue             the last session of this folder")]
     Chat(Chat),
+    /// Serve an editor over stdin and stdout, by the Agent Client Protocol
+    ///
+    /// The editor starts this command, opens sessions in its folders and answers what agents ask. What a
+    /// repository brings is used once you have accepted it with `offshoot trust`.
+    #[command(after_help = "\
+Example, in the settings of Zed:
+  \"agent_servers\": { \"Offshoot\": { \"command\": \"offshoot\", \"args\": [\"acp\"] } }")]
+    Acp {
+        #[command(flatten)]
+        choice: Choice,
+    },
     /// List and inspect agents
     ///
     /// Those that are built in, your own in `agents/` of the config folder, and the project's in
@@ -158,6 +171,12 @@ Examples:
         /// The shell
         shell: Shell,
     },
+}
+
+/// Returns a parser of a setting that is one of a few words.
+fn one_of<T: Word + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    let words = T::ALL.iter().map(|value| value.word());
+    PossibleValuesParser::new(words).try_map(|word| T::named(&word).ok_or("there is no such word"))
 }
 
 /// The shells that commands are completed in.
@@ -281,6 +300,7 @@ impl Cli {
         let (model, agent) = match &self.command {
             Command::Run(Run { choice, .. })
             | Command::Chat(Chat { choice, .. })
+            | Command::Acp { choice }
             | Command::Doctor { choice, .. } => (choice.model.as_ref(), choice.agent.as_ref()),
             Command::Agents(agents) => (agents.place().model.as_ref(), None),
             Command::Permissions(looks) => (looks.whom().place.model.as_ref(), None),
@@ -307,7 +327,8 @@ impl Cli {
             Command::Run(run) => Some(run.trusting),
             Command::Chat(chat) => Some(chat.trusting),
             Command::Sessions(sessions) => sessions.trusting(),
-            Command::Agents(_)
+            Command::Acp { .. }
+            | Command::Agents(_)
             | Command::Permissions(_)
             | Command::Inbox(_)
             | Command::Trust(_)
@@ -324,6 +345,8 @@ impl Cli {
         let (yes, said) = match &self.command {
             Command::Run(run) => (run.consent.yes, None),
             Command::Chat(chat) => (chat.consent.yes, Some("`chat`")),
+            // Its client answers what agents ask.
+            Command::Acp { .. } => (false, Some("`acp`")),
             Command::Sessions(sessions) => (sessions.consents(), sessions.order()),
             Command::Agents(_)
             | Command::Permissions(_)
@@ -347,7 +370,8 @@ impl Cli {
             Command::Agents(agents) => agents.place().cwd.as_deref(),
             Command::Trust(trust) => trust.cwd.as_deref(),
             Command::Permissions(looks) => looks.cwd().map(PathBuf::as_path),
-            Command::Sessions(_)
+            Command::Acp { .. }
+            | Command::Sessions(_)
             | Command::Inbox(_)
             | Command::Doctor { .. }
             | Command::Completions { .. } => None,

@@ -1,400 +1,60 @@
-//! What holds for this call: flags over the environment, over the project's file, over the user's.
+//! The settings of this call, with what the terminal of this process can show.
 //!
-//! Every value knows where it comes from. Files are read and nothing is created
-//! here. Who may set what is judged in `config/file.rs`; whether a model or an
-//! agent of that name exists is judged where it is used.
+//! Settings are read in `offshoot-host`; how a terminal is written to is decided here, and nowhere else.
+//! The rest of the program reads both through one `Settings`.
 
-mod compaction;
-mod file;
-mod find;
-mod hook;
-mod layer;
-mod limit;
-mod page;
-mod providers;
-mod source;
-#[cfg(test)]
-mod tests;
-mod variables;
+use std::ops::Deref;
+use std::path::Path;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-use anyhow::Context;
-use offshoot_engine::{Compacting, Limits};
-use offshoot_types::permission::Rule as Permission;
-use offshoot_types::tier::Tier;
+pub(crate) use offshoot_host::config::{
+    Color, Files, HeaderSetting, Layer, Level, Provider, Source, Sourced, Word, workspace,
+};
 
 use crate::console::Style;
 use crate::env::Surroundings;
 use crate::exit::Stop;
 use crate::terminal;
-use compaction::Rule;
-use file::Owner;
-use limit::Limit;
-
-pub(crate) use hook::Hook;
-pub(crate) use layer::{Color, Layer, Level};
-pub(crate) use providers::{HeaderSetting, Provider, Providers};
-pub(crate) use source::{Source, Sourced};
-pub(crate) use variables::Key;
-
-/// The agent that is asked when none is named.
-const AGENT: &str = "build";
-
-/// Most rules of a file that are listed among the settings; `permissions list` has all.
-const MOST_RULES: usize = 20;
 
 /// What holds for this call.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// As it was asked for; a file in it is seen from its source.
-    pub(crate) model: Sourced<String>,
-    /// The model of children that name none; as it was asked for, too.
-    pub(crate) child_model: Option<Sourced<String>>,
-    /// What tiers are mapped to; as it was asked for, too.
-    pub(crate) tiers: BTreeMap<Tier, Sourced<String>>,
-    pub(crate) agent: Sourced<String>,
-    /// Where sessions are kept; absolute.
-    pub(crate) data_dir: Sourced<PathBuf>,
-    pub(crate) color: Sourced<Color>,
-    pub(crate) log_level: Option<Sourced<Level>>,
-    pub(crate) log_file: Option<Sourced<PathBuf>>,
-    /// The servers of models, by name.
-    pub(crate) providers: Providers,
-    /// The config files that were read, the strongest last.
-    pub(crate) files: Vec<PathBuf>,
-    /// Where the user's own agents are, whether there are any or not; `None` without a home.
-    pub(crate) agents_dir: Option<PathBuf>,
+    host: offshoot_host::config::Settings,
     /// How a terminal on stdout is written to.
     pub(crate) style: Style,
     /// Whether it can do nothing but take line after line.
     pub(crate) dumb: bool,
-    /// Folders whose repositories the user trusts; absolute.
-    pub(crate) trusted_projects: Vec<Sourced<PathBuf>>,
-    /// Whether the one of the folder to work in is trusted for this call.
-    pub(crate) trust_project: bool,
-    compaction: BTreeMap<Rule, Sourced<u64>>,
-    /// What agents may do, as the user says.
-    pub(crate) user_rules: Vec<Sourced<Permission>>,
-    /// What they may not, as the project of the folder says.
-    pub(crate) project_rules: Vec<Sourced<Permission>>,
-    /// What is odd about those rules.
-    pub(crate) warnings: Vec<String>,
-    /// Where rules of other projects are looked for.
-    pub(crate) search: Search,
-    /// Everybody's, the user's first.
-    hooks: Vec<Hook>,
-    /// Each in the unit of its limit.
-    limits: BTreeMap<Limit, Sourced<u64>>,
-}
-
-/// Where the files of projects are looked for.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Search {
-    /// The user's file, which is no project's.
-    user: Option<PathBuf>,
-    home: Option<PathBuf>,
-}
-
-impl Search {
-    /// Reads the rules of the project that a folder belongs to.
-    pub(crate) fn project_rules(&self, folder: &Path) -> Result<Vec<Sourced<Permission>>, Stop> {
-        Ok(self.project(folder)?.project_rules)
-    }
-
-    /// Reads the hooks of the project that a folder belongs to.
-    pub(crate) fn project_hooks(&self, folder: &Path) -> Result<Vec<Hook>, Stop> {
-        Ok(self.project(folder)?.hooks)
-    }
-
-    /// Returns the files that have a say in a folder: the user's, and the project's if there is one.
-    pub(crate) fn files(&self, folder: &Path) -> Vec<PathBuf> {
-        let home = self.home.as_ref().and_then(|home| home.canonicalize().ok());
-        let project = find::project(folder, self.user.as_deref(), home.as_deref());
-        let user = self.user.clone().into_iter();
-        user.chain(project.ok().flatten()).collect()
-    }
-
-    fn project(&self, folder: &Path) -> Result<Layer, Stop> {
-        let home = self.home.as_ref().and_then(|home| home.canonicalize().ok());
-        let found = find::project(folder, self.user.as_deref(), home.as_deref())?;
-        let layer = found.map(|path| file::read(&path, Owner::Project, self.home.as_deref()));
-        Ok(layer.transpose()?.unwrap_or_default())
-    }
-
-    /// Returns the home folder, as rules have it.
-    pub(crate) fn home(&self) -> Option<&str> {
-        self.home.as_deref()?.to_str()
-    }
-}
-
-/// Which files have a say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Files {
-    /// The user's, and that of the project of the folder to work in.
-    Read,
-    /// The user's only, so that one can look around although the project's is wrong.
-    Own,
-    /// None, so that something can be said although one of them is wrong.
-    Ignore,
-}
-
-/// Returns the name of the model that is used when nobody names one.
-pub(crate) fn default_model() -> &'static str {
-    "offline"
 }
 
 impl Settings {
-    /// Finds out what holds, from flags, the environment and files; `cwd` is the folder to work in
-    /// if it is not the current one.
+    /// Loads settings; `cwd` is the folder to work in if it is not the current one.
     pub(crate) fn load(
         flags: Layer,
         cwd: Option<&Path>,
         surroundings: &Surroundings,
         files: Files,
     ) -> Result<Self, Stop> {
-        let (below, files) = match files {
-            Files::Read | Files::Own => from_files(cwd, surroundings, files)?,
-            Files::Ignore => (Layer::default(), Vec::new()),
-        };
-        let layer = flags.over(variables::layer(surroundings)?).over(below);
-        let data_dir = match layer.data_dir {
-            Some(Sourced { value, source }) => Sourced::new(absolute(&value)?, source),
-            None => usual_data_dir(surroundings)?,
-        };
-        let or = |value: Option<Sourced<String>>, usual: &str| {
-            value.unwrap_or_else(|| Sourced::default(usual.to_owned()))
-        };
-        let color = layer.color.unwrap_or(Sourced::default(Color::Auto));
+        let host = offshoot_host::config::Settings::load(flags, cwd, surroundings, files)?;
         let style = Style {
-            colour: terminal::has_colors(color.value, &std::io::stdout(), surroundings),
+            colour: terminal::has_colors(host.color.value, &std::io::stdout(), surroundings),
             unicode: terminal::has_unicode(surroundings),
         };
         Ok(Self {
-            model: or(layer.model, default_model()),
-            child_model: layer.child_model,
-            tiers: layer.tiers,
-            agent: or(layer.agent, AGENT),
-            data_dir,
-            color,
+            host,
             style,
             dumb: terminal::is_dumb(surroundings),
-            log_level: layer.log_level,
-            log_file: layer.log_file,
-            providers: providers::providers(layer.providers, surroundings)?,
-            files,
-            agents_dir: find::user_agents(surroundings),
-            trusted_projects: layer.trusted_projects,
-            trust_project: layer.trust_project,
-            compaction: layer.compaction,
-            user_rules: layer.user_rules,
-            project_rules: layer.project_rules,
-            warnings: layer.warnings,
-            search: Search {
-                user: find::user(surroundings),
-                home: surroundings.home().map(Path::to_owned),
-            },
-            hooks: layer.hooks,
-            limits: layer.limits,
         })
     }
 
     /// Returns where the user's config file is, whether it is there or not; `None` without a home.
-    pub(crate) fn user_file(surroundings: &Surroundings) -> Option<PathBuf> {
-        find::user(surroundings)
-    }
-
-    /// Returns the host's limits on trees and turns.
-    pub(crate) fn limits(&self) -> Limits {
-        let mut limits = Limits::default();
-        for (limit, Sourced { value, .. }) in &self.limits {
-            limit.set(&mut limits, *value);
-        }
-        limits
-    }
-
-    /// Returns how conversations are shortened.
-    pub(crate) fn compacting(&self) -> Compacting {
-        let mut rules = Compacting::default();
-        for (rule, Sourced { value, .. }) in &self.compaction {
-            rule.set(&mut rules, *value);
-        }
-        rules
-    }
-
-    /// Returns the hooks that are used wherever agents work: the user's own.
-    pub(crate) fn hooks(&self) -> Vec<Hook> {
-        let own = self.hooks.iter().filter(|hook| hook.owner == Owner::User);
-        own.cloned().collect()
-    }
-
-    /// Lists every setting that somebody made: its name, its value and where it comes from.
-    pub(crate) fn made(&self) -> Vec<(String, String, Source)> {
-        let mut made = Vec::new();
-        let mut add = |name: &str, value: String, source: &Source| {
-            if *source != Source::Default {
-                made.push((name.to_owned(), value, source.clone()));
-            }
-        };
-        add("model", self.model.value.clone(), &self.model.source);
-        if let Some(child) = &self.child_model {
-            add("child_model", child.value.clone(), &child.source);
-        }
-        for (tier, model) in &self.tiers {
-            add(&format!("tiers.{tier}"), model.value.clone(), &model.source);
-        }
-        add("agent", self.agent.value.clone(), &self.agent.source);
-        let path = |path: &Path| path.display().to_string();
-        add(
-            "data_dir",
-            path(&self.data_dir.value),
-            &self.data_dir.source,
-        );
-        add("color", word(&self.color.value), &self.color.source);
-        if let Some(level) = &self.log_level {
-            add("log.level", word(&level.value), &level.source);
-        }
-        if let Some(file) = &self.log_file {
-            add("log.file", path(&file.value), &file.source);
-        }
-        for Sourced { value, source } in &self.trusted_projects {
-            add("trusted_projects", path(value), source);
-        }
-        for (limit, number) in &self.limits {
-            let name = format!("limits.{}", limit.name());
-            add(&name, limit.shown(number.value), &number.source);
-        }
-        for (name, provider) in &self.providers {
-            for (key, value, source) in provider.made(name) {
-                add(&key, value, &source);
-            }
-        }
-        for (rule, Sourced { value, source }) in &self.compaction {
-            let name = format!("compaction.{}", rule.name());
-            add(&name, rule.shown(*value), source);
-        }
-        for rules in [&self.user_rules, &self.project_rules] {
-            for Sourced { value, source } in rules.iter().take(MOST_RULES) {
-                add("permissions", crate::rules::shown(value), source);
-            }
-            if let Some(next) = rules.get(MOST_RULES) {
-                let more = rules.len() - MOST_RULES;
-                add("permissions", format!("{more} more rules"), &next.source);
-            }
-        }
-        for hook in &self.hooks {
-            let unused = match hook.owner {
-                Owner::User => "",
-                Owner::Project => " (a project's: see offshoot trust)",
-            };
-            let shown = format!("{}{unused}", hook.shown());
-            add("hooks", shown, &hook.source);
-        }
-        made
+    pub(crate) fn user_file(surroundings: &Surroundings) -> Option<std::path::PathBuf> {
+        offshoot_host::config::Settings::user_file(surroundings)
     }
 }
 
-/// Reads the user's file and the project's, the latter over the former.
-fn from_files(
-    cwd: Option<&Path>,
-    surroundings: &Surroundings,
-    which: Files,
-) -> Result<(Layer, Vec<PathBuf>), Stop> {
-    let home = surroundings.home();
-    let user = find::user(surroundings);
-    let mut files = Vec::new();
-    let mut layer = Layer::default();
-    if let Some(user) = user.as_ref().filter(|user| user.symlink_metadata().is_ok()) {
-        layer = file::read(user, Owner::User, home)?;
-        files.push(user.clone());
-    }
-    if which != Files::Read {
-        return Ok((layer, files));
-    }
-    let folder = match (cwd, surroundings.folder()) {
-        (Some(cwd), Some(folder)) => Some(folder.join(cwd)),
-        (Some(cwd), None) => Some(cwd.to_owned()),
-        (None, folder) => folder.map(Path::to_owned),
-    };
-    // Where the folder is not there, whoever wants to work in it says so.
-    let folder = folder.and_then(|folder| folder.canonicalize().ok());
-    let home_folder = home.and_then(|home| home.canonicalize().ok());
-    if let Some(folder) = folder
-        && let Some(path) = find::project(&folder, user.as_deref(), home_folder.as_deref())?
-    {
-        let project = file::read(&path, Owner::Project, home)?;
-        lowers_only(&project, &layer)?;
-        layer = project.over(layer);
-        files.push(path);
-    }
-    Ok((layer, files))
-}
+impl Deref for Settings {
+    type Target = offshoot_host::config::Settings;
 
-/// Fails if a project would raise a limit: a repository must not make its user pay for more.
-fn lowers_only(project: &Layer, user: &Layer) -> Result<(), Stop> {
-    let usual = Limits::default();
-    for (limit, asked) in &project.limits {
-        let (most, from) = match user.limits.get(limit) {
-            Some(own) => (Some(own.value), &own.source),
-            None => (limit.of(&usual), &Source::Default),
-        };
-        if let Some(most) = most.filter(|most| asked.value > *most) {
-            return Err(Stop::usage(format!(
-                "`limits.{}` in {} is {}, and more than {}, which is {from}; a project can lower \
-                 limits, and only your own config file can raise them",
-                limit.name(),
-                asked.source,
-                limit.shown(asked.value),
-                limit.shown(most),
-            )));
-        }
+    fn deref(&self) -> &Self::Target {
+        &self.host
     }
-    Ok(())
-}
-
-/// Returns the data folder that the XDG rules give.
-fn usual_data_dir(surroundings: &Surroundings) -> Result<Sourced<PathBuf>, Stop> {
-    if let Some(shared) = surroundings.xdg("XDG_DATA_HOME") {
-        let source = Source::Variable("XDG_DATA_HOME".to_owned());
-        return Ok(Sourced::new(shared.join("offshoot"), source));
-    }
-    match surroundings.home() {
-        Some(home) => Ok(Sourced::default(home.join(".local/share/offshoot"))),
-        None => Err(Stop::usage(
-            "there is no home folder to keep sessions in; give --data-dir DIR",
-        )),
-    }
-}
-
-/// Makes a path absolute, as seen from the current folder.
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Stop> {
-    let whole = std::path::absolute(path)
-        .with_context(|| format!("make path {} absolute", path.display()))
-        .map_err(Stop::Failed)?;
-    Ok(whole)
-}
-
-/// Returns the folder to work in, as the log keeps it.
-pub(crate) fn workspace(asked: Option<&Path>) -> Result<String, Stop> {
-    let folder = asked.unwrap_or(Path::new("."));
-    let real = folder
-        .canonicalize()
-        .map_err(|error| Stop::usage(format!("work in {}: {error}", folder.display())))?;
-    if !real.is_dir() {
-        let text = format!("work in {}: it is not a folder", folder.display());
-        return Err(Stop::usage(text));
-    }
-    real.into_os_string().into_string().map_err(|_| {
-        Stop::usage(format!(
-            "work in {}: its path is not UTF-8",
-            folder.display()
-        ))
-    })
-}
-
-/// Returns the word of a setting that has only a few.
-fn word<T: clap::ValueEnum>(value: &T) -> String {
-    let word = value.to_possible_value();
-    word.map_or_else(String::new, |word| word.get_name().to_owned())
 }

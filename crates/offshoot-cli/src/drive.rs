@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use offshoot_engine::{Answer as Reply, Ending, Query, Runtime, Update};
+use offshoot_engine::{Ending, Runtime, Update, query};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::content::Content;
 use offshoot_types::env::Env;
@@ -177,7 +177,7 @@ async fn close(runtime: &Runtime, id: &TreeId, signals: &mut Signals) -> bool {
 
 /// Gives a title that is being made two seconds (SA-45).
 async fn await_title(runtime: &Runtime, id: &TreeId, signals: &mut Signals) {
-    let Ok(Reply::Tree(tree)) = runtime.query(Query::Tree(id.clone())).await else {
+    let Ok(tree) = runtime.query(query::SessionTree(id.clone())).await else {
         return;
     };
     let is_title = |helper: &&AgentId| {
@@ -223,9 +223,9 @@ async fn tell_ends(
         let tree = tokio::select! {
             biased;
             () = &mut left => return,
-            tree = runtime.query(Query::Tree(id.clone())) => tree,
+            tree = runtime.query(query::SessionTree(id.clone())) => tree,
         };
-        let Ok(Reply::Tree(tree)) = tree else {
+        let Ok(tree) = tree else {
             return left.await;
         };
         let awaited = Awaited::of(&tree, ends);
@@ -418,8 +418,11 @@ fn command(
             text,
             from: offshoot_types::message::Author::Human,
             agent: swap,
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         }),
         (Some(_) | None, _) => Order::Resume,
     };
@@ -433,9 +436,9 @@ fn command(
 
 /// Returns the place of the last entry of a tree.
 async fn last_pos(runtime: &Runtime, tree: &TreeId, known: Pos) -> Result<Pos, StoreError> {
-    let Reply::Log(news) = runtime.query(Query::Log(tree.clone(), known)).await? else {
-        return Ok(known);
-    };
+    let news = runtime
+        .query(query::Log::after(tree.clone(), known))
+        .await?;
     Ok(news.last().map_or(known, |entry| entry.pos))
 }
 

@@ -8,12 +8,12 @@ use std::fmt;
 use std::process::ExitCode;
 
 use offshoot_engine::CommandError;
+use offshoot_host::HostError;
 use offshoot_types::id::TreeId;
 use offshoot_types::settlement::Status;
 use offshoot_types::store::StoreError;
 use offshoot_types::tree::Unfinished;
 
-use crate::config::Source;
 use crate::{output, render};
 
 /// What the program returns.
@@ -94,26 +94,6 @@ impl Stop {
         Self::Usage(text.into())
     }
 
-    /// Adds which setting is at fault, where what is wrong does not say so.
-    pub(crate) fn about(self, setting: &str) -> Self {
-        match self {
-            Self::Usage(text) => Self::Usage(format!("`{setting}` cannot be used: {text}")),
-            stop @ (Self::Failed(_) | Self::Interrupted) => stop,
-        }
-    }
-
-    /// Adds where the value comes from that is at fault; the one of a flag is in sight.
-    pub(crate) fn coming_from(self, source: &Source) -> Self {
-        match (self, source) {
-            (Self::Usage(text), Source::Variable(_) | Source::File(..)) => {
-                Self::Usage(format!("{text}; it comes from {source}"))
-            }
-            (Self::Usage(text), Source::Default) => Self::Usage(format!("{text}; it is {source}")),
-            (stop @ Self::Usage(_), Source::Flag(_))
-            | (stop @ (Self::Failed(_) | Self::Interrupted), _) => stop,
-        }
-    }
-
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::Usage(_) => Code::Usage,
@@ -153,6 +133,15 @@ impl From<CommandError> for Stop {
             CommandError::Attachment(error) => Self::Usage(error.to_string()),
             CommandError::Store(error) => error.into(),
             CommandError::Project(_) | CommandError::Closed => Self::Failed(error.into()),
+        }
+    }
+}
+
+impl From<HostError> for Stop {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Invalid(text) => Self::Usage(text),
+            failed @ HostError::Failed { .. } => Self::Failed(failed.into()),
         }
     }
 }

@@ -11,13 +11,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use offshoot_engine::{
-    Answer as Reply, CommandError, Query, Runtime, Subscription, Update, is_quiet,
-};
+use offshoot_engine::{CommandError, Runtime, Subscription, Update, is_quiet};
 use offshoot_types::client_tool::ToolResult;
 use offshoot_types::command::{Answer, Command, Order, Prompt, Receipt, Verdict};
 use offshoot_types::env::Env;
@@ -27,16 +24,12 @@ use offshoot_types::message::Author;
 use offshoot_types::settlement::Status;
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::{self, Ask, Spent, Tree, Unfinished};
-use tokio::time::Instant;
 
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
 use crate::{attach, inbox, logging, output, render};
-
-/// How long nothing may happen before we look whether the owner of a tree is still there.
-const SILENCE: Duration = Duration::from_millis(250);
 
 /// What is said before leaving in good order.
 pub(crate) const TERMINATED: &str = "terminated; cancelling what runs, then leaving";
@@ -68,6 +61,10 @@ impl News {
             Some(update) => Ok(update),
             None => self.updates.next().await,
         }
+    }
+
+    async fn is_caught_up(&self) -> Result<bool, StoreError> {
+        Ok(self.heard.is_empty() && self.updates.is_caught_up().await?)
     }
 }
 
@@ -148,8 +145,8 @@ pub(crate) struct Follower<'a> {
     /// Calls of client tools that need nothing more here: children read that no client is here, and a
     /// call that waited before is taken up only with its result.
     handled: BTreeSet<(AgentId, CallId)>,
-    /// When something last happened.
-    stirred: Instant,
+    /// Whether no process owned the tree when its log had been read, and none was asked to since.
+    orphaned: bool,
 }
 
 impl<'a> Follower<'a> {
@@ -179,7 +176,7 @@ impl<'a> Follower<'a> {
             asked: Asked::Waits,
             unfinished,
             handled,
-            stirred: Instant::now(),
+            orphaned: false,
         }
     }
 
@@ -189,7 +186,9 @@ impl<'a> Follower<'a> {
             if let Some(ended) = self.leave_client_calls() {
                 return Ok(ended);
             }
-            let silence = self.stirred + SILENCE;
+            if self.orphaned && self.ordered.is_empty() {
+                self.take_up();
+            }
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
@@ -207,21 +206,12 @@ impl<'a> Follower<'a> {
                     }
                     self.answered(kind, receipt)?;
                 }
-                update = self.news.next() => {
-                    self.stirred = Instant::now();
-                    if let Some(parked) = self.news(update?)? {
-                        return Ok(parked);
-                    }
-                }
+                update = self.news.next() => if let Some(parked) = self.news(update?)? {
+                    return Ok(parked);
+                },
                 input = self.view.input() => if let Some(ended) = self.input(input)? {
                     return Ok(ended);
                 },
-                () = tokio::time::sleep_until(silence), if self.ordered.is_empty() => {
-                    self.stirred = Instant::now();
-                    if self.is_orphan().await? {
-                        self.order(self.id.root().clone(), Order::Resume);
-                    }
-                }
             }
         }
         self.end()
@@ -276,6 +266,7 @@ impl<'a> Follower<'a> {
                 self.idle = Some(self.tree.pos());
                 self.interrupted = false;
             }
+            Update::Orphaned => self.orphaned = true,
             Update::Parked(error) => return Ok(Some(Ended::Parked(error))),
         }
         Ok(None)
@@ -368,6 +359,7 @@ impl<'a> Follower<'a> {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
@@ -398,11 +390,7 @@ impl<'a> Follower<'a> {
         if !self.prompted || pos < self.goal.upto || !quiet {
             return Ok(false);
         }
-        let rest = Query::Log(self.id.clone(), pos);
-        Ok(match self.runtime.query(rest).await? {
-            Reply::Log(rest) => rest.is_empty(),
-            _ => true,
-        })
+        self.news.is_caught_up().await
     }
 
     fn order(&mut self, agent: AgentId, order: Order) {
@@ -417,6 +405,8 @@ impl<'a> Follower<'a> {
             Order::Open(_)
             | Order::Fork(_)
             | Order::SetClientTools(_)
+            | Order::SetRole(_)
+            | Order::Delete(_)
             | Order::Cancel(_)
             | Order::Promote
             | Order::Rewind(_)
@@ -449,8 +439,11 @@ impl<'a> Follower<'a> {
                     text: attach::content(runtime, tree.root(), text, files).await?,
                     from: Author::Human,
                     agent,
+                    model: None,
                     metadata: None,
                     output_schema: None,
+                    delegation: None,
+                    immediate: false,
                 };
                 let command = Command {
                     id: CommandId::new(System.new_id()),
@@ -465,16 +458,12 @@ impl<'a> Follower<'a> {
         }));
     }
 
-    /// Tells whether nobody runs the tree although it is not quiet.
-    async fn is_orphan(&self) -> Result<bool, StoreError> {
-        if self.runtime.is_run_here(&self.id) {
-            return Ok(false);
+    /// Takes over a tree that no process owns, unless an order of ours has done so.
+    fn take_up(&mut self) {
+        self.orphaned = false;
+        if !self.runtime.is_run_here(&self.id) {
+            self.order(self.id.root().clone(), Order::Resume);
         }
-        let Reply::Sessions(sessions) = self.runtime.query(Query::Sessions).await? else {
-            return Ok(false);
-        };
-        let mut sessions = sessions.iter();
-        Ok(sessions.any(|session| session.tree == self.id && !session.owned))
     }
 }
 
@@ -563,6 +552,8 @@ mod tests {
                 model: None,
                 metadata: None,
                 output_schema: None,
+                delegation: None,
+                immediate: false,
             })
         };
         let mut tree = Tree::default();

@@ -83,6 +83,8 @@ pub(crate) fn sent(command: &Command) {
         Order::Close => "close",
         Order::Compact => "compact",
         Order::SetClientTools(_) => "set client tools",
+        Order::SetRole(_) => "set role",
+        Order::Delete(_) => "delete",
         Order::Rewind(_) => "rewind",
         Order::Fork(_) => "fork",
         Order::Spawn(_) => "spawn",

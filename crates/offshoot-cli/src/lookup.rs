@@ -269,6 +269,7 @@ impl Hidden<'_> {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Rewound { .. } => return false,
         };
@@ -326,6 +327,7 @@ impl Session {
                 | Event::Titled { .. }
                 | Event::Summarised { .. }
                 | Event::ClientTools { .. }
+                | Event::RoleChosen(_)
                 | Event::Hooked(_)
                 | Event::Compacted(_)
                 | Event::Rewound { .. } => None,

@@ -3,6 +3,7 @@
 //! Everything is decided elsewhere; here an ending becomes an exit code and, if
 //! there is something to say, one line on stderr.
 
+mod acp;
 mod agents;
 mod answers;
 mod assemble;
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
     }
     inside_agent::be_known();
     let read = cli::refuse_time_apart(std::env::args_os()).map(|()| parse());
-    let code = match read.and_then(|cli| start(cli, &Surroundings::of_process())) {
+    let code = match read.and_then(|cli| start(cli, &env::of_process())) {
         Ok(code) => code,
         Err(stop) => {
             tracing::error!("{stop}");
@@ -115,6 +116,10 @@ fn start(cli: Cli, surroundings: &Surroundings) -> Result<Code, Stop> {
             let settings = begin(load(Files::Read)?)?;
             rules::warn(&settings);
             blocking(Box::pin(chat::chat(chat, &settings)))
+        }
+        Command::Acp { choice: _ } => {
+            let settings = begin(load(Files::Own)?)?;
+            blocking(Box::pin(acp::acp(&settings)))
         }
         Command::Agents(agents) => {
             let settings = begin(load(Files::Read)?)?;

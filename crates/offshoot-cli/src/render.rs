@@ -3,13 +3,14 @@
 //! A pure function of the entry. Lines are for people and for tests: text is
 //! quoted, cut unless all is wanted, and cannot move a terminal's cursor. Nothing is parsed back.
 
-mod harmless;
 mod receipt;
 #[cfg(test)]
 mod tests;
 
 use offshoot_types::caps::{Caps, Money};
-use offshoot_types::event::{Compaction, Did, Entry, Event, Hooked, Origin, Spawned, TurnEnd};
+use offshoot_types::event::{
+    Compaction, Did, Entry, Event, Hooked, Origin, RoleChoice, Spawned, TurnEnd,
+};
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::message::{Arguments, AssistantMessage, AssistantPart, Author, Call};
 use offshoot_types::outcome::{Body, Outcome};
@@ -17,8 +18,10 @@ use offshoot_types::permission::{Action, Decision, Need};
 use offshoot_types::settlement::{CancelledBy, Cap, PartialReason, Settlement, Status};
 use offshoot_types::tree::{Agent, Unfinished};
 
-pub(crate) use self::harmless::{counted_spaces, harmless, harmless_lines, plain_spaces};
 use crate::{clock, rules};
+pub(crate) use offshoot_host::harmless::{
+    counted_spaces, first_words, harmless, harmless_lines, plain_spaces,
+};
 
 /// How many characters of a text are shown.
 const MOST: usize = 240;
@@ -61,22 +64,6 @@ pub(crate) fn lines(entry: &Entry, length: Length) -> Vec<String> {
         lines.push(format!("{:DETAIL$}{name:<10} {text}", ""));
     }
     lines
-}
-
-/// Returns the beginning of a text, on one line, by which it is told from others.
-pub(crate) fn first_words(text: &str, most: usize) -> String {
-    let mut first = String::new();
-    // Of a prompt of a megabyte no more is looked at than could be shown.
-    for word in text.split_whitespace() {
-        if first.chars().count() > most {
-            break;
-        }
-        if !first.is_empty() {
-            first.push(' ');
-        }
-        first.extend(word.chars().take(most + 1));
-    }
-    harmless(&Length::Cut.cut(&first, most))
 }
 
 /// Returns the end of an id, which is what tells the agents of a tree apart.
@@ -273,6 +260,11 @@ fn event(event: &Event, length: Length) -> (&'static str, String) {
         Event::ClientTools { tools } => {
             let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
             ("client tools", names.join(", "))
+        }
+        Event::RoleChosen(RoleChoice { agent, model }) => {
+            let names = [agent.as_deref(), model.as_deref()];
+            let names: Vec<&str> = names.into_iter().flatten().collect();
+            ("next turn", names.join(" on "))
         }
         Event::Asked {
             call,

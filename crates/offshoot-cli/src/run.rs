@@ -21,7 +21,7 @@ use offshoot_types::project::ProjectContext;
 use offshoot_types::store::{Store, StoreErrorKind};
 use offshoot_types::tier::Tier;
 
-use crate::assemble::{self, Host, Models};
+use crate::assemble::{self, Answered as _, Host, Models};
 use crate::cli::{Choice, Most, Run};
 use crate::config::{Settings, Sourced};
 use crate::drive::{self, Elsewhere, Inquiry, Talk};
@@ -205,7 +205,6 @@ pub(crate) async fn open(
         (None, None, None) => assemble::chosen(&settings.model, settings)?,
     };
     assemble::check(&model, &host)?;
-    let mut models = Models::load(&model, settings)?.with_choices(settings, &host)?;
     let workspace = match known.as_ref().and_then(Session::workspace) {
         Some(kept) => kept.to_owned(),
         None => config::workspace(wanted.cwd)?,
@@ -215,13 +214,15 @@ pub(crate) async fn open(
     if wanted.untrusted == Untrusted::AskedAbout {
         trust::offer(settings, &workspace).await?;
     }
+    let workspaces = assemble::workspaces(settings, host, &model);
+    let read = workspaces.read(&workspace)?;
+    let (agents, models) = (&read.agents, &read.models);
     let helped = models.choices().tier(Tier::Small).is_some();
-    let agents = definitions::load(settings, Some(&workspace), &mut models);
     let kept_agent = known.as_ref().and_then(Session::definition);
     let goes_on = kept_agent.filter(|_| wanted.choice.agent.is_none());
-    let agent = agent(goes_on, &settings.agent, &agents)?;
-    let swap = kept_agent.is_some_and(|kept| kept != agent.value);
-    let swap = swap.then(|| agent.value.clone());
+    let agent = agent(goes_on, &settings.agent, agents)?;
+    let swap = kept_agent.is_some_and(|kept| kept != agent);
+    let swap = swap.then(|| agent.clone());
     // A session keeps the cap it was opened with, whoever takes over.
     let root = known.as_ref().and_then(|session| session.tree.agent(&id));
     let kept_cost = root.and_then(|root| root.spawned.terms.caps.cost);
@@ -229,19 +230,19 @@ pub(crate) async fn open(
     let pricing = Pricing {
         cap,
         model: &model,
-        agents: &agents,
-        models: &models,
-        host: &host,
+        agents,
+        models,
+        host: &read.host,
     };
     // What a session was opened with was looked at then.
     if known.is_none() || swap.is_some() {
-        pricing.check(&agent.value)?;
+        pricing.check(&agent)?;
     }
     let barred = pricing.barred();
-    let unmapped = definitions::without_tier_model(&agents, models.choices());
-    let host = host.working_in(settings, &workspace);
+    let unmapped = definitions::without_tier_model(agents, models.choices());
     let folder = workspace.clone();
-    let runtime = assemble::runtime(store.clone(), models, agents.registry(), host);
+    let agents = agents.clone();
+    let runtime = assemble::runtime_of_workspaces(store.clone(), workspaces);
     let is_known = known.is_some();
     let session = match known {
         Some(session) => session,
@@ -258,7 +259,7 @@ pub(crate) async fn open(
                 project,
                 id: id.clone(),
                 model: model.clone(),
-                agent: agent.value,
+                agent,
                 workspace,
                 caps: wanted.most.caps(),
             };
@@ -294,21 +295,13 @@ fn keep_model(id: &AgentId, kept: &str, asked: Option<&str>) -> Result<String, S
 }
 
 /// Returns the agent of a session, by its own name; fails if that cannot be what was asked for.
-fn agent(
-    kept: Option<&str>,
-    asked: &Sourced<String>,
-    agents: &Catalogue,
-) -> Result<Sourced<String>, Stop> {
-    if let Some(kept) = kept {
-        definitions::refuse(agents, kept)?;
-        return Ok(Sourced::default(kept.to_owned()));
-    }
-    let Sourced { value, source } = asked;
-    definitions::refuse(agents, value).map_err(|stop| stop.coming_from(source))?;
-    let own = agents.get(value).map(|agent| &agent.manifest);
-    match own.filter(|manifest| manifest.mode.user_may_start()) {
-        Some(manifest) => Ok(Sourced::new(manifest.name.clone(), source.clone())),
-        None => Err(definitions::unknown(agents, value).coming_from(source)),
+fn agent(kept: Option<&str>, asked: &Sourced<String>, agents: &Catalogue) -> Result<String, Stop> {
+    match kept {
+        Some(kept) => {
+            definitions::refuse(agents, kept)?;
+            Ok(kept.to_owned())
+        }
+        None => Ok(definitions::startable(agents, asked)?),
     }
 }
 
@@ -335,7 +328,7 @@ impl Pricing<'_> {
             Some(_) => {
                 let named = self.models.choices().named(agent, self.model);
                 let model = named.unwrap_or(self.model);
-                self.models.check_price(model, self.host)
+                Ok(self.models.check_price(model, self.host)?)
             }
             None => Ok(()),
         }

@@ -26,7 +26,7 @@ use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::store::{Lease, Store, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
 
-use crate::assemble::{self, Host, Models};
+use crate::assemble::{self, Answered as _, Host, Models};
 use crate::cli::{Sessions, SessionsCommand};
 use crate::config::Settings;
 use crate::drive::{self, Elsewhere, Inquiry, Talk};
@@ -197,7 +197,7 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
 async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
     let store = assemble::kept_store(&settings.data_dir.value)?;
     let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    let owned = is_owned(store.as_ref(), &session.id).await?;
+    let owned = store.is_owned(&session.id).await?;
     let mut stdout = Stdout::default();
     let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));
     if json {
@@ -289,11 +289,4 @@ async fn claim(store: &dyn Store, id: &TreeId) -> Result<Lease, StoreError> {
             claimed => return claimed,
         }
     }
-}
-
-/// Tells whether a living process runs a session.
-async fn is_owned(store: &dyn Store, id: &TreeId) -> Result<bool, StoreError> {
-    let sessions = store.sessions().await?;
-    let mut sessions = sessions.iter();
-    Ok(sessions.any(|session| session.tree == *id && session.owned))
 }

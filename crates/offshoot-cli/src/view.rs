@@ -566,6 +566,7 @@ fn is_work(event: &Event) -> bool {
         | Event::Titled { .. }
         | Event::Summarised { .. }
         | Event::ClientTools { .. }
+        | Event::RoleChosen(_)
         | Event::Hooked(_)
         | Event::Compacted(_)
         | Event::Rewound { .. }

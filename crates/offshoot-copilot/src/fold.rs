@@ -214,11 +214,12 @@ impl Fold {
                 self.live.said(&entry.agent);
                 agent.replied(message)
             }
-            Event::ClientTools { .. }
-            | Event::Asked {
+            Event::ClientTools { .. } | Event::RoleChosen(_) => Vec::new(),
+            Event::Asked {
+                call,
                 waits_for_client: true,
                 ..
-            } => Vec::new(),
+            } => agent.waits_for_client(call),
             Event::Asked {
                 call, questions, ..
             } if !questions.is_empty() => agent.wonders(call, questions),

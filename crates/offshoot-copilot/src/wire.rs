@@ -5,6 +5,8 @@
 //! Plain data: which event follows from which entry is the fold's business.
 
 pub mod assistant;
+pub mod attachment;
+pub mod external_tool;
 pub mod hook;
 pub mod permission;
 pub mod session;
@@ -101,6 +103,10 @@ pub enum Body {
     InputRequested(user_input::Requested),
     #[serde(rename = "user_input.completed")]
     InputCompleted(user_input::Completed),
+    #[serde(rename = "external_tool.requested")]
+    ExternalToolRequested(external_tool::Requested),
+    #[serde(rename = "external_tool.completed")]
+    ExternalToolCompleted(external_tool::Completed),
     #[serde(rename = "hook.start")]
     HookStart(hook::Start),
     #[serde(rename = "hook.end")]
@@ -133,6 +139,7 @@ impl Body {
             | Self::MessageDelta(_)
             | Self::InputRequested(_)
             | Self::InputCompleted(_)
+            | Self::ExternalToolCompleted(_)
             | Self::ToolOutput(_) => true,
             Self::SessionStart(_)
             | Self::ModelChange(_)
@@ -152,6 +159,7 @@ impl Body {
             | Self::ToolComplete(_)
             | Self::PermissionRequested(_)
             | Self::PermissionCompleted(_)
+            | Self::ExternalToolRequested(_)
             | Self::HookStart(_)
             | Self::HookEnd(_)
             | Self::SubagentStarted(_)
@@ -164,6 +172,6 @@ impl Body {
 
     /// Tells whether it is about the session, whichever agent it came of.
     pub fn is_of_session(&self) -> bool {
-        matches!(self, Self::TasksChanged {})
+        matches!(self, Self::TasksChanged {} | Self::ExternalToolCompleted(_))
     }
 }

@@ -20,8 +20,8 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt;
 use offshoot_engine::{
-    Answer, Asks, Ending, Helpers, Limits, OneProject, Overlay, Parts, Project, ProjectError,
-    Projects, Query, Runtime, Update,
+    Asks, Ending, Helpers, Limits, OneProject, Overlay, Parts, Project, ProjectError, Projects,
+    Runtime, Update, query,
 };
 use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
@@ -184,8 +184,11 @@ async fn fan_out_in(runtime: &Runtime, workspace: &str, wanted: &str) -> TreeId 
         text: wanted.into(),
         from: offshoot_types::message::Author::Human,
         agent: None,
+        model: None,
         metadata: None,
         output_schema: None,
+        delegation: None,
+        immediate: false,
     };
     let opening = Opening {
         definition: "lead".to_owned(),
@@ -215,6 +218,7 @@ async fn fan_out_in(runtime: &Runtime, workspace: &str, wanted: &str) -> TreeId 
             Update::Idle if settled => return tree,
             Update::Parked(why) => panic!("{why}"),
             Update::Idle
+            | Update::Orphaned
             | Update::Delta(_)
             | Update::Output(_)
             | Update::Activity(..)
@@ -348,11 +352,12 @@ async fn live_bytes(folder: &Path, gate: &Arc<Semaphore>, children: usize) -> f6
     let work = fan_out(&runtime, &wanted);
     let measure = async {
         loop {
-            let Ok(Answer::Sessions(sessions)) = runtime.query(Query::Sessions).await else {
+            let Ok(page) = runtime.query(query::Sessions::default()).await else {
                 panic!("list sessions");
             };
             // Live means spawned and asked: the gate's queue is what they wait in.
-            if sessions
+            if page
+                .sessions
                 .first()
                 .is_some_and(|session| session.open_runs as usize > children)
             {

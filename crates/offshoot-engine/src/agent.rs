@@ -8,6 +8,7 @@
 //! to do; the session starts another when there is.
 
 pub(crate) mod chores;
+mod delegation;
 mod ends;
 mod rewind;
 mod spawns;
@@ -242,9 +243,14 @@ impl Actor {
             }
             Order::Rewind(rewind) => self.order_rewind(order, rewind),
             Order::SetClientTools(tools) => self.set_client_tools(order, tools),
+            Order::SetRole(choice) => self.set_role(order, choice),
             Order::Spawn(spawn) => self.spawn(order, &spawn),
             // The session handles these itself.
-            Order::Open(_) | Order::Fork(_) | Order::Promote | Order::Answer(_) => {
+            Order::Open(_)
+            | Order::Fork(_)
+            | Order::Promote
+            | Order::Answer(_)
+            | Order::Delete(_) => {
                 self.record(
                     order,
                     Batch::default(),
@@ -280,7 +286,8 @@ impl Actor {
             return self.refuse(order, batch, &why);
         }
         // One that only waits in the queue does not need the agent that it finds there now.
-        let own = Some(&agent.definition).filter(|_| !order.waits);
+        let own = agent.next_definition();
+        let own = Some(&own).filter(|_| !order.waits);
         if let Some(named) = message.agent.as_ref().or(own)
             && agent.kit.registry.get(named).is_none()
         {
@@ -288,6 +295,10 @@ impl Actor {
             let why = format!("the process that runs this session knows no agent {named}");
             self.agent.board.state().unsaid.extend(unsaid);
             return self.record(order, batch, nothing(&why));
+        }
+        if let Err(refusal) = self.check_delegation(&agent, &message) {
+            self.agent.board.state().unsaid.extend(unsaid);
+            return self.record(order, batch, refusal.into_receipt());
         }
         if self.knows(&message.id) {
             let why = nothing("a message of that id has been sent before");
@@ -298,7 +309,10 @@ impl Actor {
         // Where nothing is before it, its turn begins in the same commit.
         let begins = !order.waits && self.is_free();
         let start = begins.then(|| message.id.clone());
-        batch.own(Event::Prompted(message));
+        let lost = planted(Bug::ImmediateLost) && message.immediate && self.stop_turn.is_some();
+        if !lost {
+            batch.own(Event::Prompted(message));
+        }
         if let Some(prompt) = start {
             self.begin(&mut batch, Some(prompt));
         }
@@ -490,17 +504,22 @@ pub(crate) fn user_message(prompt: Prompt) -> UserMessage {
         text,
         from,
         agent,
+        model,
         metadata,
         output_schema,
+        delegation,
+        immediate,
     } = prompt;
     UserMessage {
         id: message,
         text,
         from,
         agent,
-        model: None,
+        model,
         metadata,
         output_schema,
+        delegation,
+        immediate,
     }
 }
 

@@ -8,15 +8,20 @@
 
 use std::sync::Arc;
 
-use offshoot_types::command::{Command, Order};
-use offshoot_types::content::{Attached, AttachmentError, Content, Digest, Part, image_type, size};
+use offshoot_types::command::{Command, Order, Verdict};
+use offshoot_types::content::{
+    Attached, AttachmentError, Content, Digest, Part, image_type, media_type, size,
+};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, TreeId};
+use offshoot_types::json::RawJson;
 use offshoot_types::message::AssistantPart;
-use offshoot_types::model::{Request, RequestMessage};
+use offshoot_types::model::{GivenFile, Request, RequestMessage};
+use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::tool::BlobSink;
 
 use crate::agent::Agent;
+use crate::ask::{self, Judged};
 use crate::context::{self, Prefix};
 use crate::limits::AttachmentLimits;
 use crate::runtime::{CommandError, Parts};
@@ -26,6 +31,9 @@ use crate::update::Update;
 
 /// What the text of a file stands in.
 const MARK: &str = "attached_file";
+
+/// The tool whose permission decides which files an agent may attach.
+const READ: &str = "read";
 
 /// Returns the folder of a session's blobs.
 fn folder(parts: &Parts, tree: &TreeId) -> Result<String, AttachmentError> {
@@ -89,25 +97,41 @@ pub(crate) fn check_size(
     Ok(())
 }
 
-/// Refuses a prompt that names a blob which the session does not have, or says something wrong of it.
+/// Refuses content that names a blob which the session does not have, or says something wrong of it:
+/// of a prompt, of a child that the host starts, of a client tool's result.
 pub(crate) async fn check_blobs(parts: &Parts, command: &Command) -> Result<(), CommandError> {
-    let prompt = match &command.order {
-        Order::Prompt(prompt) => Some(prompt),
-        Order::Open(opening) => opening.prompt.as_ref(),
+    let content = match &command.order {
+        Order::Prompt(prompt) => Some(&prompt.text),
+        Order::Open(opening) => opening.prompt.as_ref().map(|prompt| &prompt.text),
+        Order::Spawn(spawn) => Some(&spawn.prompt),
+        Order::Answer(answer) => match &answer.verdict {
+            Verdict::Returned(result) => result.content(),
+            _ => None,
+        },
         _ => None,
     };
-    let Some(prompt) = prompt.filter(|prompt| !prompt.text.is_plain()) else {
+    let Some(content) = content.filter(|content| !content.is_plain()) else {
         return Ok(());
     };
     // A command that was carried out keeps its receipt, whatever happened to its blobs since.
     if parts.store.receipt(&command.id).await?.is_some() {
         return Ok(());
     }
-    for part in prompt.text.attachments() {
+    let attached = content.attachments();
+    Ok(check_stored(parts, &command.tree, attached).await?)
+}
+
+/// Refuses parts that name a blob which the session does not have, or say something wrong of it.
+async fn check_stored<'a>(
+    parts: &Parts,
+    tree: &TreeId,
+    attached: impl Iterator<Item = &'a Part>,
+) -> Result<(), AttachmentError> {
+    for part in attached {
         let Some(attached) = part.blob() else {
             continue;
         };
-        let bytes = read(parts, &command.tree, &attached.digest).await?;
+        let bytes = read(parts, tree, &attached.digest).await?;
         let said = match part {
             _ if bytes.len() as u64 != attached.bytes => size(attached.bytes),
             Part::Image(_) if image_type(&bytes) != Some(&attached.media_type) => {
@@ -116,7 +140,7 @@ pub(crate) async fn check_blobs(parts: &Parts, command: &Command) -> Result<(), 
             _ => continue,
         };
         let name = attached.shown_name().to_owned();
-        return Err(AttachmentError::Mismatch { name, said }.into());
+        return Err(AttachmentError::Mismatch { name, said });
     }
     Ok(())
 }
@@ -156,6 +180,93 @@ pub(crate) async fn copy(
     parts.sidecars.copy_blobs(from, to, digests).await
 }
 
+/// Stores files of the workspace for a child and returns what names them, or says why one cannot be
+/// given. The agent has to be allowed to `read` each of them; nobody is asked.
+pub(crate) async fn load_files(agent: &Agent, paths: &[String]) -> Result<Vec<Part>, Outcome> {
+    let (parts, limits) = (&agent.parts, &agent.board.limits.attachments);
+    if paths.len() > limits.parts {
+        let (count, most) = (paths.len(), limits.parts);
+        return Err(not_attached(&AttachmentError::TooMany { count, most }));
+    }
+    let mut content = Content::default();
+    for path in paths {
+        check_may_read(agent, path)?;
+        let read = parts
+            .sidecars
+            .read_file(agent.place(), path.clone(), limits.part + 1);
+        let bytes = read.await.map_err(|error| not_attached(&error))?;
+        let said = media_type(&bytes);
+        let part = keep(parts, &agent.board.tree, Some(path), said, bytes).await;
+        content.push(part.map_err(|error| not_attached(&error))?);
+        check_size(limits, &content).map_err(|error| not_attached(&error))?;
+    }
+    Ok(content.attachments().cloned().collect())
+}
+
+/// Stores bytes as a blob of a session and returns what names them: an image by what the bytes are, else
+/// a file of the type that they are said to have.
+async fn keep(
+    parts: &Parts,
+    tree: &TreeId,
+    name: Option<&String>,
+    said: &str,
+    bytes: Vec<u8>,
+) -> Result<Part, AttachmentError> {
+    let image = image_type(&bytes);
+    let length = bytes.len() as u64;
+    let media_type = image.unwrap_or(said).to_owned();
+    let shown = name.unwrap_or(&media_type).clone();
+    let attached = Attached {
+        digest: store(parts, tree, &shown, bytes).await?,
+        media_type,
+        bytes: length,
+        name: name.cloned(),
+        uri: None,
+    };
+    Ok(match image {
+        Some(_) => Part::Image(attached),
+        None => Part::File(attached),
+    })
+}
+
+/// Refuses a file that the agent's own `read` would not be allowed to open without a question.
+fn check_may_read(agent: &Agent, path: &str) -> Result<(), Outcome> {
+    let reads = agent.kit.tools.iter().find(|tool| tool.spec().id == READ);
+    let Some(read) = reads else {
+        let text = format!("attach {path}: there is no tool {READ}");
+        return Err(Outcome::error(ErrorKind::Denied, text));
+    };
+    let arguments = RawJson::of(&serde_json::json!({ "path": path }));
+    match ask::judge(agent, read, &arguments)? {
+        Judged::Decided(decision) => ask::denial(READ, &decision).map_or(Ok(()), Err),
+        Judged::Asks(..) => {
+            let text = format!("attach {path}: it may not be read without asking; read it first");
+            Err(Outcome::error(ErrorKind::Denied, text))
+        }
+    }
+}
+
+/// Returns the outcome of a `task` call whose files cannot be given to its child.
+fn not_attached(error: &AttachmentError) -> Outcome {
+    let text = format!("attach to the prompt of task: {error}");
+    Outcome::error(kind_of(error), text)
+}
+
+fn kind_of(error: &AttachmentError) -> ErrorKind {
+    match error {
+        AttachmentError::TooLarge { .. }
+        | AttachmentError::MessageTooLarge { .. }
+        | AttachmentError::TooMany { .. }
+        | AttachmentError::SessionFull { .. } => ErrorKind::TooLarge,
+        AttachmentError::Missing(_)
+        | AttachmentError::Damaged(_)
+        | AttachmentError::Mismatch { .. }
+        | AttachmentError::Base64 { .. }
+        | AttachmentError::NoFolder
+        | AttachmentError::Io(_) => ErrorKind::Failed,
+    }
+}
+
 impl Agent {
     /// Returns where this agent's tools store the bytes of images and files.
     pub(crate) fn blob_sink(&self) -> BlobSink {
@@ -164,6 +275,51 @@ impl Agent {
             let (parts, tree) = (parts.clone(), tree.clone());
             Box::pin(async move { store(&parts, &tree, "the file", bytes).await })
         })
+    }
+
+    /// Returns the outcome of a tool, or an error in its place if it has attached more than a message may
+    /// have, or what the session does not have.
+    pub(crate) async fn with_sound_attachments(&self, tool: &str, outcome: Outcome) -> Outcome {
+        let content = Content::new(outcome.attachments.iter().cloned());
+        let (parts, tree) = (&self.parts, &self.board.tree);
+        let checked = match check_size(&self.board.limits.attachments, &content) {
+            Ok(()) => check_stored(parts, tree, content.attachments()).await,
+            Err(error) => Err(error),
+        };
+        match checked {
+            Ok(()) => outcome,
+            Err(error) => {
+                let text = format!("{tool} has run, and its attachments cannot be kept: {error}");
+                Outcome::error(kind_of(&error), text)
+            }
+        }
+    }
+
+    /// Stores an image or a file that the model gives and returns the part that names it; a note in its
+    /// place if it cannot be kept, or the message has as much as it may have (`given`).
+    pub(crate) async fn keep_given(&self, given: &mut Content, file: GivenFile) -> AssistantPart {
+        let GivenFile {
+            name,
+            media_type,
+            bytes,
+        } = file;
+        let note = match &name {
+            Some(name) => format!("[file: {name}, {media_type}]"),
+            None => format!("[file: {media_type}]"),
+        };
+        let (parts, tree) = (&self.parts, &self.board.tree);
+        let kept = keep(parts, tree, name.as_ref(), &media_type, bytes).await;
+        let kept = kept.and_then(|part| {
+            let mut all = given.clone();
+            all.push(part.clone());
+            check_size(&self.board.limits.attachments, &all)?;
+            *given = all;
+            Ok(part)
+        });
+        match kept {
+            Ok(part) => AssistantPart::Attached(part),
+            Err(why) => AssistantPart::Text(format!("{note} (not kept: {why})")),
+        }
     }
 
     /// Tells whether the agent's model takes images.
@@ -192,6 +348,7 @@ impl Agent {
                         loading.load(&mut outcome.text, images).await;
                     }
                 }
+                // A dialect sends a note for what a model gave itself: no provider takes it back.
                 RequestMessage::Assistant(_) => {}
             }
         }

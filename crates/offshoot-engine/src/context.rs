@@ -14,7 +14,7 @@ use offshoot_types::content::Content;
 use offshoot_types::id::MessageId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::{CALLER_LINE, Caller, Manifest};
-use offshoot_types::message::{Arguments, AssistantPart, Call, UserMessage};
+use offshoot_types::message::{Arguments, AssistantPart, Call, Delegation, UserMessage};
 use offshoot_types::model::{Asker, CallOutcome, Images, Model, Request, RequestMessage};
 use offshoot_types::outcome::Outcome;
 use offshoot_types::project::{InstructionFile, ProjectContext};
@@ -30,6 +30,7 @@ use crate::sabotage::{Bug, planted};
 use crate::schema::{Schema, Shape};
 use crate::settle;
 use crate::steer::Steering;
+use crate::task::TASK;
 
 /// Most bytes of one outcome or completion that a model is shown: what our tools show at the most, and
 /// room for what they say about it.
@@ -304,9 +305,21 @@ fn push_item(messages: &mut Vec<RequestMessage>, item: &Item) {
     }
 }
 
-/// Returns a message as models read it: what the answer has to fit stands at the end.
+/// Returns a message as models read it: which agent to prefer and what the answer has to fit stand at
+/// the end.
 fn told(message: &UserMessage) -> Content {
     let mut content = message.text.clone();
+    if let Some(Delegation::Prefer { agent, background }) = &message.delegation {
+        let how = match background {
+            Some(true) => ", in the background",
+            Some(false) => ", and wait for its answer",
+            None => "",
+        };
+        let agent = in_one_line(agent);
+        content.push_text(&format!(
+            "\n(If the agent {agent} can do this, start it with {TASK}{how}; otherwise do it yourself.)"
+        ));
+    }
     if let Some(schema) = &message.output_schema {
         content.push_text(&format!("\n{}", answer::instruction(schema)));
     }

@@ -79,6 +79,10 @@ impl<'a> Desk<'a> {
         {
             outcome = refused;
         }
+        if !outcome.attachments.is_empty() {
+            let id = &tool.spec().id;
+            outcome = self.agent.with_sound_attachments(id, outcome).await;
+        }
         let took = self.agent.parts.env.now().get().saturating_sub(began.get());
         drop(slot);
         Finished::ran(call, effect, outcome.took(took))

@@ -4,20 +4,23 @@
 //! depends on the state of a tree is judged by its session.
 
 use offshoot_types::command::{Command, Fork, Opening, Order, Prompt, Spawn, Verdict};
+use offshoot_types::event::RoleChoice;
 use offshoot_types::id::AgentId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::names;
 use offshoot_types::message::{
-    MAX_METADATA_BYTES, MAX_OUTPUT_SCHEMA_BYTES, MAX_PROMPT_BYTES, title,
+    Delegation, MAX_METADATA_BYTES, MAX_OUTPUT_SCHEMA_BYTES, MAX_PROMPT_BYTES, title,
 };
+use offshoot_types::outcome::{Body, ErrorKind};
 
 use crate::attachments;
 use crate::client_tool;
 use crate::kit::Kit;
 use crate::limits::Limits;
-use crate::runtime::CommandError;
+use crate::runtime::{CommandError, Missing};
 use crate::schema::check_json_schema;
 use crate::scope;
+use crate::task;
 
 /// Refuses what no session could do, whatever it works with.
 pub(crate) fn check(limits: &Limits, command: &Command) -> Result<(), CommandError> {
@@ -25,7 +28,7 @@ pub(crate) fn check(limits: &Limits, command: &Command) -> Result<(), CommandErr
         Order::Open(opening) => check_opening(limits, command, opening),
         Order::Fork(fork) => check_fork(command, fork),
         Order::Prompt(prompt) => check_prompt(limits, prompt),
-        Order::Spawn(spawn) => check_spawn(spawn),
+        Order::Spawn(spawn) => check_spawn(limits, spawn),
         Order::Rename(rename) if !rename.by.is_human() => {
             let text = "only the runtime names a session for the runtime";
             Err(CommandError::Invalid(text.to_owned()))
@@ -48,7 +51,11 @@ pub(crate) fn check(limits: &Limits, command: &Command) -> Result<(), CommandErr
         | Order::Compact => Ok(()),
         Order::Answer(answer) => match &answer.verdict {
             Verdict::Returned(result) => {
-                client_tool::check_result(result).map_err(CommandError::Invalid)
+                client_tool::check_result(result).map_err(CommandError::Invalid)?;
+                let content = result.content().map_or(Ok(()), |content| {
+                    attachments::check_size(&limits.attachments, content)
+                });
+                Ok(content?)
             }
             _ => Ok(()),
         },
@@ -57,6 +64,22 @@ pub(crate) fn check(limits: &Limits, command: &Command) -> Result<(), CommandErr
             Err(CommandError::Invalid(text.to_owned()))
         }
         Order::SetClientTools(tools) => client_tool::check(tools).map_err(CommandError::Invalid),
+        Order::SetRole(_) if command.tree.root() != &command.agent => {
+            let text = "only the agent and the model of a session are set: send them to its root";
+            Err(CommandError::Invalid(text.to_owned()))
+        }
+        Order::SetRole(choice) if *choice == RoleChoice::default() => {
+            let text = "name an agent or a model";
+            Err(CommandError::Invalid(text.to_owned()))
+        }
+        Order::Delete(_) if command.tree.root() != &command.agent => {
+            let text = format!(
+                "{} is an agent of session {}; only whole sessions are removed",
+                command.agent, command.tree
+            );
+            Err(CommandError::Invalid(text))
+        }
+        Order::SetRole(_) | Order::Delete(_) => Ok(()),
     }
 }
 
@@ -70,11 +93,12 @@ fn check_fork(command: &Command, fork: &Fork) -> Result<(), CommandError> {
 }
 
 /// Refuses an id or a schema that no child could have. Everything else is judged as for a `task` call.
-fn check_spawn(spawn: &Spawn) -> Result<(), CommandError> {
+fn check_spawn(limits: &Limits, spawn: &Spawn) -> Result<(), CommandError> {
     if let Some(id) = &spawn.agent {
         AgentId::from_client(id.as_str())
             .map_err(|error| CommandError::Invalid(error.to_string()))?;
     }
+    attachments::check_size(&limits.attachments, &spawn.prompt)?;
     check_schema(spawn.output_schema.as_ref())
 }
 
@@ -102,11 +126,13 @@ fn check_opening(
     prompt.map_or(Ok(()), |prompt| check_prompt(limits, prompt))
 }
 
-/// Refuses agents and models that the session of a command does not have.
+/// Refuses agents and models that the session of a command does not have. `definition` is what the agent
+/// is now that the command is about, as far as the command needs it.
 pub(crate) fn check_with(
     kit: &Kit,
     limits: &Limits,
     command: &Command,
+    definition: Option<&str>,
 ) -> Result<(), CommandError> {
     let prompt = match &command.order {
         Order::Open(opening) => {
@@ -128,13 +154,58 @@ pub(crate) fn check_with(
             }
             None
         }
+        Order::SetRole(choice) => return check_choice(kit, choice),
         Order::Prompt(prompt) => Some(prompt),
         _ => None,
     };
-    match prompt.and_then(|prompt| prompt.agent.as_ref()) {
-        Some(name) => check_agent(kit, name),
-        None => Ok(()),
+    let Some(prompt) = prompt else {
+        return Ok(());
+    };
+    check_model(kit, prompt.model.as_ref())?;
+    if let Some(name) = &prompt.agent {
+        check_agent(kit, name)?;
     }
+    check_delegation(kit, prompt, definition)
+}
+
+/// Refuses a prompt that requires an agent which the agent that takes it up cannot start.
+fn check_delegation(
+    kit: &Kit,
+    prompt: &Prompt,
+    definition: Option<&str>,
+) -> Result<(), CommandError> {
+    let Some(Delegation::Require { agent, .. }) = &prompt.delegation else {
+        return Ok(());
+    };
+    let caller = prompt.agent.as_deref().or(definition);
+    let Some(caller) = caller.and_then(|name| kit.registry.get(name)) else {
+        // The session says so itself.
+        return Ok(());
+    };
+    task::check_required(kit, caller, agent).map_err(|outcome| match outcome.body {
+        Body::Error {
+            kind: ErrorKind::UnknownAgent,
+            text,
+        } => CommandError::Unknown(text),
+        Body::Error { text, .. } => CommandError::Invalid(text),
+        Body::Output(_) => CommandError::Invalid(outcome.for_model()),
+    })
+}
+
+/// Refuses a role that the session cannot have.
+fn check_choice(kit: &Kit, choice: &RoleChoice) -> Result<(), CommandError> {
+    if let Some(name) = &choice.agent {
+        if kit.registry.get(name).is_none() {
+            return Err(Missing::Agent(name.clone()).into());
+        }
+        check_agent(kit, name)?;
+    }
+    check_model(kit, choice.model.as_ref())
+}
+
+fn check_model(kit: &Kit, name: Option<&String>) -> Result<(), CommandError> {
+    let missing = name.filter(|name| kit.models.find(name).is_err());
+    missing.map_or(Ok(()), |name| Err(Missing::Model(name.clone()).into()))
 }
 
 /// Refuses an agent that a person may not start.

@@ -66,6 +66,8 @@ impl Agent {
             model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         }))
     }
 

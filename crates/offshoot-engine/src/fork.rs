@@ -80,6 +80,7 @@ pub(crate) async fn entries(
         until: Seq::new((own.count() + first.len() + 1) as u64),
         until_pos: Some(Pos::new((entries.len() + first.len() + 1) as u64)),
     };
+    let choice = root.role_choice.clone().filter(|_| fork.at.is_none());
     let metadata = merged(root.spawned.metadata.as_ref(), fork.metadata.as_ref())?;
     let root = as_of(&root, &log, last.id());
     // The copy works where the other session does, with the overlays of its own.
@@ -90,6 +91,7 @@ pub(crate) async fn entries(
     let mut all = vec![(tree.root().clone(), Event::Spawned(Box::new(birth)))];
     all.extend(first);
     all.extend(entries);
+    all.extend(choice.map(|choice| (tree.root().clone(), Event::RoleChosen(choice))));
     Ok((kit, all))
 }
 
@@ -143,6 +145,7 @@ fn says(event: &Event, message: &MessageId) -> bool {
         | Event::Titled { .. }
         | Event::Summarised { .. }
         | Event::ClientTools { .. }
+        | Event::RoleChosen(_)
         | Event::Hooked(_)
         | Event::Rewound { .. } => false,
     }

@@ -138,6 +138,8 @@ impl Agent {
                 model: None,
                 metadata: None,
                 output_schema: None,
+                delegation: None,
+                immediate: false,
             },
         };
         let mut batch = Batch::default();

@@ -327,6 +327,8 @@ pub(crate) fn message(id: MessageId, texts: &[String]) -> UserMessage {
         model: None,
         metadata: None,
         output_schema: None,
+        delegation: None,
+        immediate: false,
     }
 }
 

@@ -356,14 +356,16 @@ impl Moment {
     }
 }
 
-/// Returns the replies of an agent, each with its place in the log.
+/// Returns the replies of an agent's model, each with its place in the log.
 fn replies<'a>(
     log: &'a [Entry],
     agent: &'a AgentId,
 ) -> impl Iterator<Item = (usize, &'a AssistantMessage)> {
     let numbered = log.iter().enumerate();
     numbered.filter_map(move |(at, entry)| match &entry.event {
-        Event::Replied(message) if entry.agent == *agent => Some((at, message)),
+        Event::Replied(message) if entry.agent == *agent && !message.by_runtime => {
+            Some((at, message))
+        }
         _ => None,
     })
 }

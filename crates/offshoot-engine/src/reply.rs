@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use offshoot_types::cancel::{Cancel, Signal};
+use offshoot_types::content::Content;
 use offshoot_types::id::{CallId, MessageId, Timestamp};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{
     AssistantMessage, AssistantPart, Call, Reasoning, SentRequest, StopReason, Timing, Usage,
 };
-use offshoot_types::model::{Chunk, ModelError, ModelErrorKind, Request, ToolChoice};
+use offshoot_types::model::{Chunk, GivenFile, ModelError, ModelErrorKind, Request, ToolChoice};
 use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
@@ -238,6 +239,8 @@ struct Step<'a> {
     asked_bytes: u64,
     /// The ids of the calls so far.
     calls: BTreeSet<CallId>,
+    /// The images and files so far.
+    given: Content,
     /// Bytes of calls that are not complete, or are among the parts by now.
     gathered: u64,
     shown: bool,
@@ -259,6 +262,7 @@ impl<'a> Step<'a> {
             usage: Usage::default(),
             asked_bytes: 0,
             calls: BTreeSet::new(),
+            given: Content::default(),
             gathered: 0,
             shown: false,
             request: None,
@@ -311,6 +315,7 @@ impl<'a> Step<'a> {
                     self.usage = usage;
                     return Ended::Whole(stop);
                 }
+                Ok(Chunk::File(file)) => self.take_file(file).await,
                 Ok(chunk) => self.take(chunk, transcript),
                 Err(error) => return Ended::Failed(error),
             }
@@ -365,8 +370,16 @@ impl<'a> Step<'a> {
                 }));
             }
             Chunk::Raw(raw) => self.parts.push(AssistantPart::Raw(raw)),
-            Chunk::Queued | Chunk::End { .. } => {}
+            Chunk::Queued | Chunk::File(_) | Chunk::End { .. } => {}
         }
+    }
+
+    /// Stores what a file has, so that the message can name it.
+    async fn take_file(&mut self, file: GivenFile) {
+        self.agent.set_activity(Activity::Streaming);
+        self.first.get_or_insert_with(|| self.agent.parts.env.now());
+        let part = self.agent.keep_given(&mut self.given, file).await;
+        self.parts.push(part);
     }
 
     fn show(&mut self, kind: DeltaKind, text: &str) {
@@ -422,6 +435,7 @@ impl<'a> Step<'a> {
             stop,
             timing,
             request: self.request,
+            by_runtime: false,
         }
     }
 

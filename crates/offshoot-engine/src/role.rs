@@ -1,7 +1,7 @@
 //! Who an agent is in its next turn (SA-48).
 //!
-//! A message may name another agent for its turn and onward; a host's hook may
-//! choose another model. Whatever it is, it is written down in front of the turn
+//! A message may name another agent for its turn and onward, and a client may set one
+//! (`Order::SetRole`); a host's hook may choose another model. Whatever it is, it is written down in front of the turn
 //! that it holds for, with the layer and the terms that come with it, and the
 //! session stays the one it was. Agents cannot do it to themselves: `plan_exit`
 //! asks a person, and it is the host that says the rest.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use offshoot_types::command::Prompt;
-use offshoot_types::event::Role;
+use offshoot_types::event::{Role, RoleChoice};
 use offshoot_types::hook::{About, Switch};
 use offshoot_types::id::{AgentId, MessageId};
 use offshoot_types::json::RawJson;
@@ -105,8 +105,7 @@ impl Agent {
             (ModelBasis::of(&state, &self.id)?, born, above)
         };
         let named = message.and_then(|message| message.agent.as_deref());
-        let name = named.unwrap_or(&basis.definition);
-        let manifest = self.kit.registry.get(name)?;
+        let manifest = self.kit.registry.get(basis.name(named))?;
         let chosen = message.and_then(|message| message.model.as_deref());
         let (model, model_chosen) = basis.model(&self.kit, manifest, chosen, self.about());
         if (&basis.definition, &basis.model) == (&manifest.name, &model) {
@@ -124,6 +123,34 @@ impl Agent {
                 ..terms
             },
         })
+    }
+
+    /// Returns the name of the definition that its next turn has, unless a message names another.
+    pub(crate) fn next_definition(&self) -> String {
+        let basis = ModelBasis::of(&self.board.state(), &self.id);
+        basis.map_or_else(
+            || self.definition.clone(),
+            |basis| basis.name(None).to_owned(),
+        )
+    }
+
+    /// Says why the agent cannot become what a client wants, if so: the process that sent the order may
+    /// have other agents and models than the one that has the session.
+    pub(crate) fn objection_to(&self, choice: &RoleChoice) -> Option<String> {
+        let kit = &self.kit;
+        if let Some(name) = &choice.agent
+            && kit.registry.get(name).is_none()
+        {
+            return Some(Missing::Agent(name.clone()).to_string());
+        }
+        let name = choice.model.as_ref()?;
+        let Ok(model) = kit.models.find(name) else {
+            return Some(Missing::Model(name.clone()).to_string());
+        };
+        let state = self.board.state();
+        let counts_money = state.counts_money(&self.id, &self.board.limits);
+        let unpriced = counts_money && model.price().is_none();
+        unpriced.then(|| format!("the cost is capped and the price of {name} is not known"))
     }
 
     /// Refuses `plan_exit` of a child: a person approves the plan of a root, and a child's caller gets
@@ -154,8 +181,11 @@ impl Agent {
             text: format!("The plan was approved. Carry it out:\n\n{plan}").into(),
             from: Author::Host,
             agent: Some(BUILDER.to_owned()),
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         };
         self.send(self.id.clone(), prompt, cancel).await
     }
@@ -172,6 +202,8 @@ struct ModelBasis {
     born: (String, String),
     /// The model of the session.
     session: String,
+    /// What a client has set for the next turn.
+    choice: RoleChoice,
 }
 
 impl ModelBasis {
@@ -187,7 +219,14 @@ impl ModelBasis {
                 found.spawned.model.clone(),
             ),
             session: root.spawned.model.clone(),
+            choice: found.role_choice.clone().unwrap_or_default(),
         })
+    }
+
+    /// Returns the name of the definition of the next turn: what its message says, else a client.
+    fn name<'a>(&'a self, named: Option<&'a str>) -> &'a str {
+        let chosen = self.choice.agent.as_deref().unwrap_or(&self.definition);
+        named.unwrap_or(chosen)
     }
 
     /// Returns the model of a turn, and whether it was chosen with a message. Asks hooks, which may
@@ -203,7 +242,10 @@ impl ModelBasis {
         let named = kit.helpers.models.named(manifest, &self.session);
         // What was chosen with a message holds until another agent or model is.
         let kept = self.kept.as_deref();
-        let chosen = chosen.or(kept.filter(|_| manifest.name == self.definition));
+        let kept = kept.filter(|_| manifest.name == self.definition);
+        let set = self.choice.model.as_deref();
+        let set = set.filter(|_| manifest.name == self.name(None));
+        let chosen = chosen.or(set).or(kept);
         let own = named.filter(|_| manifest.name != *born_as);
         let model = chosen.or(own).unwrap_or(born_model);
         let about = About {
@@ -227,12 +269,12 @@ impl Board {
             let depth = state.tree.agent(id)?.spawned.depth;
             (ModelBasis::of(&state, id)?, depth)
         };
-        let name = named.unwrap_or(&basis.definition);
+        let name = basis.name(named);
         let Some(manifest) = kit.registry.get(name) else {
             return Some(Missing::Agent(name.to_owned()));
         };
         // Hooks are asked about the model only where that matters.
-        if kit.models.find(&basis.model).is_ok() {
+        if basis.choice == RoleChoice::default() && kit.models.find(&basis.model).is_ok() {
             return None;
         }
         let about = About {

@@ -6,7 +6,9 @@
 
 mod birth;
 mod boards;
+pub(crate) mod claims;
 mod neighbours;
+pub mod query;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use offshoot_types::command::{Command, Order, Prompt, Receipt};
 use offshoot_types::content::{Attached, AttachmentError, Digest, image_type};
 use offshoot_types::env::Env;
-use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::message::Delegation;
 use offshoot_types::sidecar::Sidecars;
-use offshoot_types::store::{SessionSummary, Store, StoreError, StoreErrorKind};
+use offshoot_types::store::{Store, StoreError, StoreErrorKind};
 use offshoot_types::tree::Tree;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -30,12 +32,12 @@ use crate::limits::Limits;
 use crate::node::Ordered;
 use crate::overlay::{AttachError, Attachment, Overlay};
 use crate::project::{ProjectError, Projects};
-use crate::rebuild::{self, NoRequest, RebuiltRequest};
 use crate::session::{Departure, Parked, Session};
 use crate::subscribe::Subscription;
 use crate::update::{Activity, SessionState};
 use boards::Boards;
 use neighbours::Looked;
+use query::Query;
 
 /// Orders a session may have waiting before a face waits for it.
 const INBOX: usize = if cfg!(test) { 2 } else { 64 };
@@ -95,42 +97,6 @@ pub enum Missing {
     /// The model of the agent.
     #[error("the session has no model {0} now; attach or add it, and try again")]
     Model(String),
-}
-
-/// A question about the state of things; has no effect.
-#[derive(Clone, Debug)]
-pub enum Query {
-    /// All sessions, the one that changed last first.
-    Sessions,
-    /// What an agent of a tree that this process owns does now.
-    Status(TreeId, AgentId),
-    /// A tree, folded from its log.
-    Tree(TreeId),
-    /// The log of a tree after a position.
-    Log(TreeId, Pos),
-    /// Which tree an agent belongs to.
-    TreeOf(AgentId),
-    /// The request that was sent at a step of an agent's life, or without one the next.
-    ///
-    /// Rebuilt from the log, whichever process runs the tree.
-    Request(AgentId, Option<u32>),
-}
-
-/// The answer to a query, one variant each.
-#[derive(Debug)]
-pub enum Answer {
-    /// To `Sessions`.
-    Sessions(Vec<SessionSummary>),
-    /// To `Status`; `None` when this process does not own the tree.
-    Status(Option<(SessionState, Activity)>),
-    /// To `Tree`.
-    Tree(Box<Tree>),
-    /// To `Log`.
-    Log(Vec<Entry>),
-    /// To `TreeOf`.
-    TreeOf(Option<TreeId>),
-    /// To `Request`.
-    Request(Box<Result<RebuiltRequest, NoRequest>>),
 }
 
 /// How to leave.
@@ -226,6 +192,9 @@ impl Runtime {
         }
         self.inner.known(&command).await?;
         self.inner.check_child_id(&command).await?;
+        if let Order::Delete(which) = command.order {
+            return self.delete(&command, which).await;
+        }
         attachments::check_blobs(&self.inner.parts, &command).await?;
         self.recover_others_once(&command);
         let store = &self.inner.parts.store;
@@ -279,33 +248,14 @@ impl Runtime {
                 Err(error) => return Err(error),
             }
             tokio::time::sleep(LOOK_AGAIN).await;
+            // It may have been deleted meanwhile.
+            self.inner.known(&command).await?;
         }
     }
 
     /// Answers a question about the state of things.
-    pub async fn query(&self, query: Query) -> Result<Answer, StoreError> {
-        let store = &self.inner.parts.store;
-        Ok(match query {
-            Query::Sessions => Answer::Sessions(store.sessions().await?),
-            Query::Status(tree, agent) => Answer::Status(self.inner.status(&tree, &agent)),
-            Query::Tree(tree) => {
-                let entries = self.inner.log(&tree, Pos::ZERO).await?;
-                let folded = Tree::fold(&entries).map_err(|violation| {
-                    StoreError::new(
-                        StoreErrorKind::Unusable,
-                        format!("load session {tree}: {violation}"),
-                    )
-                })?;
-                Answer::Tree(Box::new(folded))
-            }
-            Query::Log(tree, after) => Answer::Log(self.inner.log(&tree, after).await?),
-            Query::TreeOf(agent) => Answer::TreeOf(store.tree_of(&agent).await?),
-            Query::Request(agent, step) => {
-                let Inner { parts, kits, .. } = self.inner.as_ref();
-                let rebuilt = rebuild::rebuild(parts, kits, &agent, step);
-                Answer::Request(Box::new(rebuilt.await?))
-            }
-        })
+    pub async fn query<Q: Query>(&self, query: Q) -> Result<Q::Answer, StoreError> {
+        query.answer(self).await
     }
 
     /// Stores bytes for a prompt to this session that will name them (`Part::Image`, `Part::File`).
@@ -403,8 +353,7 @@ impl Runtime {
 
     /// Reaches the session of a command's tree, which is opened if need be.
     async fn reach(&self, command: &Command) -> Result<Reached, CommandError> {
-        let slot = self.inner.slot(&command.tree);
-        let mut held = self.inner.hold(&slot, &command.tree).await;
+        let mut held = self.inner.hold(&command.tree).await;
         if let Some(handle) = held.as_ref()
             && handle.is_live()
         {
@@ -439,7 +388,10 @@ impl Runtime {
             | Order::Summarise
             | Order::Close
             | Order::Compact
-            | Order::SetClientTools(_) => Some(self.inner.open(&command.tree).await?),
+            | Order::SetClientTools(_)
+            | Order::SetRole(_) => Some(self.inner.open(&command.tree).await?),
+            // It has a way of its own (`claims.rs`), which opens nothing.
+            Order::Delete(_) => return Err(CommandError::Closed),
         };
         let Some((board, nudged)) = opened else {
             // Whoever was first may have carried out this very command.
@@ -505,7 +457,9 @@ fn is_opening(order: &Order) -> bool {
         | Order::Summarise
         | Order::Close
         | Order::Compact
-        | Order::SetClientTools(_) => false,
+        | Order::SetClientTools(_)
+        | Order::SetRole(_)
+        | Order::Delete(_) => false,
     }
 }
 
@@ -520,6 +474,10 @@ fn refuse_second_opening(command: &Command, receipt: Receipt) -> Result<Receipt,
 
 fn exists_already(tree: &TreeId) -> CommandError {
     CommandError::Invalid(format!("session {tree} exists already"))
+}
+
+fn unknown(agent: &AgentId) -> CommandError {
+    CommandError::Unknown(format!("there is no session or agent {agent}"))
 }
 
 /// Gives an order to a session; `None` when the session ended before it answered.
@@ -546,12 +504,8 @@ impl Inner {
 
     /// Locks a tree's place in the table. Who has it only to tell hooks of a dead neighbour is asked to
     /// let go.
-    async fn hold<'a>(
-        &self,
-        slot: &'a Slot,
-        tree: &TreeId,
-    ) -> tokio::sync::MutexGuard<'a, Option<Handle>> {
-        let mut held = std::pin::pin!(slot.lock());
+    async fn hold(&self, tree: &TreeId) -> tokio::sync::OwnedMutexGuard<Option<Handle>> {
+        let mut held = std::pin::pin!(self.slot(tree).lock_owned());
         loop {
             tokio::select! {
                 biased;
@@ -564,20 +518,46 @@ impl Inner {
     /// Refuses what no session could do, or not the one that a command is about.
     async fn check(&self, command: &Command) -> Result<(), CommandError> {
         door::check(&self.parts.limits, command)?;
+        let mut definition = None;
         let kit = match &command.order {
             Order::Open(opening) => {
+                definition = Some(opening.definition.clone());
                 let kit = self.kits.open(&command.tree, &opening.workspace).await?;
-                kit.newest()
+                Some(kit.newest())
             }
-            Order::Prompt(Prompt { agent: Some(_), .. })
+            Order::Prompt(Prompt {
+                delegation: Some(Delegation::Require { .. }),
+                ..
+            }) => {
+                definition = self.definition(command).await?;
+                self.kit(&command.tree).await?
+            }
+            Order::Prompt(Prompt { agent: Some(_), .. } | Prompt { model: Some(_), .. })
             | Order::SetClientTools(_)
-            | Order::Spawn(_) => match self.kit(&command.tree).await? {
-                Some(kit) => kit,
-                None => return Ok(()),
-            },
-            _ => return Ok(()),
+            | Order::SetRole(_)
+            | Order::Spawn(_) => self.kit(&command.tree).await?,
+            _ => None,
         };
-        door::check_with(&kit, &self.parts.limits, command)
+        let Some(kit) = kit else {
+            return Ok(());
+        };
+        door::check_with(&kit, &self.parts.limits, command, definition.as_deref())
+    }
+
+    /// Returns what the agent is now that a command is about; `None` if there is no such agent.
+    async fn definition(&self, command: &Command) -> Result<Option<String>, CommandError> {
+        let Command { tree, agent, .. } = command;
+        let name = |tree: &Tree| Some(tree.agent(agent)?.definition().to_owned());
+        if let Some(board) = self.boards.find(tree) {
+            return Ok(name(&board.state().tree));
+        }
+        let log = self
+            .parts
+            .store
+            .entries(tree, Pos::ZERO, usize::MAX)
+            .await?;
+        // A log that does not fold is told by the session.
+        Ok(Tree::fold(&log).ok().as_ref().and_then(name))
     }
 
     /// Returns what a session works with; `None` if there is no such session.
@@ -637,10 +617,7 @@ impl Inner {
         }
         match self.parts.store.tree_of(&command.agent).await? {
             Some(tree) if tree == command.tree => Ok(()),
-            Some(_) | None => {
-                let text = format!("there is no session or agent {}", command.agent);
-                Err(CommandError::Unknown(text))
-            }
+            Some(_) | None => Err(unknown(&command.agent)),
         }
     }
 
@@ -667,10 +644,6 @@ impl Inner {
             Some(tree) if tree.root() == id => Ok(tree),
             Some(_) | None => Err(CommandError::Unknown(format!("there is no session {id}"))),
         }
-    }
-
-    async fn log(&self, tree: &TreeId, after: Pos) -> Result<Vec<Entry>, StoreError> {
-        self.parts.store.entries(tree, after, usize::MAX).await
     }
 
     fn status(&self, tree: &TreeId, agent: &AgentId) -> Option<(SessionState, Activity)> {

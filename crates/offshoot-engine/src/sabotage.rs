@@ -107,6 +107,14 @@ bugs! {
     ClientCallLost,
     /// Overlays are found without looking at the session.
     OverlayOfAnotherSession,
+    /// The runtime's own `task` call is written again when a later turn goes on with the same prompt.
+    OwnCallTwice,
+    /// The runtime's own `task` call is left to the model.
+    OwnCallSkipped,
+    /// An immediate prompt to a busy root is acknowledged and not written.
+    ImmediateLost,
+    /// An immediate prompt to a busy root waits for the next turn.
+    ImmediateWaits,
 }
 
 /// Tells whether a bug is planted: never, outside tests.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use offshoot_types::content::Part;
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
@@ -64,6 +65,8 @@ pub(crate) struct Plan {
 pub(crate) struct TurnScope<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) prefix: &'a Prefix,
+    /// What a call of the runtime's own gives to its child beside the text.
+    pub(crate) attached: &'a [Part],
     /// Stops the calls.
     pub(crate) cancel: &'a CancellationToken,
 }
@@ -71,6 +74,8 @@ pub(crate) struct TurnScope<'a> {
 /// What has happened to a call.
 enum Progress {
     Answered(CallId, Answered),
+    /// The files that it gives to its child are stored, or cannot be.
+    Loaded(CallId, Result<Vec<Part>, Outcome>),
     Finished(Box<Finished>),
 }
 
@@ -188,11 +193,11 @@ impl Plan {
                 let used = used.map(PlannedCall::used);
                 let work = work.run(call, &desk);
                 running.push(Box::pin(async move {
-                    let mut finished = work.await?;
-                    if let Some(used) = used {
+                    let mut progress = work.await?;
+                    if let (Progress::Finished(finished), Some(used)) = (&mut progress, used) {
                         finished.show_host(agent, used, cancel).await;
                     }
-                    Ok(Progress::Finished(Box::new(finished)))
+                    Ok(progress)
                 }));
             }
             let mut outcomes = Outcomes::default();
@@ -252,6 +257,7 @@ impl Plan {
                 self.remove(&finished.call);
                 return outcomes.finish(*finished);
             }
+            Progress::Loaded(id, loaded) => return self.take_files(scope, &id, loaded, outcomes),
             Progress::Answered(id, answered) => (id, answered),
         };
         let Some(call) = self.open().find(|call| *call.id() == id) else {
@@ -270,11 +276,37 @@ impl Plan {
             call.state = state;
         } else if let Some(mut call) = self.remove(&id) {
             call.state = state;
-            if self.is_left_open(scope) {
-                self.later.entry(0).or_default().push(call);
-            } else {
-                self.start(scope, call, outcomes.batch());
+            self.start_or_leave(scope, call, outcomes);
+        }
+    }
+
+    /// Starts a `task` call whose files are stored, or ends one whose files cannot be.
+    fn take_files(
+        &mut self,
+        scope: TurnScope<'_>,
+        id: &CallId,
+        loaded: Result<Vec<Part>, Outcome>,
+        outcomes: &mut Outcomes,
+    ) {
+        let Some(mut call) = self.remove(id) else {
+            return;
+        };
+        match loaded {
+            Ok(parts) => {
+                call.attached = Some(parts);
+                call.state = CallState::Ready { sees_all: false };
+                self.start_or_leave(scope, call, outcomes);
             }
+            Err(outcome) => outcomes.finish(Finished::of(id.clone(), outcome)),
+        }
+    }
+
+    /// Starts a call of the current group, unless the process ends and leaves the turn open.
+    fn start_or_leave(&mut self, scope: TurnScope<'_>, call: PlannedCall, outcomes: &mut Outcomes) {
+        if self.is_left_open(scope) {
+            self.later.entry(0).or_default().push(call);
+        } else {
+            self.start(scope, call, outcomes.batch());
         }
     }
 
@@ -343,7 +375,7 @@ impl Plan {
                 CallState::Running(WaitsFor::Answer) => return Activity::Question,
                 CallState::Running(WaitsFor::Client) => clients.push(name(call)),
                 CallState::Running(WaitsFor::Tool) => tools.push(name(call)),
-                CallState::Running(WaitsFor::Child(_) | WaitsFor::Agents(_))
+                CallState::Running(WaitsFor::Child(_) | WaitsFor::Agents(_) | WaitsFor::Files)
                 | CallState::Asking
                 | CallState::Ready { .. } => {}
             }
@@ -383,7 +415,9 @@ impl PlannedCall {
         match &self.state {
             CallState::Running(WaitsFor::Child(child)) => std::slice::from_ref(child),
             CallState::Running(WaitsFor::Agents(agents)) => agents,
-            CallState::Running(WaitsFor::Tool | WaitsFor::Answer | WaitsFor::Client)
+            CallState::Running(
+                WaitsFor::Tool | WaitsFor::Answer | WaitsFor::Client | WaitsFor::Files,
+            )
             | CallState::Asking
             | CallState::Ready { .. } => &[],
         }

@@ -327,7 +327,7 @@ fn ids(
 /// Tells whether a manifest wants a tool that the session has. Those that turn to a person (SA-47) are
 /// wanted only by their exact names, so that an agent with "all tools" is not one that interrupts the
 /// user.
-fn wants(kit: &Kit, wanted: &Toolset, id: &str) -> bool {
+pub(crate) fn wants(kit: &Kit, wanted: &Toolset, id: &str) -> bool {
     let wants = match id {
         QUESTION | PLAN_EXIT => wanted.names(id),
         _ => wanted.has(id),

@@ -82,6 +82,8 @@ pub(crate) struct Session {
     begun: bool,
     /// Whether hooks have heard that this process takes the session up.
     greeted: bool,
+    /// The order to delete the session, once it is taken.
+    deletion: Option<Ordered>,
     /// Why the tree was dropped as it was, for those whose orders were dropped with it.
     parked: Parked,
 }
@@ -181,6 +183,7 @@ impl Session {
             wanted: false,
             begun: false,
             greeted: false,
+            deletion: None,
             parked,
         }
     }
@@ -245,6 +248,9 @@ impl Session {
                         return Ok(());
                     }
                 }
+            }
+            if let Some(order) = self.deletion.take() {
+                return self.delete(order).await;
             }
             if finishing && self.board.state().is_idle() {
                 self.stop_helpers(|purpose| purpose == Purpose::Title);
@@ -458,9 +464,14 @@ impl Session {
                 self.note(order, nothing("the session is open")).await
             }
             Order::Resume => self.resume(order).await,
+            Order::Delete(which) => {
+                let which = *which;
+                self.order_deletion(order, which).await
+            }
             Order::Prompt(_)
             | Order::Compact
             | Order::SetClientTools(_)
+            | Order::SetRole(_)
             | Order::Summarise
             | Order::Close
             | Order::Rename(_)
@@ -496,6 +507,7 @@ impl Session {
             | Order::Close
             | Order::Compact
             | Order::SetClientTools(_)
+            | Order::SetRole(_)
             | Order::Rewind(_) => self.hand_to_actor(order).await,
             Order::Cancel(_)
                 if self.mailboxes.contains_key(&order.command.agent)

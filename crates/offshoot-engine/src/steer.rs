@@ -221,8 +221,11 @@ impl Agent {
             text: text.into(),
             from: Author::Parent,
             agent: None,
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         };
         match self.send(target.clone(), prompt, cancel).await {
             Ok(()) => {
@@ -262,6 +265,7 @@ impl Agent {
         };
         match receipt {
             Ok(Receipt::Prompted) => Ok(()),
+            Ok(Receipt::Refused { kind, why }) => Err(Outcome::error(kind, why)),
             Ok(Receipt::NoEffect { why }) => {
                 let text = format!("{target} did not take it: {why}");
                 Err(Outcome::error(ErrorKind::Failed, text))

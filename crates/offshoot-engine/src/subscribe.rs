@@ -3,7 +3,8 @@
 //! Gives every entry exactly once and in order, whatever happens in between: a
 //! subscriber that lags, or whose tree is let go and taken up again, reads on
 //! from the log. Deltas carry offsets, so that nothing is shown twice. A tree
-//! that another process owns is followed by reading its log.
+//! that another process owns is followed by reading its log and looking at its lock:
+//! the only timer there is for that, and none runs for a tree of this process.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub struct Subscription {
     source: Source,
     detail: Detail,
     find: Find,
+    /// Whether `Update::Orphaned` was given since an owner was last seen or heard of.
+    orphaned: bool,
 }
 
 /// Finds the board of a tree, if this process owns it by now.
@@ -89,6 +92,7 @@ impl Subscription {
             source: Source::Log,
             detail: Detail::All,
             find,
+            orphaned: false,
         };
         subscription.join_if_owned();
         subscription
@@ -127,6 +131,18 @@ impl Subscription {
             }
             self.fill().await?;
         }
+    }
+
+    /// Tells whether every entry that is in the log now was given.
+    ///
+    /// Between two entries that were committed together a tree may look quiet: judge it only then.
+    pub async fn is_caught_up(&self) -> Result<bool, StoreError> {
+        let is_entry = |update: &Update| matches!(update, Update::Entry(_));
+        if self.ready.iter().any(is_entry) {
+            return Ok(false);
+        }
+        let rest = self.store.entries(&self.tree, self.pos, 1).await?;
+        Ok(rest.is_empty())
     }
 
     /// Drops an entry that was given before, and notes the place of one that was not.
@@ -176,7 +192,15 @@ impl Subscription {
                 if !matches!(self.source, Source::Log) {
                     return Ok(());
                 }
+                // Before the log is read: an owner that was gone by then has written all of it.
+                let owned = ours || self.store.is_owned(&self.tree).await?;
                 self.read(Pos::new(u64::MAX)).await?;
+                if owned || !self.ready.is_empty() {
+                    self.orphaned = false;
+                } else if !self.orphaned && self.pos > Pos::ZERO {
+                    self.orphaned = true;
+                    self.ready.push_back(Update::Orphaned);
+                }
                 if self.ready.is_empty() {
                     // A board of ours that the log is ahead of is about to fold, or about to be let go.
                     tokio::time::sleep(if ours { BEHIND } else { FOLLOW }).await;

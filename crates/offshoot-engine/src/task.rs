@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use offshoot_types::caps::Caps;
 use offshoot_types::command::Spawn;
+use offshoot_types::content::{Content, Part};
 use offshoot_types::event::{Event, Origin, Parent};
 use offshoot_types::id::{AgentId, CallId, MessageId};
 use offshoot_types::json::RawJson;
@@ -19,11 +20,14 @@ use offshoot_types::outcome::{ErrorKind, Outcome};
 use offshoot_types::permission::Action;
 use offshoot_types::tool::{Effect, ToolSpec};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::agent::Agent;
 use crate::board::Full;
 use crate::context::{self, Prefix};
+use crate::kit::Kit;
 use crate::log::Batch;
+use crate::scope;
 use crate::spawn::Birth;
 
 /// The tool's id. Locked.
@@ -35,16 +39,28 @@ const MOST_LISTED: usize = 64;
 /// Most bytes that a model is told of one.
 const MOST_OF_ONE: usize = 500;
 
-/// The arguments, as the guide locks them.
+/// The arguments, as the guide locks them, and those that models trained on other agents send.
+///
+/// Models are told of the first five only. Every other name is refused.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
+    #[serde(alias = "agent", alias = "agent_type")]
     subagent_type: String,
     prompt: String,
-    #[serde(default)]
+    #[serde(default, alias = "run_in_background")]
     background: bool,
     #[serde(default)]
     metadata: Option<RawJson>,
+    /// Files of the workspace whose bytes go with the prompt.
+    #[serde(default)]
+    attachments: Vec<String>,
+    /// A label for people, which has no effect.
+    #[serde(default, rename = "description")]
+    _description: IgnoredAny,
+    /// Another label, which has no effect.
+    #[serde(default, rename = "name")]
+    _name: IgnoredAny,
 }
 
 /// A child that is about to exist.
@@ -80,6 +96,11 @@ pub(crate) fn spec<'a>(agents: impl Iterator<Item = &'a Arc<Manifest>>) -> ToolS
             "prompt": { "type": "string", "description": "what it is to do" },
             "background": { "type": "boolean", "description": "return at once; default false" },
             "metadata": { "type": "object", "description": "carried to the child unchanged" },
+            "attachments": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "paths of images and files that the agent is given with the prompt",
+            },
         },
         "required": ["subagent_type", "prompt"],
         "additionalProperties": false,
@@ -94,21 +115,29 @@ pub(crate) fn named(
     arguments: &RawJson,
 ) -> Result<String, Outcome> {
     let wanted = parse(arguments)?;
-    let manifest = resolve(agent, &prefix.manifest, &wanted.subagent_type)?;
+    check_delegation(agent)?;
+    let manifest = resolve(&agent.kit, &prefix.manifest, &wanted.subagent_type)?;
     Ok(manifest.name.clone())
 }
 
+/// Returns the files that a call wants to give to its child.
+pub(crate) fn attachments(arguments: &RawJson) -> Result<Vec<String>, Outcome> {
+    Ok(parse(arguments)?.attachments)
+}
+
 /// Plans a child: adds its birth to the batch, or says why there can be none. A call that does not wait
-/// for it is the caller's to end.
+/// for it is the caller's to end. `attached` goes with the prompt.
 pub(crate) fn plan(
     agent: &Agent,
     prefix: &Prefix,
     call: &Call,
     arguments: &RawJson,
+    attached: &[Part],
     batch: &mut Batch,
 ) -> Result<Child, Outcome> {
     let wanted = parse(arguments)?;
-    let manifest = resolve(agent, &prefix.manifest, &wanted.subagent_type)?;
+    check_delegation(agent)?;
+    let manifest = resolve(&agent.kit, &prefix.manifest, &wanted.subagent_type)?;
     let child = Child {
         id: AgentId::new(agent.parts.env.new_id()),
         background: wanted.background,
@@ -126,7 +155,7 @@ pub(crate) fn plan(
                 host: false,
             },
             caps: Caps::default(),
-            prompt: &wanted.prompt,
+            prompt: with_attached(&wanted.prompt, attached),
             metadata: wanted.metadata,
             output_schema: None,
         },
@@ -155,8 +184,8 @@ pub(crate) fn plan_spawn(
         let text = format!("there is no agent {}", agent.definition);
         return Err(Outcome::error(ErrorKind::UnknownAgent, text));
     };
-    check_sizes(&spawn.prompt, spawn.metadata.as_ref())?;
-    let manifest = resolve(agent, caller, &spawn.definition)?;
+    check_sizes(spawn.prompt.weight(), spawn.metadata.as_ref())?;
+    let manifest = resolve(&agent.kit, caller, &spawn.definition)?;
     let names = registry.names_of(&manifest.name);
     if let Some(decision) = agent.chain().0.decide_call(TASK, &names)
         && decision.action == Action::Deny
@@ -185,7 +214,7 @@ pub(crate) fn plan_spawn(
                 host: true,
             },
             caps: spawn.caps,
-            prompt: &spawn.prompt,
+            prompt: spawn.prompt.clone(),
             metadata: spawn.metadata.clone(),
             output_schema: spawn.output_schema.clone(),
         },
@@ -201,7 +230,7 @@ struct NewChild<'a> {
     parent: Parent,
     /// What its runs may use at most, whatever its manifest says.
     caps: Caps,
-    prompt: &'a str,
+    prompt: Content,
     metadata: Option<RawJson>,
     output_schema: Option<RawJson>,
 }
@@ -261,20 +290,37 @@ fn check_price(agent: &Agent, manifest: &Manifest, caps: Caps) -> Result<(), Out
     Ok(())
 }
 
+/// Refuses children while a prompt forbids them that the agent or one above it works on.
+fn check_delegation(agent: &Agent) -> Result<(), Outcome> {
+    if !agent.board.state().tree.is_delegation_disabled(&agent.id) {
+        return Ok(());
+    }
+    let text = "the prompt forbids other agents; do the work here";
+    Err(Outcome::error(ErrorKind::Denied, text))
+}
+
 fn parse(arguments: &RawJson) -> Result<Arguments, Outcome> {
     let invalid = |text: String| Outcome::error(ErrorKind::InvalidInput, text);
     let wanted: Arguments = arguments.read().map_err(|error| {
         invalid(format!(
-            "task takes {{subagent_type, prompt, background?, metadata?}}: {error}"
+            "task takes {{subagent_type, prompt, background?, metadata?, attachments?}}: {error}"
         ))
     })?;
-    check_sizes(&wanted.prompt, wanted.metadata.as_ref())?;
+    check_sizes(wanted.prompt.len(), wanted.metadata.as_ref())?;
     Ok(wanted)
 }
 
-fn check_sizes(prompt: &str, metadata: Option<&RawJson>) -> Result<(), Outcome> {
+/// Returns the prompt of a call with what goes with it.
+fn with_attached(prompt: &str, attached: &[Part]) -> Content {
+    let mut content = Content::from(prompt);
+    for part in attached {
+        content.push(part.clone());
+    }
+    content
+}
+
+fn check_sizes(size: usize, metadata: Option<&RawJson>) -> Result<(), Outcome> {
     let invalid = |text: String| Outcome::error(ErrorKind::InvalidInput, text);
-    let size = prompt.len();
     if size > MAX_PROMPT_BYTES {
         return Err(invalid(format!(
             "the prompt has {size} bytes; at most {MAX_PROMPT_BYTES} are taken"
@@ -294,8 +340,22 @@ fn check_sizes(prompt: &str, metadata: Option<&RawJson>) -> Result<(), Outcome> 
     Ok(())
 }
 
-fn resolve(agent: &Agent, caller: &Manifest, name: &str) -> Result<Arc<Manifest>, Outcome> {
-    let registry = &agent.kit.registry;
+/// Says why an agent cannot be asked to start another of this name, if so. Whether there is room and
+/// rules allow it is decided when the call is made.
+pub(crate) fn check_required(kit: &Kit, caller: &Manifest, name: &str) -> Result<(), Outcome> {
+    let manifest = resolve(kit, caller, name)?;
+    if scope::wants(kit, &caller.tools, TASK) {
+        return Ok(());
+    }
+    let text = format!(
+        "agent {} has no {TASK} to start {} with",
+        caller.name, manifest.name
+    );
+    Err(Outcome::error(ErrorKind::Denied, text))
+}
+
+fn resolve(kit: &Kit, caller: &Manifest, name: &str) -> Result<Arc<Manifest>, Outcome> {
+    let registry = &kit.registry;
     let may_spawn = |manifest: &&Arc<Manifest>| caller.may_spawn(&manifest.name);
     let choices = || names(registry.for_agents().filter(may_spawn));
     match registry.get(name) {
@@ -347,12 +407,14 @@ fn birth(agent: &Agent, child: NewChild<'_>) -> Result<Vec<Event>, Outcome> {
         metadata,
         asked: UserMessage {
             id: MessageId::new(agent.parts.env.new_id()),
-            text: prompt.into(),
+            text: prompt,
             from: Author::Parent,
             agent: None,
             model: None,
             metadata: None,
             output_schema: output_schema.or(own_schema),
+            delegation: None,
+            immediate: false,
         },
     };
     let mut events = agent.birth(birth).map_err(|why| {

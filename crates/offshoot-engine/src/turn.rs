@@ -8,6 +8,7 @@
 
 mod arrived;
 mod calls;
+mod delegation;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -142,7 +143,7 @@ async fn steps(
                 continue;
             }
             (Reply::Whole(message), _, None) => {
-                let ran = agent.carry_out(&prefix, message, permit, &mut transcript, &cancel);
+                let ran = agent.carry_out(&prefix, message, Some(permit), &mut transcript, &cancel);
                 let carried = Box::pin(ran).await?;
                 *sent = carried.sent;
                 if let Some(end) = carried.end {

@@ -30,6 +30,10 @@ pub enum Update {
     Activity(AgentId, Activity),
     /// Nothing runs, nothing is queued, nothing waits to be told (R19).
     Idle,
+    /// No living process owns the tree, and everything in its log was given before this. Once for each
+    /// owner that is gone; for a subscriber that comes later, once. Entries that follow say that a
+    /// process owned it in between.
+    Orphaned,
     /// The log cannot be written; the tree has been let go and will be recovered later (R6), unless
     /// the file is damaged.
     Parked(StoreError),
@@ -41,9 +45,12 @@ impl Update {
         match self {
             Self::Delta(_) | Self::Output(_) => false,
             Self::Activity(_, activity) => activity.is_news(),
-            Self::Entry(_) | Self::Notice(..) | Self::Hooked(..) | Self::Idle | Self::Parked(_) => {
-                true
-            }
+            Self::Entry(_)
+            | Self::Notice(..)
+            | Self::Hooked(..)
+            | Self::Idle
+            | Self::Orphaned
+            | Self::Parked(_) => true,
         }
     }
 }

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use offshoot_agents::{Diagnostic, MAX_FILE_BYTES, Reading, read};
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2, statat,
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, lstat, open, openat2, stat,
+    statat,
 };
 use rustix::io::Errno;
 
@@ -65,6 +66,38 @@ pub struct Contents {
     pub problems: Vec<Diagnostic>,
 }
 
+/// What tells a file from itself after a change.
+///
+/// The time of the change cannot be set by programs. Two changes in one tick of the kernel's clock that
+/// keep the size are told apart by nothing; then the file counts as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    file: (u64, u64),
+    size: i64,
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            file: (stat.st_dev, stat.st_ino),
+            size: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+
+    /// Returns the stamp of what a path leads to, and of the link if it is one; `None` where there is
+    /// nothing.
+    pub(crate) fn at(path: &Path) -> [Option<Self>; 2] {
+        let own = lstat(path).ok();
+        let is_link = |stat: &&Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        let target = own.as_ref().filter(is_link).and_then(|_| stat(path).ok());
+        [own, target].map(|stat| stat.as_ref().map(Self::of))
+    }
+}
+
 impl Folder {
     /// Opens a folder of the user's own; `None` if there is none.
     pub fn open(path: &Path) -> Result<Option<Self>, Diagnostic> {
@@ -111,6 +144,19 @@ impl Folder {
         names.truncate(MOST_FILES);
         let files = names.iter().map(|name| self.file(name)).collect();
         Contents { files, problems }
+    }
+
+    /// Lists the files that `read` would read, each with what tells whether it has changed since.
+    pub(crate) fn stamps(&self) -> Vec<(PathBuf, Option<Stamp>)> {
+        let mut names = self.names(is_agent, &mut Vec::new());
+        names.sort();
+        names.truncate(MOST_FILES);
+        let stamped = names.into_iter().map(|name| {
+            let file = enter(&self.folder, &name, OFlags::PATH | OFlags::CLOEXEC);
+            let stamp = file.and_then(fstat).ok().map(|stat| Stamp::of(&stat));
+            (self.path.join(name), stamp)
+        });
+        stamped.collect()
     }
 
     /// Counts the files whose name fits, as far as names are looked at.

@@ -5,7 +5,6 @@
 //! environment and no connection is made before a model is asked. Users'
 //! documentation: docs/models.md.
 
-mod base64;
 mod calls;
 mod decode;
 mod encode;

@@ -1,23 +1,36 @@
-//! The log as session updates of the Agent Client Protocol, version 1.
+//! The Agent Client Protocol, version 1: a connection of one client, and the log as its session updates.
 //!
+//! Requests are the protocol library's; updates are shapes of our own, folded from the log (correction 28).
 //! Children are shown in one of two forms: `Sessions`, the RFD on subagent sessions,
 //! where a parent announces its children, and `Flat` for everybody else, where a
-//! child is the tool call that made it. Of the earlier proposal on delegation only
-//! the record of a run is kept, in `_meta`. The shapes are our own until a face needs
-//! a transport: the protocol's library has them behind an unstable feature.
+//! child is the tool call that made it.
 
 mod agent;
+mod asks;
+mod blocks;
+mod client;
+mod delegation;
+mod error;
 mod flat;
 mod fold;
+mod lines;
+mod live;
+mod options;
+mod prompts;
 mod said;
+mod serve;
 mod sessions;
+mod setup;
 mod tool;
 pub mod wire;
 
 use offshoot_types::json::RawJson;
 use serde::Deserialize;
 
+pub use delegation::NAMESPACE;
 pub use fold::{Fold, Piece, PieceKind, Watch};
+pub use serve::serve;
+pub use setup::{AgentSummary, ModelSummary, SessionStart, Setup, StartError, Workspaces};
 
 /// How children are shown to a client. Chosen once, when it says what it understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

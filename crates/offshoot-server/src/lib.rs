@@ -1,7 +1,6 @@
 //! The faces: what other programs speak with Offshoot.
 //!
-//! So far the half of one: the log as updates of the Agent Client Protocol. A face
-//! converts and decides nothing, so everything here is a pure fold: no I/O, no
-//! clock, no runtime, and no second copy of how a prompt is answered.
+//! A face converts and decides nothing: what a client sees is a fold of the log, and what it asks is a
+//! command or a query of the runtime. No face reads files, a clock or the environment.
 
 pub mod acp;

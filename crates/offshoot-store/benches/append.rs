@@ -40,6 +40,8 @@ impl Writer {
             model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         };
         let entry = NewEntry {
             agent: self.agent.clone(),

@@ -11,6 +11,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{self, ContentId, Recorded, Traced, Writer};
+use offshoot_types::listing::{Among, SessionQuery};
 use offshoot_types::store::{
     Append, ChatExport, OpenAsk, SessionSummary, StoreError, StoreErrorKind,
 };
@@ -101,11 +102,17 @@ pub trait Backend: Send {
     /// Returns what became of a command.
     fn receipt(&mut self, command: &CommandId) -> Result<Option<Receipt>, StoreError>;
 
-    /// Lists the roots, the one that changed last first. `owned` is as the rows have it.
-    fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError>;
+    /// Lists roots and inspectable children in the order that a query has. `owned` is as the rows have
+    /// it.
+    fn list(&mut self, query: &SessionQuery) -> Result<Vec<SessionSummary>, StoreError>;
 
-    /// Lists the inspectable children, the one that changed last first. `owned` is as the rows have it.
-    fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError>;
+    /// Lists all roots.
+    fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
+        self.list(&SessionQuery::default())
+    }
+
+    /// Returns up to `limit` ids that begin or end with a part, in the order of ids.
+    fn find(&mut self, part: &str, among: Among, limit: usize) -> Result<Vec<AgentId>, StoreError>;
 
     /// Lists what somebody has to answer, what was asked first first. `owned` is as the rows have it.
     fn asks(&mut self) -> Result<Vec<OpenAsk>, StoreError>;

@@ -9,6 +9,7 @@
 mod append;
 mod command;
 mod journal;
+mod listing;
 mod ownership;
 mod reading;
 mod rewinding;
@@ -40,6 +41,7 @@ macro_rules! checks {
 checks! {
     ownership:
         one_handle_owns_a_tree_at_a_time,
+        the_owner_of_one_tree_is_seen_by_every_handle,
         a_claim_raises_the_epoch,
         a_tree_is_created_with_its_first_entries,
         a_tree_that_has_entries_is_not_created,
@@ -93,6 +95,11 @@ checks! {
         sa_37_an_export_has_a_transcript_at_any_size,
         rows_tell_what_it_cost_which_model_and_what_was_allowed,
         what_is_asked_is_listed_until_it_is_decided_or_its_call_ends;
+    listing:
+        pages_follow_each_other_whatever_changes_before_them,
+        lists_are_narrowed_to_a_workspace_and_searched,
+        roots_and_children_are_listed_in_one_order,
+        ids_are_found_by_how_they_begin_or_end;
     rewinding:
         a_child_that_is_alive_is_not_dropped,
         what_a_rewind_consumes_is_told_nobody,

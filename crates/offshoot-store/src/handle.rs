@@ -27,6 +27,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{self, Change, ContentId, Recorded, Traced};
+use offshoot_types::listing::{Among, SessionQuery};
 use offshoot_types::store::{
     Append, ChatExport, Committed, Created, Lease, Nudged, OpenAsk, SessionSummary, Store,
     StoreError,
@@ -142,24 +143,6 @@ impl Handle {
         self.writer.mailbox().send(job(reply));
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(gone())) })
     }
-
-    /// Asks for a list of sessions and looks which of them are owned.
-    fn list(
-        &self,
-        list: impl FnOnce(&mut dyn Backend) -> Result<Vec<SessionSummary>, StoreError> + Send + 'static,
-    ) -> BoxFuture<'static, Result<Vec<SessionSummary>, StoreError>> {
-        let place = Arc::clone(&self.place);
-        self.reader.ask(move |backend| {
-            let mut sessions = list(backend)?;
-            for session in &mut sessions {
-                // The rows say who took it; only the lock says whether they live.
-                let held = session.owned && place.is_held(&session.tree);
-                session.abandoned = session.owned && !held;
-                session.owned = held;
-            }
-            Ok(sessions)
-        })
-    }
 }
 
 /// What a handle is started from.
@@ -204,6 +187,10 @@ impl Store for Handle {
 
     fn delete(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         self.send(|reply| Job::Delete(lease, reply))
+    }
+
+    fn wipe(&self) -> BoxFuture<'_, bool> {
+        Box::pin(self.swept())
     }
 
     fn append(
@@ -311,12 +298,34 @@ impl Store for Handle {
         self.reader.ask(move |backend| backend.receipt(&command))
     }
 
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.list(|backend| backend.sessions())
+    fn is_owned(&self, tree: &TreeId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (place, tree) = (Arc::clone(&self.place), tree.clone());
+        self.reader.ask(move |_| Ok(place.is_held(&tree)))
     }
 
-    fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.list(|backend| backend.children())
+    fn list(&self, query: SessionQuery) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        let place = Arc::clone(&self.place);
+        self.reader.ask(move |backend| {
+            let mut sessions = backend.list(&query)?;
+            for session in &mut sessions {
+                // The rows say who took it; only the lock says whether they live.
+                let held = session.owned && place.is_held(&session.tree);
+                session.abandoned = session.owned && !held;
+                session.owned = held;
+            }
+            Ok(sessions)
+        })
+    }
+
+    fn find(
+        &self,
+        part: &str,
+        among: Among,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<AgentId>, StoreError>> {
+        let part = part.to_owned();
+        let ask = move |backend: &mut dyn Backend| backend.find(&part, among, limit);
+        self.reader.ask(ask)
     }
 
     fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>> {

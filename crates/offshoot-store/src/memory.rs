@@ -12,6 +12,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::listing::{Among, SessionQuery, is_part};
 use offshoot_types::store::{
     Append, ChatExport, OpenAsk, SessionSummary, StoreError, StoreErrorKind,
 };
@@ -356,12 +357,6 @@ impl Kept {
     }
 }
 
-/// Sorts a list as people read it: the last changed first.
-fn sorted(mut sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
-    sessions.sort_by(|a, b| (b.updated_at, &a.agent).cmp(&(a.updated_at, &b.agent)));
-    sessions
-}
-
 fn conflict(message: String) -> StoreError {
     StoreError::new(StoreErrorKind::Conflict, message)
 }
@@ -419,17 +414,33 @@ impl Backend for Memory {
             .and_then(|row| row.receipt().cloned()))
     }
 
-    fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
-        let summary = |(id, kept): (&TreeId, &Kept)| kept.summary(id, id.root());
-        Ok(sorted(self.trees.iter().filter_map(summary).collect()))
+    fn list(&mut self, query: &SessionQuery) -> Result<Vec<SessionSummary>, StoreError> {
+        let all = self.trees.iter().flat_map(|(id, kept)| {
+            let agents = [id.root()].into_iter().chain(kept.children());
+            agents.filter_map(move |agent| kept.summary(id, agent))
+        });
+        let mut sessions: Vec<_> = all.filter(|session| query.takes(session)).collect();
+        sessions.sort_by(|a, b| (b.updated_at, &a.agent).cmp(&(a.updated_at, &b.agent)));
+        sessions.truncate(query.limit.unwrap_or(usize::MAX));
+        Ok(sessions)
     }
 
-    fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
-        let summaries = self.trees.iter().flat_map(|(id, kept)| {
-            let children = kept.children();
-            children.filter_map(move |child| kept.summary(id, child))
+    fn find(&mut self, part: &str, among: Among, limit: usize) -> Result<Vec<AgentId>, StoreError> {
+        if part.is_empty() {
+            return Ok(Vec::new());
+        }
+        let agents = self.trees.values().flat_map(|kept| {
+            let agents = kept.tree.walk().into_iter();
+            agents.take(if among == Among::Sessions {
+                1
+            } else {
+                usize::MAX
+            })
         });
-        Ok(sorted(summaries.collect()))
+        let mut found: Vec<AgentId> = agents.filter(|id| is_part(part, id)).cloned().collect();
+        found.sort();
+        found.truncate(limit);
+        Ok(found)
     }
 
     fn asks(&mut self) -> Result<Vec<OpenAsk>, StoreError> {

@@ -33,6 +33,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
 use offshoot_types::journal::{ContentId, Recorded, Traced, Writer};
+use offshoot_types::listing::{Among, SessionQuery};
 use offshoot_types::store::{ChatExport, OpenAsk, SessionSummary, StoreError};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
@@ -430,12 +431,16 @@ impl Backend for Sqlite {
         })
     }
 
-    fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
-        self.reading("list the sessions", list::sessions)
+    fn list(&mut self, query: &SessionQuery) -> Result<Vec<SessionSummary>, StoreError> {
+        self.reading("list the sessions", |connection| {
+            list::list(connection, query)
+        })
     }
 
-    fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
-        self.reading("list the child sessions", list::children)
+    fn find(&mut self, part: &str, among: Among, limit: usize) -> Result<Vec<AgentId>, StoreError> {
+        self.reading("find an id", |connection| {
+            list::find(connection, part, among, limit)
+        })
     }
 
     fn asks(&mut self) -> Result<Vec<OpenAsk>, StoreError> {

@@ -157,6 +157,19 @@ fn picture(arguments: &RawJson, place: &Place) -> Option<(Target, Vec<u8>)> {
     Some((target, bytes))
 }
 
+/// Returns the first `most` bytes of a file, or why it cannot be read.
+pub(crate) fn bytes(place: &Place, path: &str, most: u64) -> Result<Vec<u8>, String> {
+    let target = Target::new(path, place)?;
+    let file = open(&target).map_err(|refusal| {
+        let refused = refusal.into_outcome(&format!("read {}", target.shown()));
+        refused.for_model()
+    })?;
+    let mut bytes = Vec::new();
+    let read = file.take(most).read_to_end(&mut bytes);
+    read.map_err(|error| format!("read {}: {error}", target.shown()))?;
+    Ok(bytes)
+}
+
 fn parse(arguments: &RawJson, place: &Place) -> Result<(Target, Window), String> {
     let Arguments {
         path,

@@ -150,6 +150,26 @@ impl offshoot_types::sidecar::Sidecars for Sidecars {
         Box::pin(attempt(move || blob::store(&folder, &bytes, most)))
     }
 
+    fn read_file(
+        &self,
+        place: Place,
+        path: String,
+        most: u64,
+    ) -> BoxFuture<'static, Result<Vec<u8>, AttachmentError>> {
+        Box::pin(attempt(move || {
+            crate::read::bytes(&place, &path, most).map_err(AttachmentError::Io)
+        }))
+    }
+
+    fn remove_folder(&self, folder: String) -> BoxFuture<'static, Result<(), AttachmentError>> {
+        Box::pin(attempt(move || match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(AttachmentError::Io(format!("remove {folder}: {error}")))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }))
+    }
+
     fn read_blob(
         &self,
         folder: String,

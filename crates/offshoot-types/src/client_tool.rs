@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::content::Content;
 use crate::json::RawJson;
 use crate::outcome::{ErrorKind, Outcome};
 use crate::tool::{Effect, ToolSpec};
@@ -121,6 +122,9 @@ pub enum ToolResult {
     Text(String),
     /// It worked, and this is its data.
     Data(RawJson),
+    /// It worked, and this is its text with images, files and links. Blobs it names are stored before it
+    /// is sent.
+    Content(Content),
     /// It failed, and this tells the model why.
     Error(String),
 }
@@ -131,6 +135,15 @@ impl ToolResult {
         match self {
             Self::Text(text) | Self::Error(text) => text.len(),
             Self::Data(data) => data.as_str().len(),
+            Self::Content(content) => content.weight(),
+        }
+    }
+
+    /// Returns its parts, if it may have others than text.
+    pub fn content(&self) -> Option<&Content> {
+        match self {
+            Self::Content(content) => Some(content),
+            Self::Text(_) | Self::Data(_) | Self::Error(_) => None,
         }
     }
 }
@@ -140,6 +153,10 @@ impl From<ToolResult> for Outcome {
         match result {
             ToolResult::Text(text) => Self::output(RawJson::of(&text)),
             ToolResult::Data(data) => Self::output(data),
+            ToolResult::Content(content) => Self {
+                attachments: content.attachments().cloned().collect(),
+                ..Self::output(RawJson::of(&content.as_str()))
+            },
             ToolResult::Error(text) => Self::error(ErrorKind::Failed, text),
         }
     }

@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::caps::Caps;
 use crate::client_tool::{ClientTool, ToolResult};
 use crate::content::Content;
+use crate::event::RoleChoice;
 use crate::id::{AgentId, CallId, CommandId, MessageId, Timestamp, TreeId};
 use crate::json::RawJson;
 use crate::manifest::Context;
-use crate::message::Author;
+use crate::message::{Author, Delegation};
 use crate::outcome::ErrorKind;
 use crate::project::ProjectContext;
 use crate::settlement::Settlement;
@@ -40,7 +41,7 @@ impl Command {
             prompt.output_schema = None;
         }
         if let Order::Spawn(spawn) = &mut self.order {
-            spawn.prompt.clear();
+            spawn.prompt = Content::default();
             spawn.metadata = None;
             spawn.output_schema = None;
         }
@@ -63,6 +64,8 @@ impl Command {
             | Order::Rewind(_)
             | Order::Fork(_)
             | Order::SetClientTools(_)
+            | Order::SetRole(_)
+            | Order::Delete(_)
             | Order::Spawn(_) => None,
         }
     }
@@ -100,6 +103,12 @@ pub enum Order {
     Fork(Fork),
     /// Replace the tools that clients of the session carry out, from the next turn on. For the root.
     SetClientTools(Vec<ClientTool>),
+    /// Set the agent definition, the model, or both, from the next turn on. For the root.
+    SetRole(RoleChoice),
+    /// Delete the session, for good: its agents are stopped, then its log and its folder go. For the
+    /// root. Refused with `StoreErrorKind::Held` while another process runs the session. A second such
+    /// order finds no session.
+    Delete(Deletion),
     /// Start a child of the agent, without a call of the agent's model.
     Spawn(Box<Spawn>),
 }
@@ -177,8 +186,9 @@ pub struct Spawn {
     pub agent: Option<AgentId>,
     /// The manifest's name; a subagent or an all.
     pub definition: String,
-    /// What the child is to do; at most 1 MiB.
-    pub prompt: String,
+    /// What the child is to do, at most 1 MiB, and what goes with it. Blobs it names are stored before
+    /// it is sent.
+    pub prompt: Content,
     /// `PROVIDER/NAME`; wins over the manifest's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -202,7 +212,7 @@ pub struct Spawn {
 
 impl Spawn {
     /// A blocking child that its manifest says everything else of.
-    pub fn new(definition: impl Into<String>, prompt: impl Into<String>) -> Self {
+    pub fn new(definition: impl Into<String>, prompt: impl Into<Content>) -> Self {
         Self {
             agent: None,
             definition: definition.into(),
@@ -230,12 +240,31 @@ pub struct Prompt {
     /// Which agent is to take it up, and go on from there; a primary or an all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// `PROVIDER/NAME` of the model that answers it, and goes on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// What the host attached; at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
     /// The JSON Schema that the answer has to fit; wins over the manifest's own. At most 64 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
+    /// Whether another agent does the work; without it the model decides that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegation: Option<Delegation>,
+    /// Whether a busy root takes it up at its next step, and not in a turn of its own (R17).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub immediate: bool,
+}
+
+/// Whether a session is deleted that was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deletion {
+    /// Whatever is in it.
+    Always,
+    /// Only if nothing was said in it.
+    IfUnprompted,
 }
 
 /// A name for a session.
@@ -370,6 +399,14 @@ pub enum Receipt {
     },
     /// The session has these client tools.
     ClientToolsSet,
+    /// The root's next turn has this agent definition and this model.
+    RoleSet,
+    /// The session and its folder are gone.
+    Deleted {
+        /// Whether none of it can be read from the store's files any more. Otherwise another process
+        /// reads there, and the rest goes when the last process that uses the store ends.
+        is_wiped: bool,
+    },
     /// The child exists and works, or did so before this order came.
     Spawned {
         /// Which agent it is.

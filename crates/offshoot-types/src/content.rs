@@ -143,6 +143,14 @@ pub enum AttachmentError {
         /// What it is said to be.
         said: String,
     },
+    /// What a client sent as the base64 of an attachment is not base64.
+    #[error("{name} is not base64 with padding: {why}")]
+    Base64 {
+        /// Which.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// This runtime has no folder for blobs.
     #[error("attachments need a data folder, and this runtime has none")]
     NoFolder,
@@ -407,6 +415,16 @@ pub fn size(bytes: u64) -> String {
 
 fn in_one_line(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
+}
+
+/// Returns the media type of bytes, by what they are and not by a name.
+pub fn media_type(bytes: &[u8]) -> &'static str {
+    match (image_type(bytes), std::str::from_utf8(bytes)) {
+        (Some(image), _) => image,
+        (None, Ok(_)) => "text/plain",
+        (None, Err(_)) if bytes.starts_with(b"%PDF-") => "application/pdf",
+        (None, Err(_)) => "application/octet-stream",
+    }
 }
 
 /// Returns the media type of bytes that are a picture a model may take, by how they begin.

@@ -195,6 +195,10 @@ pub enum Event {
         tools: Vec<ClientTool>,
     },
 
+    /// A client has set what the root is from its next turn on. `Became` in front of that turn says
+    /// what it came to.
+    RoleChosen(RoleChoice),
+
     /// From here on models are sent a summary in the place of what came before (SES-12).
     Compacted(Box<Compaction>),
 
@@ -263,6 +267,18 @@ pub struct Role {
     /// On what terms it works.
     #[serde(default)]
     pub terms: Terms,
+}
+
+/// What a client wants a session's root to be from its next turn on; what it leaves out stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleChoice {
+    /// The manifest's name; a primary or an all. Another agent comes with its own model, unless the
+    /// choice names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// `PROVIDER/NAME`; holds until another agent or model is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl Spawned {
@@ -438,6 +454,7 @@ impl Event {
             | Self::Titled { .. }
             | Self::Summarised { .. }
             | Self::ClientTools { .. }
+            | Self::RoleChosen(_)
             | Self::Hooked(_)
             | Self::Rewound { .. }
             | Self::Compacted(_) => false,
@@ -465,6 +482,7 @@ impl Event {
             | Self::Titled { .. }
             | Self::Summarised { .. }
             | Self::ClientTools { .. }
+            | Self::RoleChosen(_)
             | Self::Hooked(_)
             | Self::Compacted(_) => &[],
         }

@@ -7,6 +7,7 @@
 
 #![warn(missing_docs)]
 
+pub mod base64;
 pub mod content;
 pub mod date;
 pub mod id;
@@ -36,6 +37,7 @@ pub mod tree;
 pub mod cancel;
 pub mod env;
 pub mod hook;
+pub mod listing;
 pub mod live;
 pub mod model;
 pub mod sidecar;

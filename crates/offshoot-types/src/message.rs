@@ -42,9 +42,46 @@ pub struct UserMessage {
     /// The JSON Schema that the answer has to fit; without it the manifest's, if that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
+    /// Whether another agent does the work; without it the model decides that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegation: Option<Delegation>,
+    /// Whether a busy root takes it up at its next step, and not in a turn of its own (R17).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub immediate: bool,
+}
+
+/// Whether other agents do the work of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delegation {
+    /// The turn opens with one `task` call of the runtime's own, or ends without asking the model.
+    Require {
+        /// The name of the agent that the call starts.
+        agent: String,
+        /// Whether the call returns at once.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
+    },
+    /// The model is told which agent to prefer, and may do otherwise.
+    Prefer {
+        /// The name of the agent; there may be none of that name.
+        agent: String,
+        /// Whether the agent is to work in the background; without it the model chooses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        background: Option<bool>,
+    },
+    /// No agent of the tree starts another or continues a settled one before the run ends or the next
+    /// prompt is taken up.
+    Disable,
 }
 
 impl UserMessage {
+    /// Tells whether it may be taken into a turn that runs: it asks for no other agent and says nothing
+    /// about delegation, which both are decided when a turn begins.
+    pub fn fits_running_turn(&self) -> bool {
+        self.agent.is_none() && self.delegation.is_none()
+    }
+
     /// Returns what a session that begins with it is called: its first line, cut to what a list
     /// can show.
     pub fn title(&self) -> String {
@@ -115,6 +152,10 @@ pub struct AssistantMessage {
     /// What the request was made of that the log does not say; none in logs that are older.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<SentRequest>>,
+    /// Whether the runtime wrote it and no model: the `task` call that opens a turn whose prompt
+    /// requires it (`Delegation::Require`). It is no step; `model` is the one that the agent has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_runtime: bool,
 }
 
 /// The parts of a sent request that cannot be folded from the log, so that a request that is rebuilt

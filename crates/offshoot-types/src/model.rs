@@ -189,6 +189,8 @@ pub enum Chunk {
         /// Complete arguments.
         arguments: Arguments,
     },
+    /// A complete image or file.
+    File(GivenFile),
     /// A block this version does not know.
     Raw(RawJson),
     /// The end. Nothing follows.
@@ -198,6 +200,17 @@ pub enum Chunk {
         /// What it cost.
         usage: Usage,
     },
+}
+
+/// An image or a file that a model gives. What it is called is cut to one line by faces that show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenFile {
+    /// What people call it.
+    pub name: Option<String>,
+    /// What the provider says it is; of an image its bytes decide.
+    pub media_type: String,
+    /// All of it.
+    pub bytes: Vec<u8>,
 }
 
 /// A step that failed.

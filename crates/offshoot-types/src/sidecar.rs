@@ -34,6 +34,17 @@ pub trait Sidecars: Send + Sync {
         no_folder()
     }
 
+    /// Returns the first `most` bytes of a file that a tool could read in a place. `Io` says why it
+    /// cannot be read.
+    fn read_file(
+        &self,
+        _place: Place,
+        _path: String,
+        _most: u64,
+    ) -> BoxFuture<'static, Result<Vec<u8>, AttachmentError>> {
+        no_folder()
+    }
+
     /// Returns the bytes of a blob. `Missing` if it is not there, `Damaged` if its bytes are others
     /// than its digest names.
     fn read_blob(
@@ -52,6 +63,11 @@ pub trait Sidecars: Send + Sync {
         _digests: Vec<Digest>,
     ) -> BoxFuture<'static, Result<(), AttachmentError>> {
         no_folder()
+    }
+
+    /// Removes a folder with all that is in it; a folder that is not there is no error.
+    fn remove_folder(&self, _folder: String) -> BoxFuture<'static, Result<(), AttachmentError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 

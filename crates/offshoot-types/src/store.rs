@@ -16,6 +16,7 @@ use crate::event::{Entry, Event};
 use crate::id::{AgentId, CallId, CommandId, Epoch, Pos, Seq, Timestamp, TreeId};
 use crate::journal::{self, Change, ContentId, Recorded, Traced, Writer};
 use crate::json::RawJson;
+use crate::listing::{Among, SessionKind, SessionQuery};
 use crate::permission::Decision;
 use crate::tree::Ask;
 
@@ -59,6 +60,12 @@ pub trait Store: Send + Sync {
     /// been, but for its epoch: whoever claims its id next gets a higher one, so that a former
     /// owner stays fenced. Fails with `Fenced` if the lease is no longer good.
     fn delete(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Removes what was deleted from the store's files as well, as far as other processes that read
+    /// there allow it; tells whether none of it is left.
+    fn wipe(&self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(true))
+    }
 
     /// Appends entries, in the order given, and returns them with their places.
     ///
@@ -149,12 +156,36 @@ pub trait Store: Send + Sync {
     /// Returns what became of a command; `None` while it is pending or unknown.
     fn receipt(&self, command: &CommandId) -> BoxFuture<'_, Result<Option<Receipt>, StoreError>>;
 
-    /// Lists the roots, the one that changed last first.
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+    /// Tells whether a living process, this one included, owns a tree; looks at nothing but its lock.
+    ///
+    /// What an owner wrote before it let go, or died, can be read once this says no. No for an unknown
+    /// tree.
+    fn is_owned(&self, tree: &TreeId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Lists the inspectable children of all trees, archived ones included, the one that changed last
-    /// first.
-    fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+    /// Lists roots and inspectable children in the order that a query has, and up to its limit.
+    fn list(&self, query: SessionQuery) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// Returns up to `limit` ids that begin or end with a part (`listing::is_part`), in the order of
+    /// ids; none for an empty part. Reads no log.
+    fn find(
+        &self,
+        part: &str,
+        among: Among,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<AgentId>, StoreError>>;
+
+    /// Lists all roots.
+    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        self.list(SessionQuery::default())
+    }
+
+    /// Lists the inspectable children of all trees, archived ones included.
+    fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        self.list(SessionQuery {
+            kind: SessionKind::Children,
+            ..SessionQuery::default()
+        })
+    }
 
     /// Lists what somebody has to answer, in all trees, what was asked first first.
     fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>>;

@@ -21,7 +21,7 @@ type Step = fn(String) -> Result<String, serde_json::Error>;
 
 /// Form 2 has more variants: titles, summaries, compactions, rewinds, helpers. Form 3 has hooks, and
 /// questions in what is asked. Form 4 has client tools, calls that wait for a client, children without a
-/// call, and parts that are no text in messages and outcomes; what is only text is stored as before.
+/// call, roles that a client has set, and parts that are no text in messages and outcomes; what is only text is stored as before.
 fn unchanged(line: String) -> Result<String, serde_json::Error> {
     Ok(line)
 }

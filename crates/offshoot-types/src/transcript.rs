@@ -197,6 +197,7 @@ impl Transcript {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_) => {}
         }
         Ok(())

@@ -174,6 +174,14 @@ impl Tree {
         path
     }
 
+    /// Tells whether agents may neither be started nor continued by an agent: a prompt that it or an
+    /// agent above it works on forbids it (`Delegation::Disable`).
+    pub fn is_delegation_disabled(&self, id: &AgentId) -> bool {
+        let path = self.path(id).into_iter();
+        let mut agents = path.filter_map(|id| self.agents.get(id));
+        agents.any(|agent| agent.open_run().is_some() && agent.tally.no_delegation)
+    }
+
     /// Finds a run.
     pub fn run(&self, id: &RunId) -> Option<&Run> {
         self.agents.get(&id.agent)?.run(id.run)
@@ -375,6 +383,7 @@ impl Tree {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_) => false,
         };
@@ -415,6 +424,7 @@ impl Tree {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_) => {}
         }

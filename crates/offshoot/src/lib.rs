@@ -18,14 +18,17 @@ pub use facade::{
 };
 
 pub use offshoot_engine::{
-    Activity, Asks, Compacting, Delta, DeltaKind, Ending, Limits, Output, SmartRecovery, Update,
+    Activity, Asks, AttachError, Attachment, Compacting, Delta, DeltaKind, Ending, Limits, Missing,
+    Output, Overlay, ProjectError, SmartRecovery, SystemMessage, ToolFilter, Update,
 };
 pub use offshoot_macros::tool;
 pub use offshoot_models::{OpenAiChatSettings, Secret};
 pub use offshoot_tools::shell::Keeper;
 pub use offshoot_types as types;
+pub use offshoot_types::content::{Content, Part};
 pub use offshoot_types::event::{Entry, Event};
 pub use offshoot_types::json::RawJson;
+pub use offshoot_types::listing::{SessionCursor, SessionPage, SessionQuery};
 pub use offshoot_types::manifest::{Manifest, Mode, Toolset};
 pub use offshoot_types::model::{Model, Request};
 pub use offshoot_types::project::{InstructionFile, ProjectContext};

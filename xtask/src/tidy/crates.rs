@@ -29,13 +29,26 @@ const ARROWS: &[Arrows] = &[
     leaf("offshoot-tools", &["offshoot-types"]),
     leaf("offshoot-agents", &["offshoot-types"]),
     leaf("offshoot-copilot", &["offshoot-types"]),
-    leaf("offshoot-server", &["offshoot-types"]),
+    Arrows {
+        package: "offshoot-server",
+        to: &["offshoot-engine", "offshoot-types"],
+        in_tests: &["offshoot-models", "offshoot-store", "offshoot-tools"],
+    },
     Arrows {
         package: "offshoot-engine",
         to: &["offshoot-types"],
         in_tests: &["offshoot-store"],
     },
-    leaf("offshoot-host", &["offshoot-agents", "offshoot-types"]),
+    leaf(
+        "offshoot-host",
+        &[
+            "offshoot-agents",
+            "offshoot-engine",
+            "offshoot-models",
+            "offshoot-tools",
+            "offshoot-types",
+        ],
+    ),
     leaf("offshoot-macros", &[]),
     leaf(
         "offshoot",
@@ -58,6 +71,7 @@ const ARROWS: &[Arrows] = &[
             "offshoot-engine",
             "offshoot-host",
             "offshoot-models",
+            "offshoot-server",
             "offshoot-store",
             "offshoot-tools",
             "offshoot-types",

@@ -89,6 +89,8 @@ impl Log {
                 model: None,
                 metadata: None,
                 output_schema: None,
+                delegation: None,
+                immediate: false,
             }),
         );
         self.add(
@@ -116,6 +118,7 @@ impl Log {
                 stop: StopReason::Calls,
                 timing: None,
                 request: None,
+                by_runtime: false,
             }),
         );
     }

@@ -139,7 +139,7 @@ mod tests {
         let mine = json!({ "command": "send", "to": "all", "times": 3 });
         let mine = about("mine", &mine);
         assert_eq!(mine.brief, "mine send");
-        assert_eq!(mine.change, [said("times: 3"), said("to: all")]);
+        assert_eq!(mine.change, [said("to: all"), said("times: 3")]);
         let many = vec!["x"; 10_000];
         let mine = about(
             "mine",

@@ -97,6 +97,7 @@ impl Live {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }

@@ -160,14 +160,12 @@ pub(super) fn screen(surroundings: &Surroundings, colors: bool) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::super::Verdict;
     use super::*;
 
     #[test]
     fn programs_are_looked_for_in_the_path_that_was_given() {
-        let with = |path: &str| Surroundings::made(Path::new("/"), &[("PATH", path)]);
+        let with = |path: &str| Surroundings::new(Some("/".into()), [("PATH", path)]);
         let found = program(&with("/nowhere:/bin:/usr/bin"), "sh", "nothing");
         assert_eq!(found.verdict, Verdict::Ok, "{found:?}");
         assert!(found.detail.ends_with("/sh"), "{found:?}");

@@ -111,6 +111,8 @@ impl Follower<'_> {
                 | Receipt::Resumed
                 | Receipt::Renamed
                 | Receipt::ClientToolsSet
+                | Receipt::RoleSet
+                | Receipt::Deleted { .. }
                 | Receipt::Summarised { .. }
                 | Receipt::Compacted { .. } => None,
             };
@@ -140,6 +142,8 @@ impl Follower<'_> {
             | Receipt::Answered
             | Receipt::Rewound { .. }
             | Receipt::ClientToolsSet
+            | Receipt::RoleSet
+            | Receipt::Deleted { .. }
             | Receipt::Resumed => {}
             Receipt::Renamed => self.view.remark("the session has that name now")?,
             Receipt::Summarised { summary } => self.view.told(&summary)?,
@@ -172,6 +176,7 @@ impl Follower<'_> {
             | Event::Prompted(_)
             | Event::Titled { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }

@@ -85,6 +85,8 @@ pub(super) async fn answer(
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::ClientToolsSet
+        | Receipt::RoleSet
+        | Receipt::Deleted { .. }
         | Receipt::Summarised { .. }
         | Receipt::Compacted { .. }
         | Receipt::Rewound { .. } => ("not answered", None, Code::Failed),

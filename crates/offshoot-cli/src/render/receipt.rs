@@ -24,6 +24,7 @@ pub(super) fn details(event: &Event, length: Length) -> Vec<(&'static str, Strin
         Event::Titled { .. }
         | Event::Summarised { .. }
         | Event::ClientTools { .. }
+        | Event::RoleChosen(_)
         | Event::Hooked(_)
         | Event::Rewound { .. }
         | Event::Became(_)

@@ -44,6 +44,7 @@ fn replied(parts: Vec<AssistantPart>) -> Event {
         stop: StopReason::Calls,
         timing: None,
         request: None,
+        by_runtime: false,
     })
 }
 
@@ -169,6 +170,8 @@ fn what_is_said_is_on_one_line_and_harmless() {
             model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         })
     };
     check(

@@ -5,17 +5,16 @@
 //! runs it any more, or when nobody reads what is shown.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use offshoot_engine::{Ending, Runtime, Subscription, Update, is_quiet};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::manifest::Registry;
 use offshoot_types::settlement::Settlement;
-use offshoot_types::store::{Store, StoreError, StoreErrorKind};
+use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::{Tree, Unfinished};
 
-use super::{is_owned, next};
+use super::next;
 use crate::assemble::{self, Host, Models};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -24,9 +23,6 @@ use crate::lookup::{self, Found, Session};
 use crate::signals::Signals;
 use crate::view::View;
 use crate::{output, terminal, tree_view};
-
-/// How long nothing may happen before we look whether anybody still runs the session.
-const SILENCE: Duration = Duration::from_millis(250);
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +60,7 @@ pub(super) async fn attach(
     let (models, agents) = (Models::default(), Registry::default());
     let runtime = assemble::runtime(store.clone(), models, agents, Host::of(settings));
     if !json && from == From::Now {
-        let owned = is_owned(store.as_ref(), &session.id).await?;
+        let owned = store.is_owned(&session.id).await?;
         let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));
         let width = terminal::width(&std::io::stderr());
         // Whoever comes while nothing is said would see nothing, perhaps for long.
@@ -87,7 +83,6 @@ pub(super) async fn attach(
     drop(log);
     let mut watch = Watch {
         news: runtime.subscribe(&id, tree.pos()).await.news_only(),
-        store,
         id,
         agent,
         tree,
@@ -104,7 +99,6 @@ pub(super) async fn attach(
 
 /// A session that is looked at.
 struct Watch {
-    store: Arc<dyn Store>,
     id: TreeId,
     agent: AgentId,
     tree: Tree,
@@ -126,21 +120,17 @@ impl Watch {
             }
             let quiet = self.tree.pos() >= self.upto && is_quiet(&self.tree, runtime.limits());
             // Between two entries that were committed together a tree may look quiet.
-            if quiet && self.is_at_end().await? {
+            if quiet && self.news.is_caught_up().await? {
                 return Ok(Ended::Quiet);
             }
             tokio::select! {
                 biased;
                 _ = signals.next() => return Ok(Ended::Interrupted),
-                update = self.news.next() => if let Update::Entry(entry) = update? {
-                    self.take(&entry)?;
+                update = self.news.next() => match update? {
+                    Update::Entry(entry) => self.take(&entry)?,
+                    Update::Orphaned => return Ok(Ended::Abandoned),
+                    _ => {}
                 },
-                () = tokio::time::sleep(SILENCE) => {
-                    let owned = is_owned(self.store.as_ref(), &self.id).await?;
-                    if !owned && self.is_at_end().await? {
-                        return Ok(Ended::Abandoned);
-                    }
-                }
             }
         }
     }
@@ -168,11 +158,6 @@ impl Watch {
     fn is_at_rest(&self) -> bool {
         let agent = self.tree.agent(&self.agent);
         agent.and_then(|agent| agent.open_run()).is_none()
-    }
-
-    async fn is_at_end(&self) -> Result<bool, StoreError> {
-        let rest = self.store.entries(&self.id, self.tree.pos(), 1).await?;
-        Ok(rest.is_empty())
     }
 
     /// Says how it went.

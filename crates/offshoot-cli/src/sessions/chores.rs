@@ -11,7 +11,7 @@ use offshoot_types::message::Author;
 use offshoot_types::tier::Tier;
 use serde_json::json;
 
-use super::{is_owned, order};
+use super::order;
 use crate::assemble::{self, Host, Models};
 use crate::config::Settings;
 use crate::definitions;
@@ -94,6 +94,8 @@ pub(super) async fn summary(
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::ClientToolsSet
+        | Receipt::RoleSet
+        | Receipt::Deleted { .. }
         | Receipt::Compacted { .. }
         | Receipt::Queued) => told(&receipt, json),
     }
@@ -154,6 +156,8 @@ pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::ClientToolsSet
+        | Receipt::RoleSet
+        | Receipt::Deleted { .. }
         | Receipt::Summarised { .. }
         | Receipt::Queued => return told(&receipt, json),
     };
@@ -195,6 +199,8 @@ fn told(receipt: &Receipt, json: bool) -> Result<Code, Stop> {
         | Receipt::Rewound { .. }
         | Receipt::Resumed
         | Receipt::ClientToolsSet
+        | Receipt::RoleSet
+        | Receipt::Deleted { .. }
         | Receipt::Summarised { .. }
         | Receipt::Compacted { .. } => {}
     }
@@ -205,7 +211,7 @@ fn told(receipt: &Receipt, json: bool) -> Result<Code, Stop> {
 /// asks them.
 async fn ready(settings: &Settings, found: &Found, helper: &str) -> Result<(), Stop> {
     let store = assemble::store(&settings.data_dir.value)?;
-    if is_owned(store.as_ref(), &found.session.id).await? {
+    if store.is_owned(&found.session.id).await? {
         return Ok(());
     }
     let host = Host::of(settings);
@@ -233,6 +239,7 @@ fn has_news(session: &Session, agent: &AgentId, is_mark: impl Fn(&Event) -> bool
         | Event::Titled { .. }
         | Event::Summarised { .. }
         | Event::ClientTools { .. }
+        | Event::RoleChosen(_)
         | Event::Hooked(_)
         | Event::Compacted(_) => false,
         Event::Prompted(_)

@@ -18,7 +18,7 @@ use offshoot_types::outcome::Outcome;
 use offshoot_types::store::{Store, StoreErrorKind};
 use offshoot_types::tool::Place;
 
-use super::{claim, is_owned};
+use super::claim;
 use crate::changes::{self, Fate, FileChange, Kept, Now};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -70,7 +70,7 @@ pub(super) async fn revert(settings: &Settings, id: &str, dry_run: bool) -> Resu
         ))
     };
     if dry_run {
-        if is_owned(store.as_ref(), &session.id).await? {
+        if store.is_owned(&session.id).await? {
             return Err(held());
         }
         let found = Found { agent, session };

@@ -14,7 +14,6 @@ use offshoot_types::store::Store;
 use offshoot_types::tree::Tree;
 use serde_json::json;
 
-use super::is_owned;
 use crate::assemble::{self, Host, Models};
 use crate::config::Settings;
 use crate::env::System;
@@ -63,6 +62,8 @@ pub(super) async fn cancel(
             | Receipt::Resumed
             | Receipt::Renamed
             | Receipt::ClientToolsSet
+            | Receipt::RoleSet
+            | Receipt::Deleted { .. }
             | Receipt::Summarised { .. }
             | Receipt::Compacted { .. },
             _,
@@ -76,7 +77,7 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
     let store = assemble::store(&settings.data_dir.value)?;
     let found = lookup::find(store.as_ref(), id).await?;
     // Where nobody runs, nobody waits; taking the session over would only bury what was left.
-    let receipt = if is_owned(store.as_ref(), &found.session.id).await? {
+    let receipt = if store.is_owned(&found.session.id).await? {
         send(settings, store, found, Order::Promote).await?
     } else {
         Receipt::NoEffect {
@@ -98,6 +99,8 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::ClientToolsSet
+        | Receipt::RoleSet
+        | Receipt::Deleted { .. }
         | Receipt::Summarised { .. }
         | Receipt::Compacted { .. } => ("nothing to promote", None),
     };
@@ -193,6 +196,8 @@ fn word(receipt: &Receipt) -> &'static str {
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::ClientToolsSet
+        | Receipt::RoleSet
+        | Receipt::Deleted { .. }
         | Receipt::Summarised { .. }
         | Receipt::Compacted { .. } => "nothing to cancel",
     }

@@ -3,7 +3,7 @@
 //! Looks only. The engine rebuilds the request with the code that builds those
 //! it sends, and says whether it is the same; here it is printed.
 
-use offshoot_engine::{Answer, NoRequest, Query, RebuiltRequest, Runtime};
+use offshoot_engine::{NoRequest, RebuiltRequest, Runtime, query};
 use offshoot_types::message::{Arguments, AssistantPart};
 use offshoot_types::model::{Request, RequestMessage, ToolChoice};
 use serde_json::{Value, json};
@@ -41,10 +41,7 @@ pub(super) async fn request(
         }
     };
     let runtime = runtime(settings, &session, store)?;
-    let Answer::Request(answer) = runtime.query(Query::Request(agent, step)).await? else {
-        return Err(Stop::usage("the runtime gave another answer".to_owned()));
-    };
-    let rebuilt = match *answer {
+    let rebuilt = match runtime.query(query::Request(agent, step)).await? {
         Ok(rebuilt) => rebuilt,
         Err(why @ (NoRequest::UnknownAgent(_) | NoRequest::UnknownStep { .. })) => {
             return Err(Stop::usage(why.to_string()));

@@ -67,6 +67,8 @@ pub(super) async fn rewind(
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::ClientToolsSet
+        | Receipt::RoleSet
+        | Receipt::Deleted { .. }
         | Receipt::Summarised { .. }
         | Receipt::Compacted { .. } => None,
     };

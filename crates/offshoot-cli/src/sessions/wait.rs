@@ -5,27 +5,25 @@
 //! time is up nothing is cancelled, and the exit code is one that no run has.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use offshoot_engine::{Runtime, Update};
 use offshoot_types::caps::Span;
-use offshoot_types::id::{AgentId, Pos};
+use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::manifest::Registry;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{Store, StoreError, StoreErrorKind};
-use offshoot_types::tree::Unfinished;
 use serde_json::json;
-use tokio::time::Instant;
 
-use super::is_owned;
+use crate::assemble::{Host, Models};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
-use crate::lookup::{self, Found};
+use crate::lookup::{self, Found, Session};
 use crate::output::{self, Stdout};
 use crate::render::Length;
 use crate::signals::Signals;
 use crate::{assemble, inbox, render};
-
-/// How often the logs are read: as often as whoever follows another process does.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// When waiting is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,59 +66,117 @@ pub(super) async fn wait(
             waiting.push(found);
         }
     }
-    let end = timeout.map(|timeout| Instant::now() + timeout.into());
     let mut stdout = Stdout::default();
     let mut code = Code::Completed;
+    let mut still: Vec<Found> = Vec::new();
+    let before = waiting.len();
+    for found in waiting {
+        let owned = store.is_owned(&found.session.id).await?;
+        match stand(&found, owned) {
+            Stand::Works => still.push(found),
+            stand => {
+                code = worse(
+                    code,
+                    told(store.as_ref(), &mut stdout, &found, &stand, json).await?,
+                )
+            }
+        }
+    }
+    if still.is_empty() || (until == Until::Any && still.len() < before) {
+        return Ok(code);
+    }
+    // Only follows: needs neither agents nor models.
+    let (models, agents) = (Models::default(), Registry::default());
+    let runtime = assemble::runtime(store.clone(), models, agents, Host::of(settings));
+    let mut running: Vec<(AgentId, TreeId)> = still.iter().map(names).collect();
+    let mut ending: FuturesUnordered<_> = still
+        .into_iter()
+        .map(|found| until_ended(&runtime, found))
+        .collect();
+    let mut time_up = std::pin::pin!(async {
+        match timeout {
+            Some(timeout) => tokio::time::sleep(timeout.into()).await,
+            None => std::future::pending().await,
+        }
+    });
     loop {
-        let before = waiting.len();
-        let mut still = Vec::new();
-        for mut found in waiting {
-            let stand = stand(store.as_ref(), &mut found).await?;
-            if stand == Stand::Works {
-                still.push(found);
-                continue;
-            }
-            stdout.line(&line(&found, &stand, json))?;
-            if let Stand::Asks(answer) = &stand {
-                output::note(&way(&found, answer));
-            }
-            let unfinished = unfinished(store.as_ref(), &found).await?;
-            code = worse(code, stand.code().with(&unfinished, &found.session.id));
-        }
-        waiting = still;
-        let enough = until == Until::Any && waiting.len() < before;
-        if waiting.is_empty() || enough || stdout.is_closed() {
-            return Ok(code);
-        }
-        if end.is_some_and(|end| Instant::now() >= end) {
-            for found in &waiting {
-                stdout.line(&line(found, &Stand::Works, json))?;
-            }
-            output::complain("the time is up; what still runs was left alone");
-            return Ok(Code::TimeUp);
-        }
         tokio::select! {
             biased;
             _ = signals.next() => return Ok(Code::Interrupted),
-            () = tokio::time::sleep(LOOK) => {}
+            ended = ending.next() => {
+                let Some(ended) = ended else {
+                    return Ok(code);
+                };
+                let (found, stand) = ended?;
+                running.retain(|(agent, _)| *agent != found.agent);
+                code = worse(code, told(store.as_ref(), &mut stdout, &found, &stand, json).await?);
+                if until == Until::Any || stdout.is_closed() {
+                    return Ok(code);
+                }
+            }
+            () = &mut time_up => {
+                for names in &running {
+                    stdout.line(&line(names, &Stand::Works, json))?;
+                }
+                output::complain("the time is up; what still runs was left alone");
+                return Ok(Code::TimeUp);
+            }
         }
     }
 }
 
-/// Reads what happened since, and says how it stands.
-async fn stand(store: &dyn Store, found: &mut Found) -> Result<Stand, StoreError> {
-    let Found { agent, session } = found;
-    // Before the log is read: whoever let go in between has written all of it by then.
-    let owned = is_owned(store, &session.id).await?;
-    for entry in lookup::log(store, &session.id, session.tree.pos()).await? {
-        session.tree.apply(&entry).map_err(|violation| {
-            let text = format!("follow session {}: {violation}", session.id);
-            StoreError::new(StoreErrorKind::Unusable, text)
-        })?;
+fn names(found: &Found) -> (AgentId, TreeId) {
+    (found.agent.clone(), found.session.id.clone())
+}
+
+/// Prints how an agent ended, and returns the exit code that this stands for.
+async fn told(
+    store: &dyn Store,
+    stdout: &mut Stdout,
+    found: &Found,
+    stand: &Stand,
+    json: bool,
+) -> Result<Code, Stop> {
+    stdout.line(&line(&names(found), stand, json))?;
+    if let Stand::Asks(answer) = stand {
+        output::note(&way(found, answer));
     }
-    let id = &*agent;
-    let Some(agent) = session.tree.agent(id) else {
-        return Ok(Stand::New);
+    let log = lookup::log(store, &found.session.id, Pos::ZERO).await?;
+    let unfinished = lookup::unfinished(&found.session.id, &found.agent, &log)?;
+    Ok(stand.code().with(&unfinished, &found.session.id))
+}
+
+/// Follows a session until an agent of it works no more.
+async fn until_ended(runtime: &Runtime, mut found: Found) -> Result<(Found, Stand), StoreError> {
+    let Session { id, tree, .. } = &found.session;
+    let mut news = runtime.subscribe(id, tree.pos()).await.news_only();
+    let mut owned = true;
+    loop {
+        let stand = stand(&found, owned);
+        // Between two entries that were committed together an agent may look at rest.
+        if stand != Stand::Works && news.is_caught_up().await? {
+            return Ok((found, stand));
+        }
+        match news.next().await? {
+            Update::Entry(entry) => {
+                owned = true;
+                let Session { id, tree, .. } = &mut found.session;
+                tree.apply(&entry).map_err(|violation| {
+                    let text = format!("follow session {id}: {violation}");
+                    StoreError::new(StoreErrorKind::Unusable, text)
+                })?;
+            }
+            Update::Orphaned => owned = false,
+            _ => {}
+        }
+    }
+}
+
+/// Says how it stands with an agent, whose session a living process owns or not.
+fn stand(found: &Found, owned: bool) -> Stand {
+    let id = &found.agent;
+    let Some(agent) = found.session.tree.agent(id) else {
+        return Stand::New;
     };
     let works = agent.open_run().is_some() || (!agent.queue.is_empty() && !agent.paused);
     // What a child asked dies with its process; what a root asked waits for an answer (R16).
@@ -130,18 +186,12 @@ async fn stand(store: &dyn Store, found: &mut Found) -> Result<Stand, StoreError
         let name = inbox::name(id, &call.call);
         Some(inbox::command(&name, call.asks.as_ref()?))
     });
-    Ok(match (works, owned, agent.settlement()) {
+    match (works, owned, agent.settlement()) {
         (true, true, _) => Stand::Works,
         (true, false, _) => asks.map_or(Stand::Abandoned, Stand::Asks),
         (false, _, Some(settlement)) => Stand::Ended(settlement.clone()),
         (false, _, None) => Stand::New,
-    })
-}
-
-/// Returns what the last run of an agent left undone, with everything below it.
-async fn unfinished(store: &dyn Store, found: &Found) -> Result<Unfinished, StoreError> {
-    let log = lookup::log(store, &found.session.id, Pos::ZERO).await?;
-    lookup::unfinished(&found.session.id, &found.agent, &log)
+    }
 }
 
 impl Stand {
@@ -166,8 +216,7 @@ impl Stand {
     }
 }
 
-fn line(found: &Found, stand: &Stand, json: bool) -> String {
-    let id: &AgentId = &found.agent;
+fn line((id, session): &(AgentId, TreeId), stand: &Stand, json: bool) -> String {
     let settlement = match stand {
         Stand::Ended(settlement) => Some(settlement),
         Stand::New | Stand::Works | Stand::Abandoned | Stand::Asks(_) => None,
@@ -176,7 +225,7 @@ fn line(found: &Found, stand: &Stand, json: bool) -> String {
         let reason = settlement.and_then(|settlement| settlement.status.reason());
         let line = json!({
             "agentId": id,
-            "sessionId": found.session.id,
+            "sessionId": session,
             "status": stand.word(),
             "reason": reason,
             "output": settlement.and_then(|settlement| settlement.output.as_ref()),

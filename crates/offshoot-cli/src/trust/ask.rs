@@ -77,7 +77,7 @@ pub(crate) async fn offer(settings: &Settings, workspace: &str) -> Result<(), St
     let question = format!("use {them} from now on? y, n, or s to see the files [n] ");
     loop {
         match later_answer(&question).await?.as_str() {
-            "y" | "yes" => return accept(settings, workspace, &brought, &doubted),
+            "y" | "yes" => return Ok(accept(settings, workspace, &brought, &doubted)?),
             "s" | "show" => doubted.iter().try_for_each(show_text)?,
             reply if is_no(reply) => return Ok(()),
             _ => say(UNCLEAR)?,

@@ -20,6 +20,7 @@ use crate::wire::Body;
 use crate::wire::assistant::{
     Initiator, InteractionType, Message, Reasoning, TurnEnd as StepEnd, TurnStart, Usage,
 };
+use crate::wire::attachment::Attachment;
 use crate::wire::session::{self, Delivery};
 
 use super::{NAMESPACE, ending};
@@ -28,7 +29,7 @@ use super::{NAMESPACE, ending};
 pub(super) struct Agent {
     pub(super) id: AgentId,
     pub(super) spawned: Spawned,
-    tree: TreeId,
+    pub(super) tree: TreeId,
     queued: HashMap<MessageId, (UserMessage, Delivery)>,
     /// Whether its session has been given its name.
     titled: bool,
@@ -211,6 +212,11 @@ impl Agent {
         Body::UserMessage(session::UserMessage {
             interaction_id: self.derived("interaction", message.id.as_str()),
             content: message.text.as_str().to_owned(),
+            attachments: message
+                .text
+                .attachments()
+                .filter_map(Attachment::of)
+                .collect(),
             message_id: message.id,
             source,
             delivery,
@@ -248,7 +254,9 @@ impl Agent {
         if self.turn.stopping {
             bodies.extend(self.next_step());
         }
-        bodies.push(Body::Usage(self.usage(message)));
+        if !message.by_runtime {
+            bodies.push(Body::Usage(self.usage(message)));
+        }
         let thinking = thinking(message);
         if let Some(content) = thinking.clone() {
             bodies.push(Body::Reasoning(Reasoning {

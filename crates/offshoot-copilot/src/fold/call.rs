@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::agent::Agent;
 use crate::wire::Body;
 use crate::wire::assistant::ToolRequest;
+use crate::wire::external_tool;
 use crate::wire::tool::{Complete, ShellExecution, Start, ToolError, ToolResult};
 
 use super::{permission, question};
@@ -33,6 +34,8 @@ pub(super) struct OpenCall {
     asked: Option<Vec<Need>>,
     /// What its agent wants to know.
     questions: Vec<Question>,
+    /// Whether a client carries it out.
+    waits_for_client: bool,
     /// Whether a person said no.
     refused: bool,
     /// What was decided of it last.
@@ -53,6 +56,7 @@ impl OpenCall {
             started: false,
             asked: None,
             questions: Vec::new(),
+            waits_for_client: false,
             refused: false,
             decision: None,
         }
@@ -134,6 +138,28 @@ impl Agent {
         bodies
     }
 
+    /// Tells that a call waits for a client.
+    pub(super) fn waits_for_client(&mut self, call: &CallId) -> Vec<Body> {
+        let mut bodies = self.call_started(call);
+        let request_id = self.external_tool_id(call);
+        let session_id = self.tree.root().clone();
+        if let Some(open) = self.open.get_mut(call) {
+            open.waits_for_client = true;
+            bodies.push(Body::ExternalToolRequested(external_tool::Requested {
+                request_id,
+                session_id,
+                tool_call_id: call.clone(),
+                tool_name: open.tool.clone(),
+                arguments: open.arguments.clone(),
+            }));
+        }
+        bodies
+    }
+
+    fn external_tool_id(&self, call: &CallId) -> Uuid {
+        self.derived("external_tool", call.as_str())
+    }
+
     fn question_id(&self, call: &CallId, at: usize) -> Uuid {
         self.derived("question", &format!("{call}/{at}"))
     }
@@ -198,6 +224,11 @@ impl Agent {
             let request = self.question_id(call, at);
             let completed = question::completed(request, one, at, outcome);
             bodies.push(Body::InputCompleted(completed));
+        }
+        if open.waits_for_client {
+            let request_id = self.external_tool_id(call);
+            let completed = external_tool::Completed { request_id };
+            bodies.push(Body::ExternalToolCompleted(completed));
         }
         let (result, error) = open.answer(outcome);
         self.turn.stopping |= error

@@ -9,6 +9,8 @@ use offshoot_types::settlement::CancelledBy;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::attachment::Attachment;
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Start {
@@ -106,6 +108,8 @@ fn is_zero(count: &u32) -> bool {
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
     pub content: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     pub message_id: MessageId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,

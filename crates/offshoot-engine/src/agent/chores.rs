@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use offshoot_types::client_tool::ClientTool;
 use offshoot_types::command::{Order, Receipt, Rename};
-use offshoot_types::event::Event;
+use offshoot_types::event::{Event, RoleChoice};
 use offshoot_types::message::title;
 use offshoot_types::store::StoreError;
 use offshoot_types::tier::Tier;
@@ -57,6 +57,18 @@ impl Actor {
     pub(super) fn set_client_tools(&mut self, order: Ordered, tools: Vec<ClientTool>) {
         let event = Event::ClientTools { tools };
         self.record(order, Batch::from(vec![event]), Receipt::ClientToolsSet);
+    }
+
+    /// Notes what the root is to be from its next turn on; a turn that runs stays as it is.
+    pub(super) fn set_role(&mut self, order: Ordered, choice: RoleChoice) {
+        let agent = self.agent.as_it_is_now();
+        match agent.objection_to(&choice) {
+            Some(why) => self.record(order, Batch::default(), nothing(&why)),
+            None => {
+                let event = Event::RoleChosen(choice);
+                self.record(order, Batch::from(vec![event]), Receipt::RoleSet);
+            }
+        }
     }
 
     /// Tells whether no turn is open, and no run is being stopped.

@@ -22,7 +22,7 @@ impl Actor {
         let mut batch = Batch::default();
         let receipt = match self.plan_spawn(spawn, &mut batch) {
             Ok(agent) => Receipt::Spawned { agent },
-            Err(Refusal { kind, why }) => Receipt::Refused { kind, why },
+            Err(refusal) => refusal.into_receipt(),
         };
         if planted(Bug::SpawnNotWritten) {
             batch = Batch::default();
@@ -73,14 +73,14 @@ impl Actor {
 }
 
 /// Why there can be no child.
-struct Refusal {
+pub(super) struct Refusal {
     kind: ErrorKind,
     why: String,
 }
 
 impl Refusal {
     /// Returns what a `task` call would be given as its outcome.
-    fn of(outcome: Outcome) -> Self {
+    pub(super) fn of(outcome: Outcome) -> Self {
         match outcome.body {
             Body::Error { kind, text } => Self { kind, why: text },
             // Only errors come here.
@@ -89,5 +89,10 @@ impl Refusal {
                 why: outcome.for_model(),
             },
         }
+    }
+
+    pub(super) fn into_receipt(self) -> Receipt {
+        let Self { kind, why } = self;
+        Receipt::Refused { kind, why }
     }
 }

@@ -61,6 +61,7 @@ impl State {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_) => {}
             Event::TurnEnded { .. } => self.let_sleep_if_paused(id),

@@ -149,7 +149,7 @@ impl SwitchRules<'_> {
         });
         let shown: Vec<String> = shown.collect();
         message.agent = agent.or(message.agent.take());
-        message.model = model;
+        message.model = model.or(message.model.take());
         Ok(format!("switches to {}", shown.join(", ")))
     }
 

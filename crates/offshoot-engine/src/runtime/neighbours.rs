@@ -12,7 +12,7 @@ use offshoot_types::id::TreeId;
 use offshoot_types::store::{SessionSummary, StoreErrorKind};
 use tokio::sync::Notify;
 
-use super::{CommandError, Handle, Inner, Runtime, lock};
+use super::{CommandError, Handle, Inner, Runtime, lock, unknown};
 use crate::board::Board;
 use crate::hooks::announce;
 use crate::session;
@@ -149,6 +149,9 @@ impl Inner {
     ) -> Result<(Arc<Board>, Arc<Notify>), CommandError> {
         // The first entry of a log never changes: it can be read without the lease.
         let workspace = self.workspace(tree).await?;
+        if workspace.is_none() && self.parts.store.tree_of(tree.root()).await?.is_none() {
+            return Err(unknown(tree.root()));
+        }
         // A log without one does not fold, and loading it below fails.
         let kit = self
             .kits

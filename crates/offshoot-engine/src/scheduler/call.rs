@@ -7,8 +7,9 @@
 //! they are then.
 
 use futures_core::future::BoxFuture;
-use futures_util::future::FutureExt;
+use futures_util::future::{FutureExt, TryFutureExt};
 use offshoot_types::command::Receipt;
+use offshoot_types::content::Part;
 use offshoot_types::event::Event;
 use offshoot_types::hook::Use;
 use offshoot_types::id::{AgentId, CallId, RunId};
@@ -20,9 +21,9 @@ use offshoot_types::store::StoreError;
 use offshoot_types::tool::Effect;
 use offshoot_types::tree::Ask;
 
-use super::TurnScope;
 use super::outcomes::Finished;
 use super::own::OwnCall;
+use super::{Progress, TurnScope};
 use crate::agent::{Agent, nothing};
 use crate::ask::{self, Asking, Judged, Withheld};
 use crate::context::{Callable, EngineCall, Prefix};
@@ -31,13 +32,15 @@ use crate::hooks::calls::Rulings;
 use crate::log::Batch;
 use crate::sabotage::{Bug, planted};
 use crate::steer::Errand;
-use crate::{client_tool, question, settle, task, todo};
+use crate::{attachments, client_tool, question, settle, task, todo};
 
 /// A call of a message that is to run.
 pub(super) struct PlannedCall {
     pub(super) call: Call,
     pub(super) callable: Callable,
     pub(super) arguments: RawJson,
+    /// The files that it gives to a child, once they are stored.
+    pub(super) attached: Option<Vec<Part>>,
     /// What it asks a person or has asked, if anything.
     pub(super) ask: Option<Ask>,
     pub(super) state: CallState,
@@ -55,6 +58,8 @@ pub(super) enum CallState {
 /// What a running call waits for.
 pub(super) enum WaitsFor {
     Tool,
+    /// The files that it gives to a child.
+    Files,
     /// The answer to its question.
     Answer,
     /// What a client's tool comes to.
@@ -71,6 +76,8 @@ pub(super) enum Work {
     Question(Ask),
     /// A tool that a client carries out, by its name.
     Client(String, Ask),
+    /// Stores the files that a `task` call gives to its child; the child is planned afterwards.
+    Files(Vec<String>),
     Child(AgentId),
     Errand(Errand),
 }
@@ -166,6 +173,7 @@ impl PlannedCall {
             call: call.clone(),
             callable,
             arguments: arguments.clone(),
+            attached: None,
             ask,
             state,
         }
@@ -245,6 +253,7 @@ impl PlannedCall {
         let TurnScope {
             agent,
             prefix,
+            attached: given,
             cancel,
         } = scope;
         let (call, arguments) = (&self.call, &self.arguments);
@@ -273,7 +282,17 @@ impl PlannedCall {
                 Ok(Work::Client(name, ask))
             }
             Callable::Engine(EngineCall::Task) => {
-                let child = task::plan(agent, prefix, call, arguments, batch)?;
+                let attached = match &self.attached {
+                    Some(attached) => attached.as_slice(),
+                    None => {
+                        let paths = task::attachments(arguments)?;
+                        if !paths.is_empty() {
+                            return Ok(Work::Files(paths));
+                        }
+                        given
+                    }
+                };
+                let child = task::plan(agent, prefix, call, arguments, attached, batch)?;
                 if child.background {
                     return Err(settle::handle(&child.id));
                 }
@@ -303,6 +322,7 @@ impl Work {
     pub(super) fn waits_for(&self) -> WaitsFor {
         match self {
             Self::Tool(_) => WaitsFor::Tool,
+            Self::Files(_) => WaitsFor::Files,
             Self::Question(_) => WaitsFor::Answer,
             Self::Client(..) => WaitsFor::Client,
             Self::Child(child) => WaitsFor::Child(child.clone()),
@@ -310,20 +330,27 @@ impl Work {
         }
     }
 
-    /// Does it, to the outcome of its call.
+    /// Does it, to the outcome of its call or to the files of its child.
     pub(super) fn run<'a>(
         self,
         call: CallId,
         desk: &'a Desk<'a>,
-    ) -> BoxFuture<'a, Result<Finished, StoreError>> {
+    ) -> BoxFuture<'a, Result<Progress, StoreError>> {
         let (agent, cancel) = (desk.agent, desk.cancel);
-        match self {
+        let finished: BoxFuture<'a, Result<Finished, StoreError>> = match self {
+            Self::Files(paths) => {
+                return Box::pin(async move {
+                    let loaded = attachments::load_files(agent, &paths).await;
+                    Ok(Progress::Loaded(call, loaded))
+                });
+            }
             Self::Tool(run) => Box::pin(desk.run(run).map(Ok)),
             Self::Question(ask) => Box::pin(question::wait(agent, call, ask, cancel)),
             Self::Client(name, ask) => Box::pin(client_tool::wait(agent, call, name, ask, cancel)),
             Self::Child(child) => Box::pin(wait_for_child(agent, call, child).map(Ok)),
             Self::Errand(errand) => Box::pin(errand.run(agent, call, cancel).map(Ok)),
-        }
+        };
+        Box::pin(finished.map_ok(|finished| Progress::Finished(Box::new(finished))))
     }
 }
 

@@ -4,6 +4,7 @@
 //! back nobody finds the session any more, and hooks hear of its end after that: nobody waits for
 //! them.
 
+use offshoot_types::command::{Deletion, Receipt};
 use offshoot_types::event::Purpose;
 use offshoot_types::id::AgentId;
 use offshoot_types::settlement::CancelledBy;
@@ -11,7 +12,10 @@ use offshoot_types::store::StoreError;
 use offshoot_types::tree::Tree;
 
 use super::Session;
+use crate::agent::nothing;
 use crate::desk;
+use crate::node::Ordered;
+use crate::runtime::claims::is_unprompted;
 
 impl Session {
     /// Lets nobody find the session any more: what is sent to it from here on has to open it again,
@@ -38,6 +42,40 @@ impl Session {
     /// is left asleep, as a crash would leave it: only the calls that run are stopped (R20). Takes nothing
     /// up any more: what is sent from here on stays for the process that has the tree next.
     pub(super) async fn leave(&mut self) -> Result<(), StoreError> {
+        self.stop_and_settle().await?;
+        self.keep_unheard_answers().await?;
+        self.release().await.map(drop)
+    }
+
+    /// Notes that the session is to be deleted, unless something was said that keeps it.
+    pub(super) async fn order_deletion(
+        &mut self,
+        order: Ordered,
+        which: Deletion,
+    ) -> Result<(), StoreError> {
+        let is_spoken_to = !self.waiting.is_empty() || !self.receiving.is_empty();
+        if which == Deletion::IfUnprompted
+            && (is_spoken_to || !is_unprompted(&self.parts, &self.board.tree).await?)
+        {
+            return self
+                .note(order, nothing("something was said in the session"))
+                .await;
+        }
+        self.deletion = Some(order);
+        Ok(())
+    }
+
+    /// Stops everything, waits until it has settled and its processes have ended, and deletes the log.
+    pub(super) async fn delete(&mut self, order: Ordered) -> Result<(), StoreError> {
+        self.stop_and_settle().await?;
+        self.end_leftovers().await;
+        self.parts.store.delete(self.board.lease.clone()).await?;
+        order.answer(Receipt::Deleted { is_wiped: false });
+        Ok(())
+    }
+
+    /// Takes nothing up any more, stops every run and waits until all have settled.
+    async fn stop_and_settle(&mut self) -> Result<(), StoreError> {
         self.inputs.close();
         // A prompt that was just taken waits for whoever opens the session next.
         self.openers.clear();
@@ -55,8 +93,7 @@ impl Session {
                 () = self.board.stirred.notified() => self.look().await?,
             }
         }
-        self.keep_unheard_answers().await?;
-        self.release().await.map(drop)
+        Ok(())
     }
 
     /// Tells whether a run is open that ends before the process does: any but that of a root that

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use offshoot_types::command::{Command, Fork, Order, Scope};
+use offshoot_types::command::{Command, Deletion, Fork, Order, Scope};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::transcript::{Item, Transcript};
@@ -114,19 +114,18 @@ impl World {
         }
     }
 
-    /// Removes a copy, unless somebody runs it. A process may die of it.
+    /// Removes a copy, unless another process runs it. The process may die of it.
     pub(super) async fn remove_a_copy(&mut self) -> Result<(), String> {
         let copies = self.copies();
         let Some(copy) = copies.get(self.chance.below(copies.len())) else {
             return Ok(());
         };
         let before = self.log(&self.tree);
+        let order = Order::Delete(Deletion::Always);
+        let command = self.make_command(copy.root().clone(), order);
         let index = self.chance.below(self.processes.len());
         let process = &self.processes[index];
-        let remove = async {
-            let lease = process.store.claim(copy).await?;
-            process.store.delete(lease).await
-        };
+        let remove = process.runtime.command(command);
         let removed = tokio::select! {
             biased;
             () = process.power.died.notified() => None,
@@ -137,8 +136,8 @@ impl World {
             self.witness.removed.lock().unwrap().insert(copy.clone());
         }
         match removed {
-            Some(Ok(())) if !is_gone => return Err(format!("{copy} was removed and is there")),
-            Some(Ok(()) | Err(_)) | None => {}
+            Some(Ok(_)) if !is_gone => return Err(format!("{copy} was removed and is there")),
+            Some(Ok(_) | Err(_)) | None => {}
         }
         let of_copy = self.disk.read(|backend| backend.tree_of(copy.root()));
         let rows = self.disk.read(|backend| backend.chat_rows(copy));

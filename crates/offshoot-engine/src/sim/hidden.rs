@@ -120,6 +120,7 @@ impl<'a> Hidden<'a> {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_) => false,
         }

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use super::clients;
 use super::disk::Disk;
 use super::hidden::{self, Hidden};
-use super::prompts::is_taken_up;
+use super::prompts::{self, is_taken_up};
 use super::spawns;
 use crate::hooks::prompts::STOPPED;
 use crate::limits::Limits;
@@ -82,6 +82,8 @@ pub(crate) struct Witness {
 /// A request as it was sent, and how often something had been taken back or summed up by then.
 struct Asked {
     cuts: usize,
+    /// Grows with every request of its agent, whichever process sends it.
+    order: usize,
     lines: Vec<String>,
 }
 
@@ -206,7 +208,9 @@ impl Witness {
             self.verdict
                 .fail("a step was tried again after some of it was shown");
         }
-        before.insert(process, Asked { cuts, lines });
+        let order = 1 + before.values().map(|old| old.order).max().unwrap_or(0);
+        let asked = Asked { cuts, order, lines };
+        before.insert(process, asked);
     }
 
     /// Notes the words of a request, for its agent and for whom it works.
@@ -363,6 +367,8 @@ fn judge_tree(disk: &Disk, witness: &Witness, id: &TreeId) -> Result<Tree, Strin
     in_order(&entries)?;
     asked_once(&entries)?;
     asks_survive(&entries)?;
+    prompts::own_calls_open_turns(&entries, tree.copied_until())?;
+    prompts::immediate_at_next_step(&entries)?;
     let hidden = Hidden::read(&entries)?;
     read_once(witness, &tree, &entries, &hidden)?;
     Ok(tree)
@@ -500,6 +506,7 @@ fn allowed_first(entries: &[Entry]) -> Result<(), String> {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. } => {}
@@ -672,7 +679,8 @@ fn read_once(
             }
         }
         let last = by_process.values();
-        let last = last.max_by_key(|asked| (asked.cuts, asked.lines.len()));
+        // A process whose lock was stolen may send a longer request of what has been taken back since.
+        let last = last.max_by_key(|asked| (asked.cuts, asked.order));
         let text = last.map_or_else(String::new, |asked| {
             asked.lines.join(
                 "

@@ -85,7 +85,8 @@ impl World {
     fn wish(&mut self) -> (AgentId, Order) {
         let root = self.tree.root().clone();
         match self.chance.below(34) {
-            0..=6 => (root, self.prompt("go")),
+            0..=3 => (root, self.prompt("go")),
+            4..=6 => (root, self.some_special_prompt()),
             7 => (self.some_agent(), self.prompt("more")),
             8 | 9 => (self.some_agent(), Order::Cancel(Scope::Run)),
             10 => (self.some_agent(), Order::Cancel(Scope::Turn)),
@@ -120,8 +121,11 @@ impl World {
             text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         }
     }
 

@@ -1,16 +1,19 @@
 //! What becomes of prompts: each one that was acknowledged is taken up, or taken back by a rewind
-//! that was ordered after it.
+//! that was ordered after it. A prompt that requires another agent opens its turn with one call of the
+//! runtime's own, and an immediate prompt enters a turn of the root at its next step.
 //!
 //! The log cannot tell which of a prompt and a rewind was ordered first, so one act of the person
 //! orders a rewind that waits for children and prompts the same agent through the same process
 //! while it waits.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use offshoot_types::command::{Command, Order, Receipt, Rewind};
+use offshoot_types::command::{Command, Order, Prompt, Receipt, Rewind};
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, MessageId};
+use offshoot_types::id::{AgentId, MessageId, Pos};
+use offshoot_types::message::Delegation;
 use offshoot_types::tree::Agent;
 
 use super::world::{PATIENCE, World};
@@ -20,6 +23,29 @@ use super::world::{PATIENCE, World};
 const BEHIND: Duration = Duration::from_millis(300);
 
 impl World {
+    /// Returns a prompt that is immediate, or says something about delegation, or both.
+    pub(super) fn some_special_prompt(&mut self) -> Order {
+        let names = ["worker", "watched", "thrifty"];
+        let name = names[self.chance.below(names.len())].to_owned();
+        let delegation = match self.chance.below(8) {
+            0..=2 => Some(Delegation::Require {
+                agent: name,
+                background: self.chance.one_in(2),
+            }),
+            3 => Some(Delegation::Disable),
+            4 => Some(Delegation::Prefer {
+                agent: name,
+                background: None,
+            }),
+            _ => None,
+        };
+        Order::Prompt(Prompt {
+            immediate: delegation.is_none() || self.chance.one_in(4),
+            delegation,
+            ..self.words("go")
+        })
+    }
+
     /// Orders a rewind and prompts its agent while the rewind waits for children to end.
     pub(super) async fn prompt_behind_a_rewind(&mut self) -> Result<(), String> {
         let mut processes = self.processes.iter();
@@ -143,4 +169,85 @@ pub(super) fn is_taken_up(agent: Option<&Agent>, log: &[Entry], prompt: &Message
     };
     let waits = agent.is_some_and(|agent| agent.paused && agent.queue.contains(prompt));
     waits || log.iter().any(takes)
+}
+
+/// A turn whose prompt requires another agent begins with one message of the runtime's own, with one
+/// `task` call. There is no such message anywhere else. What was copied has turns of its own making.
+pub(super) fn own_calls_open_turns(entries: &[Entry], copied: Pos) -> Result<(), String> {
+    let mut required: BTreeSet<&MessageId> = BTreeSet::new();
+    let mut opening: BTreeSet<&AgentId> = BTreeSet::new();
+    for entry in entries.iter().filter(|entry| entry.pos > copied) {
+        let agent = &entry.agent;
+        match &entry.event {
+            Event::Prompted(message) => {
+                if let Some(Delegation::Require { .. }) = message.delegation {
+                    required.insert(&message.id);
+                }
+            }
+            Event::TurnStarted {
+                prompt: Some(prompt),
+                ..
+            } if required.contains(prompt) => {
+                opening.insert(agent);
+            }
+            Event::TurnEnded { .. } => {
+                opening.remove(agent);
+            }
+            Event::Replied(message) => {
+                let tools: Vec<&str> = message.calls().map(|call| call.tool.as_str()).collect();
+                let is_own = message.by_runtime && tools == ["task"];
+                if opening.remove(agent) != is_own || message.by_runtime != is_own {
+                    let id = &message.id;
+                    return Err(format!(
+                        "{id} of {agent} is not what its turn has to open with"
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// How long the disk may take to tell the actor of a prompt that is in the log, in milliseconds: two
+/// pauses.
+const ANSWERED_WITHIN: u64 = 10;
+
+/// An immediate prompt that its actor knew of when a step began is in the turn by then. Of two replies
+/// that follow the prompt in one turn, the step of the second began behind it.
+pub(super) fn immediate_at_next_step(entries: &[Entry]) -> Result<(), String> {
+    let own = entries
+        .iter()
+        .filter(|entry| entry.tree.root() == &entry.agent);
+    // Immediate prompts that wait: whether a running turn may take them, when the actor knows of them at
+    // the latest, and replies since.
+    let mut waiting: Vec<(&MessageId, bool, u64, usize)> = Vec::new();
+    for entry in own {
+        match &entry.event {
+            Event::Prompted(message) if message.immediate => {
+                let known = entry.at.get() + ANSWERED_WITHIN;
+                waiting.push((&message.id, message.fits_running_turn(), known, 0));
+            }
+            Event::TurnStarted { prompt, .. } => {
+                waiting.retain(|(id, ..)| prompt.as_ref() != Some(id));
+                waiting.iter_mut().for_each(|(.., replies)| *replies = 0);
+            }
+            Event::Steered { prompt } => waiting.retain(|(id, ..)| *id != prompt),
+            Event::Rewound { hides, .. } => waiting.retain(|(id, ..)| !hides.contains(id)),
+            Event::Replied(_) => {
+                // The rest waits behind one that waits for a turn of its own.
+                for (id, fits, known, replies) in &mut waiting {
+                    if !*fits {
+                        break;
+                    }
+                    *replies += usize::from(entry.at.get() > *known);
+                    if *replies > 1 {
+                        return Err(format!("{id} was passed by a step that began after it"));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -189,7 +189,6 @@ pub(super) struct World {
 pub(super) struct Process {
     pub(super) runtime: Runtime,
     pub(super) power: Arc<Power>,
-    pub(super) store: Arc<dyn Store>,
     number: u32,
     /// Writes for a simulated store; a real one has a thread.
     writer: Option<JoinHandle<()>>,
@@ -491,7 +490,7 @@ impl World {
             asks: self.asks,
         };
         let runtime = Runtime::new(Parts {
-            store: store.clone(),
+            store,
             projects: Arc::new(OneProject::from(project)),
             env: Arc::new(SimEnv(self.witness.clone())),
             limits: self.limits.clone(),
@@ -507,7 +506,6 @@ impl World {
         Process {
             runtime,
             power,
-            store,
             number: self.started,
             writer,
             subscriber,
@@ -551,6 +549,7 @@ impl World {
                     Update::Delta(delta) => texts.take(&delta, &witness.verdict),
                     Update::Idle => witness.idle(&limits),
                     Update::Output(_)
+                    | Update::Orphaned
                     | Update::Activity(..)
                     | Update::Notice(..)
                     | Update::Hooked(..) => {}

@@ -1,17 +1,20 @@
 //! What comes while a turn runs, and when the agent reads it.
 //!
 //! The actor adds what is committed beside the turn; the turn takes it up between two steps, in the
-//! order of the log. A child reads messages at its next step, a root at its next turn.
+//! order of the log. A child reads messages at its next step; a root reads immediate messages there, and
+//! every other message at its next turn (R17).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::MessageId;
+use offshoot_types::message::UserMessage;
 use offshoot_types::store::StoreError;
 use offshoot_types::transcript::Transcript;
 
 use super::follow;
 use crate::agent::Agent;
+use crate::sabotage::{Bug, planted};
 
 /// Entries that came while a turn runs, until it takes them up.
 #[derive(Clone, Default)]
@@ -32,8 +35,7 @@ impl Arrived {
 }
 
 impl Agent {
-    /// Takes messages that have come into the running turn: at a child's next step, and not before
-    /// a root's next turn.
+    /// Takes messages that have come into the running turn, before its next step.
     pub(crate) async fn take_messages(
         &self,
         transcript: &mut Transcript,
@@ -49,19 +51,22 @@ impl Agent {
 
     /// Returns the entries that take messages into the running turn before its next step.
     pub(crate) fn steered(&self, transcript: &Transcript) -> Vec<Event> {
-        if self.is_root() {
-            return Vec::new();
-        }
         let state = self.board.state();
         let queue = state.tree.agent(&self.id).map(|agent| &agent.queue);
         let waiting = queue.into_iter().flatten();
-        // Messages not yet in the transcript wait for the next step; one that names another agent
-        // waits for a turn of its own.
+        // Messages that wait for a turn of their own are passed by immediate messages to a root, and by
+        // none to a child.
+        let is_candidate = |id: &&MessageId| {
+            let message = transcript.queued(id);
+            let waits = planted(Bug::ImmediateWaits);
+            !self.is_root() || message.is_some_and(|message| message.immediate && !waits)
+        };
+        // Messages not yet in the transcript wait for the next step.
         let is_for_now = |id: &&MessageId| {
             let message = transcript.queued(id);
-            message.is_some_and(|message| message.agent.is_none())
+            message.is_some_and(UserMessage::fits_running_turn)
         };
-        let known = waiting.take_while(is_for_now);
+        let known = waiting.filter(is_candidate).take_while(is_for_now);
         known
             .map(|id| Event::Steered { prompt: id.clone() })
             .collect()

@@ -14,7 +14,7 @@ use offshoot_types::store::StoreError;
 use offshoot_types::transcript::Transcript;
 use tokio_util::sync::CancellationToken;
 
-use super::{broken, fold, follow};
+use super::{broken, delegation, fold, follow};
 use crate::agent::Agent;
 use crate::caps::StepPermit;
 use crate::context::Prefix;
@@ -51,9 +51,9 @@ struct Judgement<'a> {
 }
 
 impl Agent {
-    /// Takes a turn up: from its beginning, or from the calls that had not started when its process
-    /// died. Returns
-    /// the rank of its first step, the cap that was reached and how the turn ends, if it does.
+    /// Takes a turn up: from its beginning, which may be a call of the runtime's own, or from the calls
+    /// that had not started when its process died. Returns the rank of its first step, the cap that was
+    /// reached and how the turn ends, if it does.
     pub(super) async fn take_up(
         &self,
         prefix: &Prefix,
@@ -62,16 +62,32 @@ impl Agent {
     ) -> Result<(Rank, Option<Cap>, Option<TurnEnd>), StoreError> {
         if transcript.ready().is_none() {
             let resumed = Box::pin(self.resume_calls(prefix, transcript, cancel));
-            let Carried { cap, end, mut sent } = resumed.await?;
-            sent.committed().await?;
-            return Ok((Rank::Resuming, cap, end));
+            return self.goes_on(resumed.await?, transcript).await;
         }
+        let own = delegation::own_message(self, prefix, transcript);
         let rank = match self.helps {
             // Somebody waits for these, and works on when they are done.
             None | Some(Purpose::Compaction | Purpose::Summary) => Rank::Admitting,
             Some(Purpose::Title) => Rank::Helping,
         };
-        Ok((rank, None, self.begin_run(transcript, cancel).await?))
+        let end = self.begin_run(transcript, cancel).await?;
+        let Some(message) = own.filter(|_| end.is_none()) else {
+            return Ok((rank, None, end));
+        };
+        let carried = self.carry_out(prefix, message, None, transcript, cancel);
+        self.goes_on(Box::pin(carried).await?, transcript).await
+    }
+
+    /// Returns how a turn goes on that began with calls.
+    async fn goes_on(
+        &self,
+        carried: Carried,
+        transcript: &Transcript,
+    ) -> Result<(Rank, Option<Cap>, Option<TurnEnd>), StoreError> {
+        let Carried { cap, end, mut sent } = carried;
+        sent.committed().await?;
+        let end = end.or_else(|| delegation::refused(self, transcript));
+        Ok((Rank::Resuming, cap, end))
     }
 
     /// Runs the calls of a message, and has hooks asked before and told after where there are any.
@@ -79,11 +95,12 @@ impl Agent {
         &self,
         prefix: &Prefix,
         message: AssistantMessage,
-        permit: StepPermit,
+        permit: Option<StepPermit>,
         transcript: &mut Transcript,
         cancel: &CancellationToken,
     ) -> Result<Carried, StoreError> {
         let work = cancel.child_token();
+        let attached = delegation::attached(transcript, &message);
         let asked = Box::pin(self.ask_host(prefix, &message, &work));
         let (answered, mut late) = self.within(None, &work, asked).await;
         let mut batch = Batch::default();
@@ -99,6 +116,7 @@ impl Agent {
         let scope = TurnScope {
             agent: self,
             prefix,
+            attached: &attached,
             cancel: &work,
         };
         let plan = Plan::judge(scope, &message, &mut rulings, &mut batch);
@@ -108,7 +126,7 @@ impl Agent {
             batch,
             rulings,
             before: Vec::new(),
-            held: Some(permit),
+            held: permit,
             cancel,
         };
         let carried = self.run_calls(calls, &message, transcript).await?;
@@ -130,9 +148,11 @@ impl Agent {
         let Some(message) = host::last_reply_as_run(transcript, events) else {
             return Err(broken("an open call without a message"));
         };
+        let attached = delegation::attached(transcript, &message);
         let scope = TurnScope {
             agent: self,
             prefix,
+            attached: &attached,
             cancel: &work,
         };
         let open = host::open_calls(transcript, &message);

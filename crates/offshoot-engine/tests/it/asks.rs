@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
-use offshoot_engine::{Activity, Answer as Reply, Asks, Limits, Query, SessionState, Who};
+use offshoot_engine::{Activity, Asks, Limits, SessionState, Who, query};
 use offshoot_types::command::{Answer, Order, Receipt, Scope, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId};
@@ -81,9 +81,9 @@ async fn r29_a_call_that_waits_for_an_answer_says_so_and_runs_after_a_yes() {
     stage.prompt(stage.root(), "go").await;
     let ask = asked(&stage, 1).await;
     let waits = async {
-        let query = Query::Status(stage.tree.clone(), stage.root());
+        let query = query::Status(stage.tree.clone(), stage.root());
         loop {
-            if let Reply::Status(Some((state, Activity::Permission(tools)))) =
+            if let Some((state, Activity::Permission(tools))) =
                 stage.runtime.query(query.clone()).await.unwrap()
             {
                 return (state, tools);

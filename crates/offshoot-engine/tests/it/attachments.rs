@@ -6,8 +6,10 @@ use offshoot_types::content::{Attached, AttachmentError, Content, Digest, Part};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
 use offshoot_types::model::RequestMessage;
+use offshoot_types::outcome::{ErrorKind, Outcome};
+use offshoot_types::permission::{Action, Layer, Rule, Standing};
 
-use crate::stage::{Script, Stage, say, user_texts};
+use crate::stage::{Script, Stage, call, kind, say, user_texts};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 
@@ -305,4 +307,77 @@ async fn ses_08_a_copy_has_the_blobs_that_its_conversation_names() {
         read(&other.digest).await,
         Err(CommandError::Attachment(AttachmentError::Missing(_)))
     ));
+}
+
+fn layer_of(rule: Rule) -> Layer {
+    Layer {
+        name: "the user".to_owned(),
+        standing: Standing::Grants,
+        rules: vec![rule],
+        ..Layer::default()
+    }
+}
+
+/// Has the root start a child with files, and returns what the call came to.
+async fn delegated(files: &[&str], denied: Option<Rule>, limits: Limits) -> (Stage, Outcome) {
+    let arguments =
+        serde_json::json!({ "subagent_type": "worker", "prompt": "look", "attachments": files });
+    let script = Script::default()
+        .part("lead", [call(&[("task", arguments)]), say("done")])
+        .part("worker", [say("seen")])
+        .takes_images();
+    let stage = Stage::with(script, limits).await;
+    stage.says(denied.into_iter().map(layer_of).collect());
+    // Rules are read when a session is taken up.
+    let stage = stage.crash().await;
+    stage.ask("go").await;
+    let outcome = stage.outcomes("lead").await.remove(0);
+    (stage, outcome)
+}
+
+#[tokio::test]
+async fn a_child_is_given_the_files_that_its_call_names() {
+    let (stage, outcome) = delegated(&["a.png", "b.png"], None, Limits::default()).await;
+    assert!(!outcome.is_error(), "{outcome:?}");
+    let request = stage.script.sent("worker").remove(0);
+    let Some(RequestMessage::User(content)) = request.messages.last() else {
+        panic!("{request:?}")
+    };
+    assert!(content.starts_with("look"), "{content}");
+    let names: Vec<_> = content.blobs().map(|blob| blob.name.clone()).collect();
+    assert_eq!(names, [Some("a.png".to_owned()), Some("b.png".to_owned())]);
+    for blob in content.blobs() {
+        assert_eq!(blob.media_type, "image/png");
+        assert!(request.images.get(blob).is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_given_makes_no_child() {
+    let none = AttachmentLimits {
+        part: 9,
+        parts: 1,
+        ..AttachmentLimits::default()
+    };
+    let tight = Limits {
+        attachments: none,
+        ..Limits::default()
+    };
+    let deny = Rule::new("fs.read", "**/secret.png", Action::Deny);
+    let cases = [
+        (vec!["gone"], None, Limits::default(), ErrorKind::Failed),
+        (vec!["a.png"], None, tight.clone(), ErrorKind::TooLarge),
+        (vec!["a.png", "b.png"], None, tight, ErrorKind::TooLarge),
+        (
+            vec!["a.png", "secret.png"],
+            Some(deny),
+            Limits::default(),
+            ErrorKind::Denied,
+        ),
+    ];
+    for (files, denied, limits, expected) in cases {
+        let (stage, outcome) = delegated(&files, denied, limits).await;
+        assert_eq!(kind(&outcome), expected, "{files:?}: {outcome:?}");
+        assert_eq!(stage.tree().await.walk().len(), 1, "no child is made of it");
+    }
 }

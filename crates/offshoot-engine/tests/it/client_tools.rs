@@ -4,6 +4,7 @@ use offshoot_engine::{Activity, Asks, CommandError, Ending, Limits};
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::client_tool::{ClientTool, MAX_RESULT_BYTES, MOST_CLIENT_TOOLS, ToolResult};
 use offshoot_types::command::{Answer, Fork, Opening, Order, Receipt, Scope, Verdict};
+use offshoot_types::content::{Attached, AttachmentError, Content, Digest, Part};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, TreeId};
 use offshoot_types::json::RawJson;
@@ -95,6 +96,36 @@ async fn ruling_2_a_call_waits_without_a_slot_and_a_client_answers_it() {
         assert_eq!(data(&stage.outcomes("lead").await[0]), expected);
         assert!(stage.store_asks().await.is_empty());
     }
+}
+
+#[tokio::test]
+async fn ruling_2_a_result_may_have_images_that_the_session_has() {
+    let (stage, wait) = waiting(looks_up(), vec![tool("lookup")]).await;
+    let bytes = b"\x89PNG\r\n\x1a\nrest".to_vec();
+    let stored = stage.runtime.store_blob(stage.tree.root(), None, "", bytes);
+    let image = stored.await.unwrap();
+    let digest = Digest::new("0".repeat(64)).unwrap();
+    let missing = Attached {
+        digest,
+        ..image.clone()
+    };
+    let returned = |image: Attached| {
+        let parts = [Part::Text("here".to_owned()), Part::Image(image)];
+        Verdict::Returned(ToolResult::Content(Content::new(parts)))
+    };
+    let (agent, call) = wait.clone();
+    let order = Order::Answer(Answer::new(call, returned(missing)));
+    let refused = stage.command(&stage.tree, agent, order);
+    let refused = stage.runtime.command(refused).await;
+    let Err(CommandError::Attachment(AttachmentError::Missing(_))) = refused else {
+        panic!("{refused:?}")
+    };
+    let receipt = answer(&stage, wait, returned(image.clone())).await;
+    assert_eq!(receipt, Receipt::Answered);
+    stage.quiet().await;
+    let outcome = stage.outcomes("lead").await.remove(0);
+    assert_eq!(data(&outcome), json!("here"));
+    assert_eq!(outcome.attachments, [Part::Image(image)]);
 }
 
 #[tokio::test]

@@ -35,8 +35,11 @@ async fn sa_41_a_childs_prompt_equals_that_of_a_top_level_run() {
         text: "the same words".into(),
         from: offshoot_types::message::Author::Human,
         agent: None,
+        model: None,
         metadata: None,
         output_schema: None,
+        delegation: None,
+        immediate: false,
     };
     stage
         .runtime

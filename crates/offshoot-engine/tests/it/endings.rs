@@ -1,9 +1,9 @@
 //! How a child's work comes to an end, in good order or not: time, stops, failures, what is left.
 
-use offshoot_engine::{Activity, Answer, Limits, Query};
+use offshoot_engine::{Activity, Limits, query};
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::event::Event;
-use offshoot_types::id::{AgentId, Pos, TreeId};
+use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::manifest::{Manifest, Mode};
 use offshoot_types::message::AssistantPart;
 use offshoot_types::model::ModelErrorKind;
@@ -167,11 +167,8 @@ async fn pd_37_a_child_that_waits_for_its_turn_is_never_asked_once_it_is_stopped
     stage.prompt(stage.root(), "go").await;
     let children = [stage.born("worker").await, stage.born("helper").await];
     let doing = async |agent: &AgentId| {
-        let query = Query::Status(stage.tree.clone(), agent.clone());
-        match stage.runtime.query(query).await.unwrap() {
-            Answer::Status(Some((_, activity))) => activity,
-            other => panic!("{other:?}"),
-        }
+        let query = query::Status(stage.tree.clone(), agent.clone());
+        stage.runtime.query(query).await.unwrap().unwrap().1
     };
     loop {
         let now = [doing(&children[0]).await, doing(&children[1]).await];
@@ -232,9 +229,9 @@ async fn pd_48_a_parent_is_replayed_without_its_children_and_each_child_from_its
     // Of one that is not there, there is nothing, and that is no error.
     let nobody = AgentId::new("nobody");
     assert!(stage.chat_of(&nobody).await.is_none());
-    let query = Query::Log(TreeId::of(nobody), Pos::ZERO);
+    let query = query::Log::of(TreeId::of(nobody));
     let log = stage.runtime.query(query).await.unwrap();
-    assert!(matches!(log, Answer::Log(entries) if entries.is_empty()));
+    assert_eq!(log, []);
 }
 
 /// The scheduler is the one there is (SA-01). It goes by what a tool does: every read may run beside

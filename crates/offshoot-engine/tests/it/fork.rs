@@ -1,6 +1,6 @@
 //! Forking: a session that begins as a copy of another.
 
-use offshoot_engine::{Answer, CommandError, Query};
+use offshoot_engine::{CommandError, query};
 use offshoot_types::command::{Command, Fork, Order, Prompt, Receipt, Rewind, Verdict};
 use offshoot_types::event::{Compaction, Entry, Event, Origin};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
@@ -35,10 +35,7 @@ async fn fork(stage: &Stage, id: &str, fork: Fork) -> Result<Receipt, CommandErr
 
 async fn log(stage: &Stage, id: &str) -> Vec<Entry> {
     let tree = TreeId::of(AgentId::new(id));
-    match stage.runtime.query(Query::Log(tree, Pos::ZERO)).await {
-        Ok(Answer::Log(log)) => log,
-        other => panic!("the log was answered {other:?}"),
-    }
+    stage.runtime.query(query::Log::of(tree)).await.unwrap()
 }
 
 /// Returns the conversation of a session.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use offshoot_engine::{Activity, Answer, Asks, Limits, Query, SessionState, Update};
+use offshoot_engine::{Activity, Asks, Limits, SessionState, Update, query};
 use offshoot_types::command::{Receipt, Verdict};
 use offshoot_types::event::Event;
 use offshoot_types::hook::{About, Hook};
@@ -97,11 +97,8 @@ async fn pd_29_what_a_child_asks_is_shown_with_its_tree_and_the_answer_finds_its
     stage
         .until_activity(|activity| matches!(activity, Activity::Permission(_)))
         .await;
-    let query = Query::Status(stage.tree.clone(), agent.clone());
-    let status = stage.runtime.query(query).await.unwrap();
-    let Answer::Status(Some((state, _))) = status else {
-        panic!("{status:?}")
-    };
+    let query = query::Status(stage.tree.clone(), agent.clone());
+    let (state, _) = stage.runtime.query(query).await.unwrap().unwrap();
     assert_eq!(state, SessionState::WaitingOnApproval);
 
     let other = (agent.clone(), CallId::new("another"));

@@ -1,6 +1,6 @@
 //! Bounds: depth, descendants, slots, steps, retries.
 
-use offshoot_engine::{Activity, Answer, Limits, Query, SessionState};
+use offshoot_engine::{Activity, Limits, SessionState, query};
 use offshoot_types::model::{ModelErrorKind, ToolChoice};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::{Cap, FailureKind, PartialReason, Status};
@@ -142,10 +142,10 @@ async fn r29_who_waits_says_for_what() {
         .await;
     let doing = async |agent| match stage
         .runtime
-        .query(Query::Status(stage.tree.clone(), agent))
+        .query(query::Status(stage.tree.clone(), agent))
         .await
     {
-        Ok(Answer::Status(Some(status))) => status,
+        Ok(Some(status)) => status,
         other => panic!("{other:?}"),
     };
     loop {
@@ -241,10 +241,10 @@ async fn ses_53_a_model_that_is_busy_is_asked_again_and_one_that_stays_so_fails_
     );
     let status = stage
         .runtime
-        .query(Query::Status(stage.tree.clone(), stage.root()))
+        .query(query::Status(stage.tree.clone(), stage.root()))
         .await;
     assert!(
-        matches!(status, Ok(Answer::Status(Some((SessionState::Error, _))))),
+        matches!(status, Ok(Some((SessionState::Error, _)))),
         "{status:?}"
     );
     assert_eq!(stage.script.sent("lead").len(), 6);

@@ -13,7 +13,7 @@ use offshoot_store::Handle;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt};
 use offshoot_types::env::Env;
-use offshoot_types::event::{Entry, Event};
+use offshoot_types::event::{Entry, Event, RoleChoice};
 use offshoot_types::hook::{Hooks, Point};
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
 use offshoot_types::json::RawJson;
@@ -191,8 +191,11 @@ impl Process {
             text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         }
     }
 
@@ -453,6 +456,16 @@ async fn r12_a_model_that_was_attached_is_missing_by_its_name() {
         panic!("{refused:?}");
     };
     assert_eq!(missing, Missing::Model("own".to_owned()));
+    assert_eq!(process.log("s").await, before);
+    let elsewhere = RoleChoice {
+        model: Some("elsewhere".to_owned()),
+        ..RoleChoice::default()
+    };
+    let refused = process.order("s", Order::SetRole(elsewhere)).await;
+    let Err(CommandError::Missing(missing)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(missing, Missing::Model("elsewhere".to_owned()));
     assert_eq!(process.log("s").await, before);
     let _attached = process.attach("s", overlay()).unwrap();
     process.ask("s").await;

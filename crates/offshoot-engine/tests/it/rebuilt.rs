@@ -1,8 +1,6 @@
 //! Requests that are rebuilt from the log are the ones that were sent.
 
-use offshoot_engine::{
-    Answer, Compacting, Helpers, Limits, NoRequest, Query, RebuiltRequest, Remark,
-};
+use offshoot_engine::{Compacting, Helpers, Limits, NoRequest, RebuiltRequest, Remark, query};
 use offshoot_types::caps::Caps;
 use offshoot_types::command::{Command, Fork, Order, Receipt, Rewind};
 use offshoot_types::event::{Entry, Event};
@@ -21,14 +19,8 @@ async fn rebuilt(
     agent: &AgentId,
     step: Option<u32>,
 ) -> Result<RebuiltRequest, NoRequest> {
-    match stage
-        .runtime
-        .query(Query::Request(agent.clone(), step))
-        .await
-    {
-        Ok(Answer::Request(rebuilt)) => *rebuilt,
-        other => panic!("it was answered {other:?}"),
-    }
+    let query = query::Request(agent.clone(), step);
+    stage.runtime.query(query).await.unwrap()
 }
 
 /// Returns the agents of a log, in the order of their births.

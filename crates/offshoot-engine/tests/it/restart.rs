@@ -3,12 +3,13 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use offshoot_engine::{CommandError, Ending};
+use offshoot_engine::{Activity, CommandError, Ending, Update};
 use offshoot_types::command::{Order, Receipt, Scope};
 use offshoot_types::event::{Entry, Event};
+use offshoot_types::id::Pos;
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::Status;
-use offshoot_types::store::StoreErrorKind;
+use offshoot_types::store::{Store, StoreErrorKind};
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span;
@@ -260,4 +261,29 @@ async fn r7_a_session_that_cannot_be_recovered_in_the_background_is_logged_with_
     assert!(line.starts_with("WARN"), "{line}");
     assert!(line.contains(&format!("session={}", stage.tree)), "{line}");
     assert!(line.contains("it is broken"), "{line}");
+}
+
+#[tokio::test]
+async fn r7_a_subscriber_learns_once_that_the_owner_is_gone() {
+    let gate = Gate::shut();
+    let script = Script::default().part("lead", [say("half").stalls_at(&gate)]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "go").await;
+    stage
+        .until_activity(|activity| *activity == Activity::Streaming)
+        .await;
+    let stage = stage.crash().await;
+
+    let mut updates = stage.runtime.subscribe(&stage.tree, Pos::ZERO).await;
+    let mut given = 0;
+    while let Update::Entry(_) = updates.next().await.unwrap() {
+        given += 1;
+    }
+    assert!(updates.is_caught_up().await.unwrap());
+    let log = stage.store.entries(&stage.tree, Pos::ZERO, 99).await;
+    assert_eq!(given, log.unwrap().len(), "the log is given first");
+
+    stage.order(stage.root(), Order::Resume).await;
+    let next = updates.next().await.unwrap();
+    assert!(matches!(next, Update::Entry(_)), "not told twice: {next:?}");
 }

@@ -1,10 +1,11 @@
-//! Who an agent is in its next turn: named by a message, resolved by a hook, proposed by a plan.
+//! Who an agent is in its next turn: named by a message, set by a client, resolved by a hook, proposed
+//! by a plan.
 
 use std::sync::Arc;
 
-use offshoot_engine::{Asks, CommandError, Limits};
+use offshoot_engine::{Asks, CommandError, Limits, Missing};
 use offshoot_types::command::{Command, Order, Receipt, Rewind, Verdict};
-use offshoot_types::event::{Did, Entry, Event};
+use offshoot_types::event::{Did, Entry, Event, RoleChoice};
 use offshoot_types::hook::{About, Hook, Point, Say, Switch, What};
 use offshoot_types::id::CommandId;
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
@@ -491,4 +492,122 @@ async fn sa_49_a_switch_that_cannot_be_made_is_told_and_the_prompt_still_runs() 
         !log.iter()
             .any(|entry| matches!(entry.event, Event::Became(_)))
     );
+}
+
+async fn set(stage: &Stage, agent: Option<&str>, model: Option<&str>) -> Receipt {
+    let choice = choice(agent, model);
+    stage.order(stage.root(), Order::SetRole(choice)).await
+}
+
+fn choice(agent: Option<&str>, model: Option<&str>) -> RoleChoice {
+    RoleChoice {
+        agent: agent.map(str::to_owned),
+        model: model.map(str::to_owned),
+    }
+}
+
+#[tokio::test]
+async fn r9_a_role_that_a_client_sets_in_a_turn_holds_from_the_next_turn_on_and_after_a_restart() {
+    let gate = Gate::shut();
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say("as lead")])
+        .part("worker", [say("done").behind(&gate)])
+        .part("helper", [say("as helper"), say("still"), say("back")]);
+    let stage = Stage::new(script).await;
+    stage.prompt(stage.root(), "first").await;
+    stage.asked("worker", 1).await;
+    let role = (Some("helper"), Some("other/model"));
+    assert_eq!(set(&stage, role.0, role.1).await, Receipt::RoleSet);
+    gate.open();
+    stage.quiet().await;
+    assert_eq!(models(&stage, "lead"), ["script", "script"], "that turn");
+
+    let stage = stage.crash().await;
+    stage.ask("second").await;
+    stage.ask("third").await;
+    assert_eq!(models(&stage, "helper"), ["other/model", "other/model"]);
+    // One after the other, and the last of each counts.
+    set(&stage, None, Some("a/b")).await;
+    set(&stage, None, Some("c/d")).await;
+    set(&stage, Some("helper"), None).await;
+    stage.ask("fourth").await;
+    assert_eq!(models(&stage, "helper")[2], "c/d");
+}
+
+#[tokio::test]
+async fn r9_another_agent_comes_with_its_own_model_and_a_message_wins() {
+    let script = Script::default()
+        .part("lead", [say("1"), say("2")])
+        .part("helper", [say("3")]);
+    let stage = Stage::new(script).await;
+    set(&stage, None, Some("other/model")).await;
+    stage.ask("first").await;
+    set(&stage, Some("helper"), None).await;
+    let mut prompt = stage.words("second");
+    prompt.agent = Some("lead".to_owned());
+    prompt.model = Some("third/model".to_owned());
+    stage.order(stage.root(), Order::Prompt(prompt)).await;
+    stage.quiet().await;
+    assert_eq!(models(&stage, "lead"), ["other/model", "third/model"]);
+    set(&stage, Some("helper"), None).await;
+    stage.ask("third").await;
+    assert_eq!(models(&stage, "helper"), ["script"]);
+}
+
+#[tokio::test]
+async fn r9_a_rewind_keeps_the_role_that_a_client_has_set() {
+    let script = Script::default().part("helper", [say("1"), say("2")]);
+    let stage = Stage::new(script).await;
+    set(&stage, Some("helper"), None).await;
+    stage.ask("first").await;
+    let order = Order::Rewind(Rewind { to: None });
+    stage.order(stage.root(), order).await;
+    stage.ask("second").await;
+    assert_eq!(models(&stage, "helper").len(), 2);
+}
+
+#[tokio::test]
+async fn r9_a_role_that_a_session_cannot_have_is_refused_and_nothing_is_written() {
+    let script = Script::default()
+        .part("lead", [task("worker", "go"), say("done")])
+        .part("worker", [say("done")]);
+    let stage = Stage::new(script).await;
+    stage.ask("first").await;
+    let child = stage.born("worker").await;
+    let before = stage.log().await;
+    let send = async |agent, choice| {
+        let command = stage.command(&stage.tree, agent, Order::SetRole(choice));
+        stage.runtime.command(command).await
+    };
+    let missing = send(stage.root(), choice(Some("nobody"), None)).await;
+    let Err(CommandError::Missing(missing)) = missing else {
+        panic!("{missing:?}");
+    };
+    assert_eq!(missing, Missing::Agent("nobody".to_owned()));
+    for (agent, choice) in [
+        (stage.root(), choice(Some("worker"), None)),
+        (stage.root(), choice(None, None)),
+        (child, choice(None, Some("other/model"))),
+    ] {
+        let refused = send(agent, choice).await;
+        assert!(
+            matches!(refused, Err(CommandError::Invalid(_))),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(stage.log().await, before);
+}
+
+#[tokio::test]
+async fn r9_a_role_set_twice_by_one_command_is_one_entry_and_one_receipt() {
+    let stage = Stage::new(Script::default()).await;
+    let order = Order::SetRole(choice(Some("helper"), None));
+    let command = stage.command(&stage.tree, stage.root(), order);
+    for _ in 0..2 {
+        let receipt = stage.runtime.command(command.clone()).await.unwrap();
+        assert_eq!(receipt, Receipt::RoleSet);
+    }
+    let log = stage.log().await;
+    let chosen = |entry: &&Entry| matches!(entry.event, Event::RoleChosen(_));
+    assert_eq!(log.iter().filter(chosen).count(), 1);
 }

@@ -143,6 +143,20 @@ impl Sidecars for Folders {
         Box::pin(std::future::ready(result))
     }
 
+    /// Every file whose name ends in `.png` is a picture, and no other file is there.
+    fn read_file(
+        &self,
+        _place: Place,
+        path: String,
+        _most: u64,
+    ) -> BoxFuture<'static, Result<Vec<u8>, AttachmentError>> {
+        Box::pin(std::future::ready(if path.ends_with(".png") {
+            Ok([b"\x89PNG\r\n\x1a\n", path.as_bytes()].concat())
+        } else {
+            Err(AttachmentError::Io(format!("read {path}: no such file")))
+        }))
+    }
+
     fn read_blob(
         &self,
         folder: String,
@@ -157,6 +171,13 @@ impl Sidecars for Folders {
         Box::pin(std::future::ready(
             found.ok_or(AttachmentError::Missing(digest)),
         ))
+    }
+
+    fn remove_folder(&self, folder: String) -> BoxFuture<'static, Result<(), AttachmentError>> {
+        let below = format!("{folder}/");
+        let mut blobs = self.0.lock().unwrap();
+        blobs.retain(|(kept_in, _), _| !kept_in.starts_with(&below));
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn copy_blobs(
@@ -440,6 +461,19 @@ impl Stage {
         self.store.submit(command, self.env.now()).await.unwrap();
     }
 
+    /// Starts another process on the same store.
+    pub(crate) fn elsewhere(&self) -> Runtime {
+        runtime(
+            &self.script,
+            Arc::new(self.store.another().unwrap()),
+            self.env.clone(),
+            &self.limits,
+            self.asks,
+            &self.cast,
+            (&self.hooks, &self.helpers, &self.charter),
+        )
+    }
+
     /// Sends an order from another process, which has more agents than this one.
     pub(crate) async fn order_from_elsewhere(&self, order: Order, more: Manifest) -> Receipt {
         let cast: Vec<Manifest> = self.cast.iter().cloned().chain([more]).collect();
@@ -505,8 +539,11 @@ impl Stage {
             text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         }
     }
 
@@ -603,6 +640,7 @@ impl Stage {
                 Update::Idle => return,
                 Update::Parked(why) => panic!("{why}"),
                 Update::Entry(_)
+                | Update::Orphaned
                 | Update::Delta(_)
                 | Update::Output(_)
                 | Update::Activity(..)

@@ -1,6 +1,6 @@
 //! Prompts, queues, messages to children, and who follows along.
 
-use offshoot_engine::{Answer, CommandError, DeltaKind, Query, Update};
+use offshoot_engine::{CommandError, DeltaKind, Update, query};
 use offshoot_types::command::{Command, Opening, Order, Prompt, Receipt};
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
@@ -79,8 +79,11 @@ async fn que_08_the_same_command_twice_has_one_effect_and_one_receipt() {
         text: "go".into(),
         from: offshoot_types::message::Author::Human,
         agent: None,
+        model: None,
         metadata: None,
         output_schema: None,
+        delegation: None,
+        immediate: false,
     };
     let command = Command {
         id: CommandId::new("same"),
@@ -143,8 +146,11 @@ async fn commands_that_make_no_sense_are_refused_in_one_sentence() {
             text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         })
     };
     let command = |agent: &str, order| Command {
@@ -197,8 +203,11 @@ async fn r15_a_session_opened_with_a_prompt_is_born_asked_and_at_work_in_one_com
             text: text.into(),
             from: offshoot_types::message::Author::Human,
             agent: None,
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         };
         let opening = Opening {
             prompt: Some(prompt),
@@ -235,9 +244,8 @@ async fn r15_a_session_opened_with_a_prompt_is_born_asked_and_at_work_in_one_com
     // Sent again it is the same command: nothing is asked twice.
     assert_eq!(open("2 + 2?".to_owned()).await.unwrap(), Receipt::Opened);
     let last = entries.last().unwrap().pos;
-    let Answer::Log(more) = stage.runtime.query(Query::Log(tree, last)).await.unwrap() else {
-        panic!("no log");
-    };
+    let more = query::Log::after(tree, last);
+    let more = stage.runtime.query(more).await.unwrap();
     assert_eq!(more, []);
 }
 
@@ -293,6 +301,7 @@ async fn r4_whoever_joins_late_sees_no_text_twice_and_none_missing() {
                 text.push_str(&delta.text);
             }
             Update::Idle => break,
+            Update::Orphaned => panic!("this process owns the tree"),
             Update::Output(_) | Update::Activity(..) | Update::Notice(..) | Update::Hooked(..) => {}
             Update::Parked(why) => panic!("{why}"),
         }

@@ -28,12 +28,14 @@ fn task_spec(stage: &Stage, definition: &str) -> ToolSpec {
     spec.unwrap().clone()
 }
 
-/// The guide locks the input (SA-08): there is no label, the type has to be said, and there is no
-/// second spelling of it. What stays is that unknown properties are refused.
+/// The guide locks the input (SA-08): models are told of one spelling, and the type has to be said.
+/// What stays is that unknown properties are refused; those of other agents' tools are known.
 #[tokio::test]
 async fn pd_1_the_input_is_the_guides_and_nothing_beside_it_is_taken() {
     let wrong = [
-        json!({ "subagent_type": "worker", "prompt": "x", "description": "a label" }),
+        json!({ "subagent_type": "worker", "prompt": "x", "descripton": "a label" }),
+        json!({ "subagent_type": "worker", "prompt": "x", "backgrund": true }),
+        json!({ "subagent_type": "worker", "agent": "reader", "prompt": "x" }),
         json!({ "subagentType": "worker", "prompt": "x" }),
         json!({ "subagent_type": "worker" }),
     ];
@@ -47,6 +49,21 @@ async fn pd_1_the_input_is_the_guides_and_nothing_beside_it_is_taken() {
     }
     let (outcome, _) = called_with(task_arguments("worker", "x")).await;
     assert!(!outcome.is_error());
+}
+
+#[tokio::test]
+async fn arguments_of_other_agents_tools_are_taken() {
+    let taken = [
+        json!({ "subagent_type": "worker", "prompt": "x", "description": "a label" }),
+        json!({ "agent": "worker", "prompt": "x", "name": "a label" }),
+        json!({ "agent_type": "worker", "prompt": "x", "run_in_background": false }),
+    ];
+    for arguments in taken {
+        let (outcome, stage) = called_with(arguments).await;
+        assert!(!outcome.is_error(), "{outcome:?}");
+        let worker = stage.born("worker").await;
+        assert!(stage.tree().await.agent(&worker).is_some());
+    }
 }
 
 /// Names are looked up as they are (SA-11): what an agent also answers to is the registry's

@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 
+use offshoot_types::base64;
 use offshoot_types::content::{Content, Part};
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::Effort;
@@ -18,7 +19,7 @@ use offshoot_types::model::{CallOutcome, Images, Request, RequestMessage, ToolCh
 use offshoot_types::tool::ToolSpec;
 use serde::Serialize;
 
-use super::{CapField, base64};
+use super::CapField;
 
 /// Renders a request for the model that the server knows as `model`.
 pub(super) fn body(

@@ -64,6 +64,7 @@ pub(super) struct Rule {
 
     pub(super) think: Texts,
     pub(super) say: Texts,
+    pub(super) attach: Vec<AttachRule>,
     pub(super) call: Vec<CallRule>,
     pub(super) stop: Option<Stop>,
     pub(super) usage: Option<WrittenUsage>,
@@ -82,6 +83,15 @@ pub(super) struct ResultRule {
     pub(super) contains: Option<String>,
     #[serde(default)]
     pub(super) failed: Option<bool>,
+}
+
+/// A file of this text, or an image of one pixel.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AttachRule {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) text: Option<String>,
 }
 
 /// One call, or `count` of them.
@@ -333,12 +343,14 @@ fn repeated_agent(agents: &[Spanned<Manifest>]) -> Option<Problem> {
 
 /// Says why a rule cannot answer as it is written.
 fn useless(rule: &Rule) -> Option<String> {
-    let says = rule.say.is_given() || rule.think.is_given() || !rule.call.is_empty();
+    let gives = !rule.call.is_empty() || !rule.attach.is_empty();
+    let says = rule.say.is_given() || rule.think.is_given() || gives;
     if let Some(Fault::RateLimited { .. } | Fault::ServerError) = rule.fault
         && says
     {
         return Some(
-            "fails before it says anything; leave out `say`, `think` and `call`".to_owned(),
+            "fails before it says anything; leave out `say`, `think`, `attach` and `call`"
+                .to_owned(),
         );
     }
     if !says && rule.fault.is_none() && rule.stop.is_none() {

@@ -12,9 +12,11 @@ use futures_util::stream;
 use offshoot_types::cancel::Cancel;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, AssistantPart, StopReason, Usage};
-use offshoot_types::model::{Chunk, ModelError, ModelErrorKind, Request, RequestMessage};
+use offshoot_types::model::{
+    Chunk, GivenFile, ModelError, ModelErrorKind, Request, RequestMessage,
+};
 
-use super::file::{CallRule, Fault, Rule, Stop};
+use super::file::{AttachRule, CallRule, Fault, Rule, Stop};
 use super::situation::Situation;
 use super::template::Values;
 
@@ -122,7 +124,7 @@ pub(super) fn play(
     .boxed()
 }
 
-/// Returns thinking, text and calls, filled in.
+/// Returns thinking, text, files and calls, filled in.
 fn content(rule: &Rule, situation: &Situation<'_>) -> Vec<Chunk> {
     let values = Values::of(situation);
     let think = rule.think.iter();
@@ -131,6 +133,7 @@ fn content(rule: &Rule, situation: &Situation<'_>) -> Vec<Chunk> {
         .map(|text| Chunk::Reasoning(values.fill(text)))
         .chain(say.map(|text| Chunk::Text(values.fill(text))))
         .collect();
+    chunks.extend(rule.attach.iter().map(|file| given(file, &values)));
     // A provider enforces that a step without a choice has no calls; so do we.
     if situation.may_call {
         let entries = rule
@@ -143,6 +146,25 @@ fn content(rule: &Rule, situation: &Situation<'_>) -> Vec<Chunk> {
         }
     }
     chunks
+}
+
+/// A picture of one pixel.
+const PIXEL: &[u8] = b"\
+    \x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x01\x00\x00\
+    \x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\x0b\x49\x44\x41\x54\x78\x9c\x63\
+    \xf8\x0f\x04\x00\x09\xfb\x03\xfd\xfb\x5e\x6b\x2b\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\
+    \x60\x82";
+
+fn given(file: &AttachRule, values: &Values<'_>) -> Chunk {
+    let (media_type, bytes) = match &file.text {
+        Some(text) => ("text/plain", values.fill(text).into_bytes()),
+        None => ("image/png", PIXEL.to_vec()),
+    };
+    Chunk::File(GivenFile {
+        name: Some(values.fill(&file.name)),
+        media_type: media_type.to_owned(),
+        bytes,
+    })
 }
 
 fn made(call: &CallRule, values: &Values<'_>, default_id: String, fault: Option<Fault>) -> Chunk {
@@ -193,6 +215,7 @@ fn estimate(request: &Request, chunks: &[Chunk]) -> Usage {
             | Chunk::Started { .. }
             | Chunk::ReasoningBlock(_)
             | Chunk::Gathering { .. }
+            | Chunk::File(_)
             | Chunk::Raw(_)
             | Chunk::End { .. } => {}
         }

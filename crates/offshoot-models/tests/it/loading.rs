@@ -169,7 +169,7 @@ fn a_rule_that_cannot_work_is_refused() {
     check(
         "replies: [{say: hi, fault: server_error}]",
         "load script demo.yaml:1:11: rule 1 fails before it says anything; leave out `say`, \
-         `think` and `call`",
+         `think`, `attach` and `call`",
     );
     check(
         "replies: [{say: one}, {say: two}]",

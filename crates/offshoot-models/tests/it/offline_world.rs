@@ -20,6 +20,8 @@ use offshoot_types::tool::{Effect, ToolSpec};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::stage::sorted;
+
 /// Most steps that any prompt may take.
 pub(crate) const MOST_STEPS: usize = 12;
 
@@ -337,7 +339,7 @@ pub(crate) fn drive(
             });
         }
         let shown = |call: &Call| match &call.arguments {
-            Arguments::Json(json) => format!("{} {}", call.tool, json.as_str()),
+            Arguments::Json(json) => format!("{} {}", call.tool, sorted(json)),
             Arguments::Malformed(text) => panic!("malformed: {text}"),
         };
         run.calls.push(calls.iter().map(shown).collect());
@@ -417,6 +419,7 @@ fn whole_step(request: Request) -> (Vec<AssistantPart>, Vec<Call>, StopReason) {
             | Chunk::Reasoning(_)
             | Chunk::ReasoningBlock(_)
             | Chunk::Gathering { .. }
+            | Chunk::File(_)
             | Chunk::Raw(_)) => {
                 panic!("{other:?}")
             }

@@ -27,6 +27,32 @@ async fn thinking_comes_before_text_and_text_before_calls() {
 }
 
 #[tokio::test]
+async fn files_come_between_text_and_calls_and_one_without_text_is_an_image() {
+    let rule = "{attach: [{name: 'a-{step}.txt', text: 'of {prompt}'}, {name: b.png}], say: here}";
+    let model = script(&format!("replies:\n  - {rule}"));
+    let chunks = chunks(&model, ask("x")).await;
+    let [
+        _,
+        Ok(Chunk::Text(_)),
+        Ok(Chunk::File(text)),
+        Ok(Chunk::File(image)),
+        Ok(Chunk::End { .. }),
+    ] = &chunks[..]
+    else {
+        panic!("{chunks:?}")
+    };
+    assert_eq!(text.name.as_deref(), Some("a-1.txt"));
+    assert_eq!(
+        (text.media_type.as_str(), &text.bytes[..]),
+        ("text/plain", &b"of x"[..])
+    );
+    assert_eq!(
+        offshoot_types::content::image_type(&image.bytes),
+        Some("image/png")
+    );
+}
+
+#[tokio::test]
 async fn a_stream_begins_with_the_models_name() {
     let chunks = chunks(&script("replies: [{say: hi}]"), ask("x")).await;
     let started = Chunk::Started {

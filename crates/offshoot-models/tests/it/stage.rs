@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use offshoot_models::Scripted;
 use offshoot_types::cancel::{Cancel, Signal};
 use offshoot_types::id::{AgentId, CallId};
+use offshoot_types::json::RawJson;
 use offshoot_types::message::Arguments;
 use offshoot_types::model::{
     Asker, CallOutcome, Chunk, Model, ModelError, Request, RequestMessage, ToolChoice,
@@ -89,11 +90,13 @@ pub(crate) fn render(chunk: &Result<Chunk, ModelError>) -> Option<String> {
             tool,
             arguments,
         }) => match arguments {
-            Arguments::Json(json) => format!("{tool}#{id} {}", json.as_str()),
+            Arguments::Json(json) => format!("{tool}#{id} {}", sorted(json)),
             Arguments::Malformed(text) => format!("{tool}#{id} malformed {text}"),
         },
         Ok(Chunk::End { stop, .. }) => format!("{stop:?}"),
-        Ok(other @ (Chunk::ReasoningBlock(_) | Chunk::Raw(_))) => format!("{other:?}"),
+        Ok(other @ (Chunk::ReasoningBlock(_) | Chunk::File(_) | Chunk::Raw(_))) => {
+            format!("{other:?}")
+        }
         Err(error) => format!("{:?}: {error}", error.kind),
     })
 }
@@ -117,4 +120,11 @@ pub(crate) fn cancel() -> (watch::Sender<bool>, Cancel) {
 
     let (fire, fired) = watch::channel(false);
     (fire, Cancel::new(Watched(fired)))
+}
+
+/// Returns JSON with its keys in order, whatever order a build keeps them in.
+pub(crate) fn sorted(json: &RawJson) -> String {
+    let mut value: serde_json::Value = json.read().unwrap();
+    value.sort_all_objects();
+    value.to_string()
 }

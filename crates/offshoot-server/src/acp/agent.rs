@@ -1,11 +1,12 @@
 //! What the fold remembers of one agent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use offshoot_types::event::{Parent, Spawned};
 use offshoot_types::id::{AgentId, CallId, MessageId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{StopReason, UserMessage};
+use offshoot_types::question::Question;
 
 use super::said::Given;
 use super::wire::{Run, RunMode, State, SubagentRun};
@@ -18,8 +19,8 @@ pub(super) struct Agent {
     pub(super) queued: BTreeMap<MessageId, UserMessage>,
     /// Calls without an outcome.
     pub(super) open: BTreeMap<CallId, OpenCall>,
-    /// Calls that wait for a person.
-    pub(super) asks: BTreeSet<CallId>,
+    /// Calls that wait for a person, and what their agent wants to know; empty for a permission.
+    pub(super) asks: BTreeMap<CallId, Vec<Question>>,
     /// What was told of it last.
     pub(super) state: Option<State>,
     /// Why its model stopped last.
@@ -28,6 +29,8 @@ pub(super) struct Agent {
     pub(super) task: Option<String>,
     /// The call that stands for its open run, in the flat form.
     pub(super) run_call: Option<String>,
+    /// The last steps of its open run, in the flat form.
+    pub(super) steps: Vec<String>,
     /// What was shown of its open message.
     pub(super) given: Given,
 }
@@ -47,11 +50,12 @@ impl Agent {
             spawned: spawned.clone(),
             queued: BTreeMap::new(),
             open: BTreeMap::new(),
-            asks: BTreeSet::new(),
+            asks: BTreeMap::new(),
             state: None,
             stop: None,
             task: None,
             run_call: None,
+            steps: Vec::new(),
             given: Given::default(),
         }
     }

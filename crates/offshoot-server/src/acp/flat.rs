@@ -7,7 +7,7 @@
 
 use offshoot_types::id::{AgentId, CallId, RunNo};
 use offshoot_types::json::RawJson;
-use offshoot_types::message::UserMessage;
+use offshoot_types::message::{AssistantMessage, AssistantPart, UserMessage};
 use offshoot_types::settlement::{Settlement, Status};
 use serde_json::json;
 
@@ -78,6 +78,37 @@ pub(super) fn again(child: &mut Agent, run: RunNo, prompt: Option<&UserMessage>)
     };
     child.run_call = Some(id);
     Update::ToolCall(call)
+}
+
+/// How many steps of a child its call shows, and how much of each.
+const STEPS: usize = 6;
+const STEP_CHARS: usize = 160;
+
+/// Returns what a message of a child says and does, a line each.
+pub(super) fn steps(message: &AssistantMessage) -> Vec<String> {
+    let line = |part: &AssistantPart| match part {
+        AssistantPart::Text(text) => text.trim().lines().next_back().map(str::to_owned),
+        AssistantPart::Call(call) => Some(tool::title_of(call)),
+        _ => None,
+    };
+    let cut = |line: String| match line.char_indices().nth(STEP_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    };
+    let lines = message.parts.iter().filter_map(line).map(cut);
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Returns what the call of a run shows while the run goes on, and forgets the steps before that.
+pub(super) fn works(id: String, steps: &mut Vec<String>) -> ToolCallUpdate {
+    steps.drain(..steps.len().saturating_sub(STEPS));
+    ToolCallUpdate {
+        tool_call_id: id,
+        status: Some(ToolStatus::InProgress),
+        content: Some(vec![tool::words(steps.join("\n"))]),
+        raw_output: None,
+        meta: None,
+    }
 }
 
 /// Returns what a call says whose child goes on without it.

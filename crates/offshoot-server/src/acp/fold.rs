@@ -6,15 +6,18 @@
 
 use std::collections::BTreeMap;
 
+use offshoot_types::caps::Money;
 use offshoot_types::event::{Entry, Event, Origin, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, RunId, RunNo, TreeId};
 use offshoot_types::message::{AssistantMessage, Author, UserMessage};
 use offshoot_types::outcome::Outcome;
+use offshoot_types::question::Question;
 use offshoot_types::settlement::Settlement;
 
 use super::agent::{Agent, OpenCall};
+use super::asks::Ask;
 use super::tool::{self, TASK};
-use super::wire::{Meta, Notification, State, ToolStatus, Update};
+use super::wire::{Cost, Meta, Notification, State, ToolCallUpdate, ToolStatus, Update};
 use super::{Form, Transcripts, flat, said, sessions};
 
 /// Folds the log of one tree into notifications.
@@ -27,6 +30,8 @@ pub struct Fold {
     order: Vec<AgentId>,
     /// How runs ended that have not been told to their parents.
     settled: BTreeMap<(AgentId, RunNo), Settlement>,
+    /// What all agents have cost, as far as prices were known.
+    cost: Option<Money>,
 }
 
 /// A piece of a message that is not in the log yet.
@@ -80,6 +85,7 @@ impl Fold {
             agents: BTreeMap::new(),
             order: Vec::new(),
             settled: BTreeMap::new(),
+            cost: None,
         }
     }
 
@@ -104,6 +110,7 @@ impl Fold {
             // Clients that take these have to say so, and none has been asked yet.
             Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Compacted(_)
             | Event::Hooked(_) => Vec::new(),
             Event::Rewound { hides, .. } => {
@@ -114,7 +121,14 @@ impl Fold {
                 Vec::new()
             }
             Event::Replied(message) => self.replied(agent, message),
-            Event::Asked { call, .. } => self.asked(agent, call),
+            // The result of a client tool is another client's to return.
+            Event::Asked {
+                waits_for_client: true,
+                ..
+            } => Vec::new(),
+            Event::Asked {
+                call, questions, ..
+            } => self.asked(agent, call, questions),
             Event::Decided { call, .. } => self.answered(agent, call),
             Event::CallStarted { call, child } => self.call_started(agent, call, child.as_ref()),
             Event::CallFinished {
@@ -157,6 +171,65 @@ impl Fold {
             sessions::announced(agent, state)
         };
         self.order.iter().filter_map(now).collect()
+    }
+
+    /// Returns what agents ask a person and have no answer to.
+    pub(super) fn open_asks(&self) -> Vec<(AgentId, CallId)> {
+        let asks = |(id, agent): (&AgentId, &Agent)| {
+            let id = id.clone();
+            let calls = agent.asks.keys().cloned();
+            calls
+                .map(move |call| (id.clone(), call))
+                .collect::<Vec<_>>()
+        };
+        self.agents.iter().flat_map(asks).collect()
+    }
+
+    /// Returns what an agent asks about one of its calls; `None` if it asks nothing a client can answer.
+    pub(super) fn ask(&self, id: &AgentId, call: &CallId) -> Option<Ask> {
+        let agent = self.agents.get(id)?;
+        let questions = agent.asks.get(call)?.clone();
+        let open = agent.open.get(call)?;
+        let place = self.place(id)?;
+        let shown = tool::shown(
+            self.call_id(id, call),
+            &open.tool,
+            open.arguments.clone(),
+            &self.workspace,
+            place.meta,
+        );
+        Some(Ask {
+            session: place.session,
+            shown,
+            path: self.path(id),
+            questions,
+        })
+    }
+
+    /// Returns the session on which an agent is shown.
+    pub(super) fn session_of(&self, id: &AgentId) -> AgentId {
+        let place = self.place(id);
+        place.map_or_else(|| self.tree.root().clone(), |place| place.session)
+    }
+
+    /// Returns what all agents have cost; `None` if no price was known.
+    pub(super) fn cost(&self) -> Option<Cost> {
+        self.cost.map(|cost| Cost {
+            amount: cost.as_dollars(),
+            currency: "USD",
+        })
+    }
+
+    /// Returns the definitions from below the root down to an agent.
+    fn path(&self, id: &AgentId) -> Vec<String> {
+        let mut path = Vec::new();
+        let mut next = self.agents.get(id);
+        while let Some((agent, parent)) = next.and_then(|agent| Some((agent, agent.parent()?))) {
+            path.push(agent.spawned.definition.clone());
+            next = self.agents.get(&parent.agent);
+        }
+        path.reverse();
+        path
     }
 
     /// Returns where an agent is shown.
@@ -286,6 +359,9 @@ impl Fold {
         let Some(place) = self.place(id) else {
             return Vec::new();
         };
+        if let Some(cost) = message.cost {
+            self.cost = Some(self.cost.unwrap_or_default().plus(cost));
+        }
         let mut updates = Vec::new();
         if let Some(agent) = self.agents.get_mut(id) {
             agent.stop = Some(message.stop);
@@ -315,17 +391,48 @@ impl Fold {
             let made = tool::made(call_id, call, &self.workspace, meta);
             updates.push(Update::ToolCall(made));
         }
-        updates
-            .into_iter()
-            .map(|update| place.with(update))
-            .collect()
+        let mut told: Vec<_> = updates.into_iter().map(|it| place.with(it)).collect();
+        told.extend(self.progress(id, message));
+        told
     }
 
-    fn asked(&mut self, id: &AgentId, call: &CallId) -> Vec<Notification> {
+    /// Shows in the call of a child's run, and of the runs above it, what the child does: clients of the
+    /// flat form see nothing else of it before it has ended.
+    fn progress(&mut self, id: &AgentId, message: &AssistantMessage) -> Vec<Notification> {
+        if self.form == Form::Sessions {
+            return Vec::new();
+        }
+        let mut lines = flat::steps(message);
+        let mut told = Vec::new();
+        let mut next = Some(id.clone());
+        while let Some(agent) = next.take().and_then(|id| self.agents.get_mut(&id)) {
+            let (Some(call), Some(parent)) = (agent.run_call.clone(), agent.parent().cloned())
+            else {
+                break;
+            };
+            agent.steps.extend(lines.iter().cloned());
+            let about = agent.run(call.clone());
+            let update = flat::works(call, &mut agent.steps);
+            for line in &mut lines {
+                *line = format!("{}: {line}", agent.spawned.definition);
+            }
+            next = Some(parent.agent.clone());
+            if let Some(caller) = self.agents.get(&parent.agent) {
+                let meta = flat::makes_child(caller, about);
+                told.push(self.on_root(Update::ToolCallUpdate(ToolCallUpdate {
+                    meta: Some(meta),
+                    ..update
+                })));
+            }
+        }
+        told
+    }
+
+    fn asked(&mut self, id: &AgentId, call: &CallId, questions: &[Question]) -> Vec<Notification> {
         let Some(agent) = self.agents.get_mut(id) else {
             return Vec::new();
         };
-        agent.asks.insert(call.clone());
+        agent.asks.insert(call.clone(), questions.to_vec());
         match self.form {
             Form::Sessions => {
                 let told = sessions::is_now(agent, State::RequiresAction);
@@ -340,7 +447,7 @@ impl Fold {
         let Some(agent) = self.agents.get_mut(id) else {
             return Vec::new();
         };
-        let was_asked = agent.asks.remove(call);
+        let was_asked = agent.asks.remove(call).is_some();
         match self.form {
             Form::Sessions if was_asked && agent.asks.is_empty() => {
                 sessions::is_now(agent, State::Running)
@@ -478,6 +585,7 @@ impl Fold {
                 told.extend(sessions::is_now(agent, state));
             }
             Form::Flat(_) => {
+                agent.steps.clear();
                 let Some(call) = agent.run_call.take() else {
                     return Vec::new();
                 };

@@ -42,20 +42,36 @@ pub(super) fn arguments(call: &Call) -> RawJson {
 
 /// Returns a call that has just been made.
 pub(super) fn made(id: String, call: &Call, workspace: &str, meta: Option<Meta>) -> ToolCall {
-    let raw_input = arguments(call);
+    shown(id, &call.tool, arguments(call), workspace, meta)
+}
+
+/// Returns a call of a tool with these arguments.
+pub(super) fn shown(
+    id: String,
+    tool: &str,
+    raw_input: RawJson,
+    workspace: &str,
+    meta: Option<Meta>,
+) -> ToolCall {
     let known: Known = raw_input.read().unwrap_or_default();
     let path = known.path.as_deref().map(|path| absolute(workspace, path));
     ToolCall {
         tool_call_id: id,
-        title: title(&call.tool, &known),
-        name: call.tool.clone(),
-        kind: kind(&call.tool),
+        title: title(tool, &known),
+        name: tool.to_owned(),
+        kind: kind(tool),
         status: ToolStatus::Pending,
         content: change(path.as_deref(), &known).into_iter().collect(),
         locations: path.into_iter().map(|path| Location { path }).collect(),
         raw_input,
         meta,
     }
+}
+
+/// Returns what people call a call.
+pub(super) fn title_of(call: &Call) -> String {
+    let known: Known = arguments(call).read().unwrap_or_default();
+    title(&call.tool, &known)
 }
 
 /// Returns the call of a child that never was: it is shown with its outcome.

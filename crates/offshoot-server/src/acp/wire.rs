@@ -45,6 +45,83 @@ pub enum Update {
     SubagentUpdate(SubagentUpdate),
     /// Something that one session said to another.
     SessionMessage(SessionMessage),
+    /// A piece of such a message.
+    SessionMessageChunk(Chunk),
+    /// How full the context of the session's model is.
+    UsageUpdate {
+        /// Tokens of the last request and its answer.
+        used: u64,
+        /// Tokens that the model takes.
+        size: u64,
+        /// What the session has cost, all agents included; absent if no price is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost: Option<Cost>,
+    },
+    /// Something that the user should know.
+    Notice {
+        /// `info`, `warning` or `error`.
+        severity: &'static str,
+        /// In one sentence.
+        title: String,
+    },
+    /// A conversation was shortened.
+    #[serde(rename_all = "camelCase")]
+    CompactionUpdate {
+        /// Which time.
+        compaction_id: MessageId,
+        /// `completed`: the log has nothing before that.
+        status: &'static str,
+        /// What stands for what was said.
+        summary: Vec<Content>,
+    },
+    /// What can be typed behind a slash; always the whole list.
+    #[serde(rename_all = "camelCase")]
+    AvailableCommandsUpdate {
+        /// In the order in which they are listed.
+        available_commands: Vec<Command>,
+        /// The agents that can be started, for clients that asked for it.
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<RawJson>,
+    },
+    /// The agent that leads the session now.
+    #[serde(rename_all = "camelCase")]
+    CurrentModeUpdate {
+        /// Its name.
+        current_mode_id: String,
+    },
+    /// What can be chosen for the session; always the whole list.
+    #[serde(rename_all = "camelCase")]
+    ConfigOptionUpdate {
+        /// As the protocol's library writes them.
+        config_options: RawJson,
+    },
+}
+
+/// Money.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// How much.
+    pub amount: f64,
+    /// Always `USD`.
+    pub currency: &'static str,
+}
+
+/// Something that can be typed behind a slash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Command {
+    /// Without the slash.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// What follows it.
+    pub input: CommandInput,
+}
+
+/// What follows a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CommandInput {
+    /// Shown until something is typed.
+    pub hint: &'static str,
 }
 
 /// A piece of a message.

@@ -1,11 +1,13 @@
-//! Faces: golden logs against what clients are sent.
+//! Faces: golden logs against what clients are sent, and whole connections.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod connection;
 mod forms;
 mod golden;
 mod pieces;
 mod rules;
 mod snapshots;
 mod stage;
+mod talk;
 mod tools;

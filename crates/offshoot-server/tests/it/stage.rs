@@ -27,6 +27,7 @@ pub(crate) const LOGS: &[(&str, &str)] = &[
     ("denied", log!("denied")),
     ("failed", log!("failed")),
     ("nested", log!("nested")),
+    ("parts", log!("parts")),
     ("perm-hooks", log!("perm-hooks")),
     ("plain", log!("plain")),
     ("tool", log!("tool")),

@@ -132,7 +132,9 @@ pub(crate) fn derive<E>(
             rules: grant.rules.clone(),
             at,
         }],
-        Event::Summarised { .. } | Event::ClientTools { .. } => vec![touch(session, at)],
+        Event::Summarised { .. } | Event::ClientTools { .. } | Event::RoleChosen(_) => {
+            vec![touch(session, at)]
+        }
         Event::Asked { .. }
         | Event::Became(_)
         | Event::Hooked(_)

@@ -148,6 +148,8 @@ pub(super) async fn positions_have_no_gap_under_many_appenders(a: Handle, b: Han
                     model: None,
                     metadata: None,
                     output_schema: None,
+                    delegation: None,
+                    immediate: false,
                 };
                 let entry = NewEntry {
                     agent: AgentId::new(format!("child{n}")),

@@ -6,7 +6,7 @@ use offshoot_types::command::{Command, Order, Receipt};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CommandId, Epoch, Pos, Timestamp};
 use offshoot_types::message::Author;
-use offshoot_types::store::{Lease, StoreErrorKind};
+use offshoot_types::store::{Lease, StoreError, StoreErrorKind};
 
 use super::scene::{Child, Scene};
 use super::{Handle, append, kind, write};
@@ -29,6 +29,27 @@ pub(super) async fn one_handle_owns_a_tree_at_a_time(a: Handle, b: Handle) {
         .await
         .expect("nobody has the other");
     drop(lease);
+}
+
+pub(super) async fn the_owner_of_one_tree_is_seen_by_every_handle(a: Handle, b: Handle) {
+    #[track_caller]
+    fn check(seen: [Result<bool, StoreError>; 2], expected: bool) {
+        assert_eq!(seen, [Ok(expected), Ok(expected)]);
+    }
+    let (tree, other) = (Scene::new("s").tree().clone(), Scene::new("other"));
+    check([a.is_owned(&tree).await, b.is_owned(&tree).await], false);
+    let lease = a.claim(&tree).await.expect("the tree is free");
+    check([a.is_owned(&tree).await, b.is_owned(&tree).await], true);
+    let seen = [
+        a.is_owned(other.tree()).await,
+        b.is_owned(other.tree()).await,
+    ];
+    check(seen, false);
+    a.release(lease).await.expect("the lease is good");
+    check([a.is_owned(&tree).await, b.is_owned(&tree).await], false);
+    // As a process that dies: the lease is dropped, and the rows still name an owner.
+    drop(b.claim(&tree).await.expect("the tree is free"));
+    check([a.is_owned(&tree).await, b.is_owned(&tree).await], false);
 }
 
 pub(super) async fn a_claim_raises_the_epoch(a: Handle, b: Handle) {

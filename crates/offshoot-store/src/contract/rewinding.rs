@@ -3,6 +3,7 @@
 use offshoot_types::event::{Copied, Event};
 use offshoot_types::id::{AgentId, MessageId, Pos, RunId, Seq, Timestamp};
 use offshoot_types::json::RawJson;
+use offshoot_types::listing::{Archived, SessionKind, SessionQuery};
 use offshoot_types::message::{Author, Usage};
 use offshoot_types::store::StoreErrorKind;
 use serde_json::Value;
@@ -204,6 +205,14 @@ pub(super) async fn r8_a_child_that_is_taken_back_is_archived_with_all_below_it(
         found.archived_at.map(Timestamp::get)
     };
     assert_eq!([archived("below"), archived("beside")], [Some(1_002), None]);
+    let shown = SessionQuery {
+        kind: SessionKind::Children,
+        archived: Archived::Hidden,
+        ..SessionQuery::default()
+    };
+    let shown = b.list(shown).await.expect("it can be read");
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0].agent.as_str(), "beside");
     let export = b
         .chat(&AgentId::new("below"))
         .await

@@ -38,6 +38,9 @@ struct Progress {
     run: RunNo,
 }
 
+/// Where sessions work that do not say so.
+const WORKSPACE: &str = "/home/me/project";
+
 /// Whether a child has rows of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Child {
@@ -63,6 +66,14 @@ impl Scene {
         let mut scene = Self::new(tree);
         scene.root();
         scene.prompt(tree, "ask", "go").turn(tree, Some("ask"));
+        scene
+    }
+
+    /// A tree as `opened` makes it, in another folder and with another question.
+    pub fn opened_in(tree: &str, workspace: &str, text: &str) -> Self {
+        let mut scene = Self::new(tree);
+        scene.born(workspace, None);
+        scene.prompt(tree, "ask", text).turn(tree, Some("ask"));
         scene
     }
 
@@ -112,18 +123,18 @@ impl Scene {
 
     /// Spawns the root.
     pub fn root(&mut self) -> &mut Self {
-        self.born(None)
+        self.born(WORKSPACE, None)
     }
 
     /// Spawns the root of a copy.
     pub fn root_copying(&mut self, copied: Copied) -> &mut Self {
-        self.born(Some(Box::new(copied)))
+        self.born(WORKSPACE, Some(Box::new(copied)))
     }
 
-    fn born(&mut self, copy: Option<Box<Copied>>) -> &mut Self {
+    fn born(&mut self, workspace: &str, copy: Option<Box<Copied>>) -> &mut Self {
         let root = self.tree.as_str().to_owned();
         let origin = Origin::Session {
-            workspace: "/home/me/project".to_owned(),
+            workspace: workspace.to_owned(),
             date: "2026-11-15".to_owned(),
             project: None,
             copy,
@@ -141,6 +152,8 @@ impl Scene {
             model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         };
         self.event(agent, Event::Prompted(message))
     }
@@ -421,5 +434,6 @@ fn replied(message: &str, parts: Vec<AssistantPart>, stop: StopReason) -> Event 
         stop,
         timing: None,
         request: None,
+        by_runtime: false,
     })
 }

@@ -7,6 +7,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
 use offshoot_types::journal::{Recorded, Writer};
+use offshoot_types::listing::{Among, SessionQuery};
 use offshoot_types::store::{ChatExport, OpenAsk, SessionSummary, StoreError};
 
 use super::place::{Hold, Listeners, Place, call_nudged};
@@ -97,12 +98,12 @@ impl Backend for Arc<Shared> {
         lock(&self.memory).receipt(command)
     }
 
-    fn sessions(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
-        lock(&self.memory).sessions()
+    fn list(&mut self, query: &SessionQuery) -> Result<Vec<SessionSummary>, StoreError> {
+        lock(&self.memory).list(query)
     }
 
-    fn children(&mut self) -> Result<Vec<SessionSummary>, StoreError> {
-        lock(&self.memory).children()
+    fn find(&mut self, part: &str, among: Among, limit: usize) -> Result<Vec<AgentId>, StoreError> {
+        lock(&self.memory).find(part, among, limit)
     }
 
     fn asks(&mut self) -> Result<Vec<OpenAsk>, StoreError> {

@@ -38,6 +38,7 @@ pub(super) fn follow(
         | Event::Titled { .. }
         | Event::Summarised { .. }
         | Event::ClientTools { .. }
+        | Event::RoleChosen(_)
         | Event::Compacted(_)
         | Event::Hooked(_)
         | Event::Rewound { .. } => Ok(()),

@@ -94,6 +94,8 @@ fn keys_of_the_host_stay_on_a_prompt() {
             &json!({ "agent": "plan", "queued_at": "never" }),
         )),
         output_schema: None,
+        delegation: None,
+        immediate: false,
     };
     scene.event("s", Event::Prompted(message));
     let rows = check(scene.clone(), &[]);
@@ -141,6 +143,7 @@ fn a_reply_has_a_part_for_every_block() {
         stop: StopReason::Calls,
         timing: None,
         request: None,
+        by_runtime: false,
     };
     let mut scene = Scene::opened("s");
     scene.event("s", Event::Replied(message));
@@ -200,6 +203,7 @@ fn a_session_that_spent_more_than_can_be_counted_goes_on() {
             stop: StopReason::End,
             timing: None,
             request: None,
+            by_runtime: false,
         })
     };
     let mut scene = Scene::opened("s");

@@ -7,11 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use offshoot_tools::Sidecars;
 use offshoot_types::journal::{Journal, NoJournal};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::permission::Need;
-use offshoot_types::tool::{Place, Tool, Work};
+use offshoot_types::sidecar::Sidecars as _;
+use offshoot_types::tool::{BlobSink, Place, Tool, Work};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -104,6 +106,19 @@ impl Bench {
             scratch: self.scratch.map(text),
             ..Place::new(text("w"))
         }
+    }
+
+    /// Reads a file for a model that takes images, with a place for its bytes.
+    pub(crate) async fn read_as_image(&self, path: &str) -> Outcome {
+        let blobs = self.path("../blobs");
+        let folder = blobs.into_os_string().into_string().unwrap();
+        let store = move |bytes| Sidecars.store_blob(folder.clone(), bytes, 1_000);
+        let work = Work {
+            takes_images: true,
+            blobs: BlobSink::new(store),
+            ..self.work(&serde_json::json!({ "path": path }))
+        };
+        find("read").run(work).await
     }
 
     pub(crate) fn work(&self, arguments: &Value) -> Work {

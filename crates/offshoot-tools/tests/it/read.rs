@@ -1,5 +1,6 @@
 //! What `read` returns.
 
+use offshoot_types::content::Part;
 use offshoot_types::permission::Need;
 use serde_json::{Value, json};
 
@@ -242,4 +243,23 @@ fn wrong_arguments_are_told_before_the_call() {
         "take the arguments of read: invalid value",
     );
     check(json!({"path": "../a"}), "`../a` goes through `..`");
+}
+
+#[tokio::test]
+async fn a_picture_is_an_image_for_a_model_that_takes_images() {
+    let png = b"\x89PNG\r\n\x1a\nrest";
+    let bench = Bench::new();
+    bench.file("shot", png);
+    let outcome = bench.read_as_image("shot").await;
+    let [Part::Image(image)] = outcome.attachments.as_slice() else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(image.media_type, "image/png");
+    assert_eq!(image.bytes, png.len() as u64);
+    assert_eq!(outcome.for_model(), "`shot` is an image.");
+    // Its name says so, its bytes do not.
+    bench.file("text.png", b"no picture");
+    let outcome = bench.read_as_image("text.png").await;
+    assert!(outcome.attachments.is_empty());
+    assert_eq!(outcome.for_model(), "no picture");
 }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::Broken;
 use crate::caps::Money;
 use crate::client_tool::ClientTool;
-use crate::event::{Entry, Event, Hooked, Parent, Role, Spawned, TurnEnd};
+use crate::event::{Entry, Event, Hooked, Parent, Role, RoleChoice, Spawned, TurnEnd};
 use crate::hook::Point;
 use crate::id::{AgentId, CallId, MessageId, Pos, RunId, RunNo, Seq, Timestamp, TurnNo};
 use crate::json::RawJson;
-use crate::message::{AssistantMessage, Author, Call, StopReason, Usage, UserMessage};
+use crate::message::{AssistantMessage, Author, Call, Delegation, StopReason, Usage, UserMessage};
 use crate::permission::{Action, Decision, Layer, Need};
 use crate::question::Question;
 use crate::settlement::Settlement;
@@ -70,15 +70,24 @@ pub struct Agent {
     pub client_tools: Arc<[ClientTool]>,
     /// How often they were set.
     pub client_tools_set: u64,
+    /// What a client wants it to be from its next turn on, until that turn begins.
+    pub role_choice: Option<RoleChoice>,
     /// Whether a rewind of its parent has hidden the call that made it.
     pub hidden: bool,
     pub(super) last_completion: Option<MessageId>,
     pub(super) prompts: HashSet<MessageId>,
     /// Those of them that came from its parent's model, of a child that the host waits for.
     parent_prompts: HashSet<MessageId>,
-    /// Of prompts that no turn has consumed yet, the schemas that their answers have to fit. A prompt of
-    /// a person is here also without one, since it ends that of the prompt before.
-    schemas: BTreeMap<MessageId, Option<RawJson>>,
+    /// What prompts ask of their run that no turn has consumed yet. A prompt of a person is here also if
+    /// it asks for nothing, since it ends what the prompt before asked for.
+    demands: BTreeMap<MessageId, Demands>,
+}
+
+/// What a prompt asks of the run that takes it up.
+#[derive(Clone, Debug)]
+struct Demands {
+    output_schema: Option<RawJson>,
+    no_delegation: bool,
 }
 
 /// A settled child run that its parent has not been told of.
@@ -202,6 +211,8 @@ pub struct Tally {
     pub unread: Vec<RunId>,
     /// What the answer has to fit, if the message says so that is being answered.
     pub output_schema: Option<RawJson>,
+    /// Whether the prompt that is being answered forbids that agents start or continue others.
+    pub no_delegation: bool,
 }
 
 impl Tally {
@@ -225,6 +236,8 @@ impl Tally {
                 self.kept += u32::from(hooked.kept_at_work());
                 self.told |= hooked.point.is_end_of_run() && !hooked.kept_at_work();
             }
+            // No model has read or said anything.
+            Event::Replied(message) if message.by_runtime => self.told = false,
             Event::Replied(message) => {
                 self.told = false;
                 self.unread.clear();
@@ -264,6 +277,7 @@ impl Tally {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Compacted(_) => {}
         }
     }
@@ -293,6 +307,7 @@ impl Agent {
             summary: None,
             client_tools: Arc::from([]),
             client_tools_set: 0,
+            role_choice: None,
             hidden: false,
             role: None,
             former_roles: Vec::new(),
@@ -300,7 +315,7 @@ impl Agent {
             last_completion: None,
             prompts: HashSet::new(),
             parent_prompts: HashSet::new(),
-            schemas: BTreeMap::new(),
+            demands: BTreeMap::new(),
         }
     }
 
@@ -481,7 +496,9 @@ impl Agent {
                 )?;
                 holds(self.open_children.is_empty(), Broken::Children)
             }
-            Event::ClientTools { .. } => holds(self.spawned.is_root(), Broken::Birth),
+            Event::ClientTools { .. } | Event::RoleChosen(_) => {
+                holds(self.spawned.is_root(), Broken::Birth)
+            }
             Event::Titled { .. } | Event::Summarised { .. } | Event::Hooked(_) => Ok(()),
             Event::Compacted(_) => holds(self.calls.is_empty(), Broken::Call),
             Event::Rewound { .. } => holds(self.turn.is_none(), Broken::Turn),
@@ -524,9 +541,13 @@ impl Agent {
             Event::Prompted(message) => self.take_prompt(message),
             Event::Completion { message, .. } => self.last_completion = Some(message.clone()),
             Event::Became(role) => {
+                let by = self
+                    .queue
+                    .front()
+                    .filter(|_| !self.is_chosen(role))
+                    .cloned();
                 let former = self.role.replace(role.clone());
-                self.former_roles
-                    .push((self.queue.front().cloned(), former));
+                self.former_roles.push((by, former));
             }
             Event::Steered { prompt } => {
                 self.queue.retain(|queued| queued != prompt);
@@ -534,16 +555,20 @@ impl Agent {
                 if let Some(turn) = &mut self.turn {
                     turn.message = prompt.clone();
                 }
-                if let Some(Some(schema)) = self.schemas.remove(prompt) {
+                // What is decided when a turn begins stays as it is.
+                let demands = self.demands.remove(prompt);
+                if let Some(schema) = demands.and_then(|demands| demands.output_schema) {
                     self.tally.output_schema = Some(schema);
                 }
             }
             Event::TurnStarted { turn, prompt, .. } => {
+                self.role_choice = None;
                 if let Some(prompt) = prompt {
                     self.queue.pop_front();
                     self.wakes = 0;
-                    if let Some(schema) = self.schemas.remove(prompt) {
-                        self.tally.output_schema = schema;
+                    if let Some(demands) = self.demands.remove(prompt) {
+                        self.tally.output_schema = demands.output_schema;
+                        self.tally.no_delegation = demands.no_delegation;
                     }
                 } else {
                     self.wakes += 1;
@@ -577,6 +602,7 @@ impl Agent {
                 self.client_tools = tools.as_slice().into();
                 self.client_tools_set += 1;
             }
+            Event::RoleChosen(choice) => self.take_choice(choice),
             Event::Summarised { summary } => self.summary = Some(summary.clone()),
             // How large it is now nobody has counted yet.
             Event::Compacted(_) => self.context = 0,
@@ -584,7 +610,7 @@ impl Agent {
         }
     }
 
-    /// Queues a prompt, and notes what its answer has to fit.
+    /// Queues a prompt, and notes what it asks of its run.
     fn take_prompt(&mut self, message: &UserMessage) {
         let id = &message.id;
         self.queue.push_back(id.clone());
@@ -593,11 +619,35 @@ impl Agent {
         if awaited && message.from == Author::Parent {
             self.parent_prompts.insert(id.clone());
         }
-        let schema = &message.output_schema;
-        if message.from.is_human() || schema.is_some() {
-            self.schemas.insert(id.clone(), schema.clone());
+        let demands = Demands {
+            output_schema: message.output_schema.clone(),
+            no_delegation: message.delegation == Some(Delegation::Disable),
+        };
+        if message.from.is_human() || demands.output_schema.is_some() {
+            self.demands.insert(id.clone(), demands);
         }
         self.paused = false;
+    }
+
+    /// Notes what a client wants it to be. A model that was set for another agent is dropped.
+    fn take_choice(&mut self, choice: &RoleChoice) {
+        let RoleChoice { agent, model } = self.role_choice.take().unwrap_or_default();
+        let same = |named: &String| named == agent.as_deref().unwrap_or(self.definition());
+        let keeps_model = choice.agent.as_ref().is_none_or(same);
+        self.role_choice = Some(RoleChoice {
+            model: choice.model.clone().or(model.filter(|_| keeps_model)),
+            agent: choice.agent.clone().or(agent),
+        });
+    }
+
+    /// Tells whether a client has set the role that it has from here on, rather than a message.
+    fn is_chosen(&self, role: &Role) -> bool {
+        let is_it =
+            |chosen: &Option<String>, it: &String| chosen.as_ref().is_none_or(|one| one == it);
+        let choice = self.role_choice.as_ref();
+        choice.is_some_and(|choice| {
+            is_it(&choice.agent, &role.definition) && is_it(&choice.model, &role.model)
+        })
     }
 
     /// Notes the calls of a message, and how large the conversation is.
@@ -632,7 +682,7 @@ impl Agent {
     /// Forgets what hidden messages have brought about.
     fn take_back(&mut self, hides: &[MessageId]) {
         self.queue.retain(|queued| !hides.contains(queued));
-        self.schemas.retain(|queued, _| !hides.contains(queued));
+        self.demands.retain(|queued, _| !hides.contains(queued));
         self.paused &= !self.queue.is_empty();
         // A message that is taken back brings nobody in.
         let is_hidden =

@@ -2,7 +2,8 @@
 //!
 //! `golden/logs` has a story a file, an entry a line. Nine of them are the stories
 //! of the captures that wires are held against, the others have what no capture
-//! has: a child that fails, and one that is refused something and asked again.
+//! has: a child that fails, one that is refused something and asked again, and a turn
+//! that the runtime opens, with images, files and an immediate prompt (`parts`).
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +21,7 @@ fn each(mut check: impl FnMut(&str, &str)) {
         check(&path.display().to_string(), &log);
         count += 1;
     }
-    assert_eq!(count, 11);
+    assert_eq!(count, 12);
 }
 
 #[test]

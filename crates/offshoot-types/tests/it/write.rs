@@ -111,6 +111,8 @@ pub(crate) fn prompted(id: &str) -> Event {
         model: None,
         metadata: None,
         output_schema: None,
+        delegation: None,
+        immediate: false,
     })
 }
 
@@ -145,6 +147,7 @@ pub(crate) fn replied(calls: &[&str]) -> Event {
         stop: StopReason::Calls,
         timing: None,
         request: None,
+        by_runtime: false,
     })
 }
 

@@ -6,8 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use offshoot_engine::Update;
+use offshoot_engine::{Update, query};
 use offshoot_types::command::{Answer, Order, Prompt, Receipt, Rewind, Scope, Verdict};
+use offshoot_types::content::Content;
 use offshoot_types::id::{AgentId, CallId, MessageId, TreeId};
 use offshoot_types::message::Author;
 use offshoot_types::settlement::{Settlement, Status};
@@ -38,24 +39,24 @@ impl Agent {
     }
 
     /// Asks it something and waits until the run that answers has settled; see [`run`](Self::run).
-    pub async fn prompt(&self, text: impl Into<String>) -> Result<Settlement, Error> {
-        self.run(text).await
+    pub async fn prompt(&self, content: impl Into<Content>) -> Result<Settlement, Error> {
+        self.run(content).await
     }
 
     /// Asks it something and returns its answer as a value of a type; see [`Run::ask`](super::Run::ask).
     pub async fn ask<T: JsonSchema + DeserializeOwned>(
         &self,
-        text: impl Into<String>,
+        content: impl Into<Content>,
     ) -> Result<T, Error> {
-        self.run(text).ask().await
+        self.run(content).ask().await
     }
 
     /// Says something to it, and waits only until that is stored.
     ///
     /// A root reads it in its next turn, an agent below one before its next step; one that has
     /// settled opens a new run with it.
-    pub async fn message(&self, text: impl Into<String>) -> Result<(), Error> {
-        self.send(self.new_prompt(text.into())).await
+    pub async fn message(&self, content: impl Into<Content>) -> Result<(), Error> {
+        self.send(self.new_prompt(content.into())).await
     }
 
     /// Waits until it rests, and returns how its last run ended.
@@ -63,7 +64,7 @@ impl Agent {
     /// One that nobody has asked anything has no run yet: this waits until somebody does.
     pub async fn settled(&self) -> Result<Settlement, Error> {
         let mut follower = self.follow().await?.news_only();
-        let log = self.shared.store.agent_log(&self.id).await?;
+        let log = self.shared.query(query::AgentLog(self.id.clone())).await?;
         let Some(last) = log.last().map(|entry| entry.pos) else {
             return Err(Error::Unknown(format!("there is no agent {}", self.id)));
         };
@@ -127,6 +128,8 @@ impl Agent {
             | Receipt::Resumed
             | Receipt::Renamed
             | Receipt::ClientToolsSet
+            | Receipt::RoleSet
+            | Receipt::Deleted { .. }
             | Receipt::Summarised { .. }
             | Receipt::Compacted { .. } => Ok(0),
         }
@@ -134,7 +137,7 @@ impl Agent {
 
     /// Returns its conversation so far, without what was taken back.
     pub async fn conversation(&self) -> Result<Transcript, Error> {
-        let log = self.shared.store.agent_log(&self.id).await?;
+        let log = self.shared.query(query::AgentLog(self.id.clone())).await?;
         if log.is_empty() {
             return Err(Error::Unknown(format!("there is no agent {}", self.id)));
         }
@@ -177,14 +180,17 @@ impl Agent {
     }
 
     /// Returns a message that is to be sent.
-    pub(super) fn new_prompt(&self, text: String) -> Prompt {
+    pub(super) fn new_prompt(&self, text: Content) -> Prompt {
         Prompt {
             message: MessageId::new(self.shared.env.new_id()),
-            text: text.into(),
+            text,
             from: Author::Human,
             agent: None,
+            model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         }
     }
 
@@ -235,6 +241,8 @@ pub(super) fn missing(receipt: Receipt) -> Error {
         | Receipt::Resumed
         | Receipt::Renamed
         | Receipt::ClientToolsSet
+        | Receipt::RoleSet
+        | Receipt::Deleted { .. }
         | Receipt::Summarised { .. }
         | Receipt::Compacted { .. } => "it was answered with something else".to_owned(),
     })

@@ -5,14 +5,16 @@
 //! cannot be right is told when it is built and not when an agent runs into it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_agents::{Catalogue, no_helper, unknown_tools};
 use offshoot_engine::{
     Asks, Compacting, Helpers, Limits, OneProject, Parts, Project, Runtime as Engine, own_tools,
 };
-use offshoot_host::System;
+use offshoot_host::config::{Settings, Source, Sourced};
+use offshoot_host::{HostError, Surroundings, System, assemble, hooks};
 use offshoot_models::{Http, ModelSet, OpenAiChat, OpenAiChatSettings};
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
@@ -39,7 +41,10 @@ const NOWHERE: &str = "/dev/null";
 /// A runtime that is being assembled.
 #[must_use = "nothing is made before `build`"]
 pub struct Builder {
-    place: Place,
+    place: Option<Place>,
+    settings: Option<PathBuf>,
+    /// What variables of a settings file hold.
+    variables: Surroundings,
     models: BTreeMap<String, Arc<dyn Model>>,
     providers: BTreeMap<String, Arc<dyn Models>>,
     model: Option<String>,
@@ -51,12 +56,15 @@ pub struct Builder {
     agent_files: Vec<PathBuf>,
     builtin: bool,
     workspace: Option<PathBuf>,
-    limits: Limits,
-    helpers: Helpers,
+    limits: Option<Limits>,
+    choices: ModelChoices,
+    compaction: Option<Compacting>,
     asks: Asks,
     rules: HostRules,
     hooks: Hooks,
     env: Arc<dyn Env>,
+    /// What servers are reached through.
+    http: Arc<Http>,
 }
 
 /// Where the log is kept.
@@ -69,7 +77,9 @@ enum Place {
 impl Default for Builder {
     fn default() -> Self {
         Self {
-            place: Place::Memory,
+            place: None,
+            settings: None,
+            variables: Surroundings::default(),
             models: BTreeMap::new(),
             providers: BTreeMap::new(),
             model: None,
@@ -80,12 +90,14 @@ impl Default for Builder {
             agent_files: Vec::new(),
             builtin: true,
             workspace: None,
-            limits: Limits::default(),
-            helpers: Helpers::default(),
+            limits: None,
+            choices: ModelChoices::default(),
+            compaction: None,
             asks: Asks::default(),
             rules: HostRules::default(),
             hooks: Hooks::default(),
             env: Arc::new(System),
+            http: Arc::new(Http::new()),
         }
     }
 }
@@ -95,7 +107,7 @@ impl Builder {
     ///
     /// Without it, and without a store of your own, they are kept in memory and gone with the runtime.
     pub fn data_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.place = Place::Folder(folder.into());
+        self.place = Some(Place::Folder(folder.into()));
         self
     }
 
@@ -103,7 +115,29 @@ impl Builder {
     ///
     /// The contract is the suite in `offshoot_store::contract`.
     pub fn store(mut self, store: impl Store + 'static) -> Self {
-        self.place = Place::Store(Arc::new(store));
+        self.place = Some(Place::Store(Arc::new(store)));
+        self
+    }
+
+    /// Reads an `offshoot.toml`, as `docs/config.md` has it, when the runtime is built: `model`,
+    /// `child_model`, `tiers`, `providers`, `limits`, `compaction`, `permissions`, `hooks` and `data_dir`.
+    ///
+    /// What this builder is told otherwise goes before what the file says; rules of both hold, the file's
+    /// first. Hooks are commands, so a file that has some needs [`shell`](Self::shell). Variables that the file
+    /// names, such as those of keys, are taken from [`variables`](Self::variables).
+    pub fn settings(mut self, file: impl Into<PathBuf>) -> Self {
+        self.settings = Some(file.into());
+        self
+    }
+
+    /// Hands in what the variables hold that a settings file names: keys of providers, and `HOME`.
+    ///
+    /// The library reads no environment. `std::env::vars_os()` hands in all of this process.
+    pub fn variables<Name: Into<OsString>, Text: Into<OsString>>(
+        mut self,
+        variables: impl IntoIterator<Item = (Name, Text)>,
+    ) -> Self {
+        self.variables = Surroundings::new(None, variables);
         self
     }
 
@@ -121,11 +155,14 @@ impl Builder {
         self
     }
 
-    /// Adds the models of a server that speaks OpenAI's chat dialect, as `openai-chat/NAME`.
+    /// Adds the models of a server that speaks OpenAI's chat dialect, as `PROVIDER/NAME`.
+    ///
+    /// `PROVIDER` is what the settings say, `openai-chat` by default; each server needs its own.
     pub fn openai_chat(mut self, settings: OpenAiChatSettings) -> Self {
         self.secret_variables.extend(settings.key_variable.clone());
-        let server = OpenAiChat::new(settings, Arc::new(Http::new()));
-        self.provider(OpenAiChat::PROVIDER, server)
+        let provider = settings.provider.clone();
+        let server = OpenAiChat::new(settings, self.http.clone());
+        self.provider(provider, server)
     }
 
     /// Names the model that sessions ask, where neither they nor their agents name one.
@@ -139,20 +176,20 @@ impl Builder {
     /// `Tier::Small` also does the chores: names for sessions, summaries, shorter conversations.
     /// Without it no session is named by a model, and the rest is done by the agent's own.
     pub fn tier(mut self, tier: Tier, name: impl Into<String>) -> Self {
-        self.helpers.models.tiers.insert(tier, name.into());
+        self.choices.tiers.insert(tier, name.into());
         self
     }
 
     /// Names the model of children whose manifests name neither a model nor a tier; without it they
     /// have their parent's.
     pub fn child_model(mut self, name: impl Into<String>) -> Self {
-        self.helpers.models.child = Some(name.into());
+        self.choices.child = Some(name.into());
         self
     }
 
     /// Says how conversations are shortened that grow too long for their model.
     pub fn compaction(mut self, rules: Compacting) -> Self {
-        self.helpers.compaction = rules;
+        self.compaction = Some(rules);
         self
     }
 
@@ -212,7 +249,7 @@ impl Builder {
 
     /// Sets the limits on trees and turns.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.limits = Some(limits);
         self
     }
 
@@ -261,6 +298,9 @@ impl Builder {
 
     /// Makes the runtime. Starts no agent; a store in a folder is opened, and made if it is not there.
     pub fn build(mut self) -> Result<Runtime, Error> {
+        if let Some(file) = self.settings.take() {
+            self = self.with_settings(&file)?;
+        }
         if let Some(keeper) = self.shell {
             let environment = Environment::without_keys(&self.secret_variables);
             self.tools.push(Arc::new(Bash::new(keeper, environment)));
@@ -281,13 +321,13 @@ impl Builder {
             Some(folder) => absolute(folder)?,
             None => NOWHERE.to_owned(),
         };
-        let (store, data) = self.place.open()?;
+        let (store, data) = self.place.unwrap_or(Place::Memory).open()?;
         let models = self.models.into_iter().collect::<ModelSet>().with_offline();
         let providers = self.providers.into_iter();
         let models = providers.fold(models, |models, (name, provider)| {
             models.with_provider(&name, provider)
         });
-        let ModelChoices { tiers, child } = &self.helpers.models;
+        let ModelChoices { tiers, child } = &self.choices;
         for name in tiers.values().chain(child) {
             let found = models.find(name).map(drop);
             found.map_err(|error| Error::Unknown(error.message))?;
@@ -298,19 +338,69 @@ impl Builder {
             tools: self.tools.into(),
             registry: Arc::new(registry),
             asks: self.asks,
-            helpers: self.helpers,
+            helpers: Helpers {
+                models: self.choices,
+                compaction: self.compaction.unwrap_or_default(),
+            },
             hooks: self.hooks,
         };
         let engine = Engine::new(Parts {
-            store: store.clone(),
+            store,
             projects: Arc::new(OneProject::from(project)),
             env: self.env.clone(),
-            limits: self.limits,
+            limits: self.limits.unwrap_or_default(),
             sidecars: Arc::new(Sidecars),
             data,
         });
-        let shared = Shared::new(engine, store, self.env, self.model, workspace);
+        let shared = Shared::new(engine, self.env, self.model, workspace);
         Ok(Runtime(Arc::new(shared)))
+    }
+
+    /// Adds what a settings file says, below what this builder was told.
+    fn with_settings(mut self, file: &Path) -> Result<Self, Error> {
+        let invalid = |error: HostError| Error::Invalid(error.to_string());
+        let settings = Settings::from_file(file, &self.variables).map_err(invalid)?;
+        let chosen = |model: &Sourced<String>| assemble::chosen(model, &settings).map_err(invalid);
+        if self.model.is_none() && settings.model.source != Source::Default {
+            self.model = Some(chosen(&settings.model)?);
+        }
+        if let (None, Some(child)) = (&self.choices.child, &settings.child_model) {
+            self.choices.child = Some(chosen(child)?);
+        }
+        for (tier, model) in &settings.tiers {
+            if !self.choices.tiers.contains_key(tier) {
+                self.choices.tiers.insert(*tier, chosen(model)?);
+            }
+        }
+        for server in assemble::servers(&settings) {
+            if !self.providers.contains_key(&server.provider) {
+                self = self.openai_chat(server);
+            }
+        }
+        self.secret_variables.extend(settings.secret_variables());
+        self.limits.get_or_insert_with(|| settings.limits());
+        self.compaction.get_or_insert_with(|| settings.compacting());
+        if settings.data_dir.source != Source::Default {
+            let folder = Place::Folder(settings.data_dir.value.clone());
+            self.place.get_or_insert(folder);
+        }
+        let written = settings.user_rules.iter().map(|rule| rule.value.clone());
+        self.rules.rules.splice(..0, written);
+        self.rules.home = settings.search.home().map(str::to_owned);
+        let commands = settings.hooks();
+        if !commands.is_empty() {
+            let Some(keeper) = self.shell.clone() else {
+                let file = file.display();
+                let why =
+                    format!("use the hooks of {file}: they are commands; add `Builder::shell`");
+                return Err(Error::Invalid(why));
+            };
+            let environment = Environment::without_keys(&self.secret_variables);
+            let mut hooks = hooks::assemble(&commands, keeper, environment, None);
+            hooks.extend(&self.hooks);
+            self.hooks = hooks;
+        }
+        Ok(self)
     }
 }
 

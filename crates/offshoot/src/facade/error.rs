@@ -3,7 +3,7 @@
 //! Variants are named for what the caller can do about it. How an agent's run ended is no error: that
 //! is a `Settlement`. It becomes one only where a result was asked for and there is none.
 
-use offshoot_engine::CommandError;
+use offshoot_engine::{AttachError, CommandError, Missing, ProjectError};
 use offshoot_types::content::AttachmentError;
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::settlement::Settlement;
@@ -15,9 +15,18 @@ pub enum Error {
     /// What was asked for cannot be: a bug of the program, or of its user.
     #[error("{0}")]
     Invalid(String),
-    /// No such session, agent, definition or model.
+    /// No such session or agent of one.
     #[error("{0}")]
     Unknown(String),
+    /// The session has no definition or model of this name now: add or attach it, and try again.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// The project of the session cannot be opened: nothing has changed.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// The overlay was not attached: nothing has changed.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
     /// An agent could not be started: by the rules for `task`, or because a limit is reached.
     #[error("start agent {definition}: {why}")]
     Refused {
@@ -55,6 +64,10 @@ impl Error {
             Self::Attachment(_) => "attachment",
             Self::Invalid(_) => "invalid",
             Self::Unknown(_) => "unknown",
+            Self::Missing(Missing::Agent(_)) => "missing_agent",
+            Self::Missing(Missing::Model(_)) => "missing_model",
+            Self::Project(_) => "project",
+            Self::Attach(_) => "attach",
             Self::Refused { .. } => "refused",
             Self::Unfinished(_) => "unfinished",
             Self::Untyped => "untyped",
@@ -70,8 +83,8 @@ impl From<CommandError> for Error {
         match error {
             CommandError::Invalid(why) => Self::Invalid(why),
             CommandError::Unknown(why) => Self::Unknown(why),
-            CommandError::Missing(missing) => Self::Unknown(missing.to_string()),
-            CommandError::Project(error) => Self::Invalid(error.to_string()),
+            CommandError::Missing(missing) => Self::Missing(missing),
+            CommandError::Project(error) => Self::Project(error),
             CommandError::Attachment(error) => Self::Attachment(error),
             CommandError::Store(error) => Self::Store(error),
             CommandError::Closed => Self::Closed,

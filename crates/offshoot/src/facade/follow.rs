@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use offshoot_engine::{Subscription, Update};
 use offshoot_types::command::Order;
@@ -16,10 +15,7 @@ use offshoot_types::id::{MessageId, Pos, TreeId};
 use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 
 use super::error::Error;
-use super::runtime::{Attended, Shared};
-
-/// How long nothing may happen before we look whether anybody does something.
-const SILENCE: Duration = Duration::from_millis(250);
+use super::runtime::Shared;
 
 /// How far the handles of a session have read its log, so that none reads it from the beginning.
 #[derive(Clone, Default)]
@@ -72,15 +68,22 @@ impl Follower {
         self
     }
 
-    /// Returns the next update.
+    /// Returns the next update. After a shutdown, and after the last entry, it is `Error::Closed`.
     pub(super) async fn next(&mut self, orphan: Orphan) -> Result<Update, Error> {
         loop {
-            let Ok(update) = tokio::time::timeout(SILENCE, self.updates.next()).await else {
-                self.look(orphan).await?;
-                continue;
+            let update = tokio::select! {
+                biased;
+                update = self.updates.next() => update?,
+                () = self.shared.closed() => {
+                    if self.updates.is_caught_up().await? {
+                        return Err(Error::Closed);
+                    }
+                    self.updates.next().await?
+                }
             };
-            match update? {
+            match update {
                 Update::Parked(error) => return Err(error.into()),
+                Update::Orphaned => self.orphaned(orphan).await?,
                 update => {
                     if let Update::Entry(entry) = &update {
                         self.seen.note(entry.pos);
@@ -91,16 +94,18 @@ impl Follower {
         }
     }
 
-    /// Looks whether anybody does something about the tree, since nothing happens there.
-    async fn look(&self, orphan: Orphan) -> Result<(), Error> {
-        match (self.shared.attended(&self.tree).await?, orphan) {
-            (Attended::Yes, _) | (Attended::No, Orphan::Leave) => Ok(()),
-            (Attended::Closed, _) => Err(Error::Closed),
-            (Attended::No, Orphan::TakeUp) => {
-                let root = self.tree.root();
-                let resumed = self.shared.order(&self.tree, root, Order::Resume);
-                resumed.await.map(drop)
-            }
+    /// Takes up a tree that no living process owns, where something waits in it.
+    async fn orphaned(&self, orphan: Orphan) -> Result<(), Error> {
+        let Orphan::TakeUp = orphan else {
+            return Ok(());
+        };
+        let resumed = self
+            .shared
+            .order(&self.tree, self.tree.root(), Order::Resume);
+        match resumed.await {
+            // This runtime is leaving: `next` says so once it has left.
+            Ok(_) | Err(Error::Closed) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }
@@ -171,6 +176,7 @@ impl Asked {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Rewound { .. }
@@ -226,6 +232,7 @@ impl Rest {
             | Event::Titled { .. }
             | Event::Summarised { .. }
             | Event::ClientTools { .. }
+            | Event::RoleChosen(_)
             | Event::Hooked(_)
             | Event::Compacted(_)
             | Event::Became(_)

@@ -16,6 +16,8 @@ use super::error::Error;
 pub(super) struct HostRules {
     pub(super) rules: Vec<Rule>,
     pub(super) delegable: Vec<Rule>,
+    /// The home folder, as patterns name it; `None` if the program has not said.
+    pub(super) home: Option<String>,
 }
 
 impl HostRules {
@@ -52,6 +54,7 @@ impl Charter for HostRules {
     fn layers(&self, workspace: &str) -> Vec<Layer> {
         let variables = Variables {
             workspace,
+            home: self.home(),
             ..Variables::default()
         };
         if self.rules.is_empty() {
@@ -67,5 +70,9 @@ impl Charter for HostRules {
 
     fn delegable(&self) -> Vec<Rule> {
         self.delegable.clone()
+    }
+
+    fn home(&self) -> Option<&str> {
+        self.home.as_deref()
     }
 }

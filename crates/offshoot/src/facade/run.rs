@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, Stream, StreamExt, try_unfold};
 use offshoot_engine::Update;
 use offshoot_types::command::Prompt;
+use offshoot_types::content::Content;
 use offshoot_types::json::RawJson;
 use offshoot_types::settlement::Settlement;
 use schemars::JsonSchema;
@@ -44,9 +45,11 @@ impl Agent {
     /// agents still add to is waited for. Where the agent is busy the prompt is queued; behind a turn
     /// that fails it stays queued, and that failure is what is returned. Prompts that queue up are
     /// answered by one run, whose answer is that to the last of them.
-    pub fn run(&self, text: impl Into<String>) -> Run {
+    ///
+    /// A text, or content with attachments: see [`Session::store_blob`](super::Session::store_blob).
+    pub fn run(&self, content: impl Into<Content>) -> Run {
         Run {
-            prompt: self.new_prompt(text.into()),
+            prompt: self.new_prompt(content.into()),
             agent: self.clone(),
             steps: None,
             settlement: None,

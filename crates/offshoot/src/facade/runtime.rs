@@ -5,14 +5,16 @@
 //! who leaves waits for a command: the engine answers those itself.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use offshoot_engine::{Ending, Runtime as Engine, Subscription};
+use offshoot_engine::{Attachment, Ending, Overlay, Query, Runtime as Engine, Subscription, query};
 use offshoot_types::command::{Command, Order, Receipt};
+use offshoot_types::content::Attached;
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
-use offshoot_types::store::{SessionSummary, Store};
+use offshoot_types::listing::{SessionPage, SessionQuery};
+use offshoot_types::store::SessionSummary;
+use tokio::sync::watch;
 
 use super::builder::Builder;
 use super::error::Error;
@@ -53,7 +55,7 @@ impl Runtime {
     /// What its process left undone, if that died, is settled as lost when it is asked something.
     pub async fn find(&self, id: &str) -> Result<Session, Error> {
         let id = AgentId::new(id);
-        match self.0.store.tree_of(&id).await? {
+        match self.0.query(query::TreeOf(id.clone())).await? {
             Some(tree) if *tree.root() == id => Ok(Session::new(self.0.clone(), tree)),
             Some(tree) => Err(Error::Unknown(format!(
                 "{id} is an agent of session {tree} and not a session"
@@ -64,7 +66,12 @@ impl Runtime {
 
     /// Lists all sessions of the store, the one that changed last first.
     pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
-        Ok(self.0.store.sessions().await?)
+        Ok(self.list(SessionQuery::default()).await?.sessions)
+    }
+
+    /// Lists a page of the sessions: of one folder, with a text in their titles, behind a cursor.
+    pub async fn list(&self, query: SessionQuery) -> Result<SessionPage, Error> {
+        self.0.query(query::Sessions(query)).await
     }
 
     /// Leaves in good order; afterwards every handle says [`Error::Closed`].
@@ -92,8 +99,7 @@ pub(super) struct Shared {
     /// `None` from the moment somebody shuts it down.
     engine: Mutex<Option<Arc<Engine>>>,
     /// Whether it has been shut down, and nothing more will happen.
-    closed: AtomicBool,
-    pub(super) store: Arc<dyn Store>,
+    closed: watch::Sender<bool>,
     pub(super) env: Arc<dyn Env>,
     /// The model of sessions that name none.
     pub(super) model: Option<String>,
@@ -106,32 +112,20 @@ struct Leaving<'a>(&'a Shared);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        self.0.closed.store(true, Ordering::Release);
+        self.0.closed.send_replace(true);
     }
-}
-
-/// Whether anybody does something about a tree.
-pub(super) enum Attended {
-    /// This process, or another.
-    Yes,
-    /// Nobody, so far.
-    No,
-    /// Nobody, and this process never will again.
-    Closed,
 }
 
 impl Shared {
     pub(super) fn new(
         engine: Engine,
-        store: Arc<dyn Store>,
         env: Arc<dyn Env>,
         model: Option<String>,
         workspace: String,
     ) -> Self {
         Self {
             engine: Mutex::new(Some(Arc::new(engine))),
-            closed: AtomicBool::new(false),
-            store,
+            closed: watch::Sender::new(false),
             env,
             model,
             workspace,
@@ -162,26 +156,38 @@ impl Shared {
         Ok(self.engine()?.command(command).await?)
     }
 
+    /// Answers a question about the state of things.
+    pub(super) async fn query<Q: Query>(&self, query: Q) -> Result<Q::Answer, Error> {
+        Ok(self.engine()?.query(query).await?)
+    }
+
+    /// Attaches what this program brings for one session.
+    pub(super) fn attach(&self, tree: &TreeId, overlay: Overlay) -> Result<Attachment, Error> {
+        Ok(self.engine()?.attach(tree, overlay)?)
+    }
+
+    /// Stores bytes as a blob of a session.
+    pub(super) async fn store_blob(
+        &self,
+        session: &AgentId,
+        name: &str,
+        media_type: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Attached, Error> {
+        let name = Some(name.to_owned());
+        let stored = self.engine()?;
+        Ok(stored.store_blob(session, name, media_type, bytes).await?)
+    }
+
     /// Follows a tree from a position.
     pub(super) async fn subscribe(&self, tree: &TreeId, after: Pos) -> Result<Subscription, Error> {
         Ok(self.engine()?.subscribe(tree, after).await)
     }
 
-    /// Tells whether anybody does something about a tree.
-    pub(super) async fn attended(&self, tree: &TreeId) -> Result<Attended, Error> {
-        let Ok(engine) = self.engine() else {
-            return Ok(if self.closed.load(Ordering::Acquire) {
-                Attended::Closed
-            } else {
-                // It is leaving, and may be waiting for just that tree.
-                Attended::Yes
-            });
-        };
-        if engine.is_run_here(tree) {
-            return Ok(Attended::Yes);
-        }
-        let sessions = self.store.sessions().await?;
-        let owned = sessions.iter().any(|one| one.tree == *tree && one.owned);
-        Ok(if owned { Attended::Yes } else { Attended::No })
+    /// Waits until the runtime has been shut down.
+    pub(super) async fn closed(&self) {
+        let mut closed = self.closed.subscribe();
+        // The sender is a field of this very value: it cannot be gone.
+        drop(closed.wait_for(|closed| *closed).await);
     }
 }

@@ -44,6 +44,7 @@ impl Agent {
 impl NewChild {
     /// Says what the child is to do.
     pub fn prompt(mut self, text: impl Into<String>) -> Self {
+        let text: String = text.into();
         self.spawn.prompt = text.into();
         self
     }

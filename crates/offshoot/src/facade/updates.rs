@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use futures_util::stream::{Stream, try_unfold};
-use offshoot_engine::{Subscription, Update};
+use offshoot_engine::{Subscription, Update, query};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::store::{StoreError, StoreErrorKind};
@@ -28,7 +28,13 @@ impl Updates {
         let before = usize::try_from(after.get()).unwrap_or(usize::MAX);
         let log = match before {
             0 => Vec::new(),
-            before => shared.store.entries(id, Pos::ZERO, before).await?,
+            before => {
+                let query = query::Log {
+                    limit: Some(before),
+                    ..query::Log::of(id.clone())
+                };
+                shared.query(query).await?
+            }
         };
         let tree = fold(id, &log)?;
         let updates = shared.subscribe(id, tree.pos()).await?;

@@ -8,7 +8,8 @@ use futures_util::StreamExt;
 use offshoot::types::id::Pos;
 use offshoot::types::settlement::CancelledBy;
 use offshoot::{
-    Compacting, Ending, Error, Event, FnModel, Reply, Runtime, Session, Status, Tier, Update,
+    Compacting, Ending, Error, Event, FnModel, Reply, Runtime, Session, SessionQuery, Status, Tier,
+    Update,
 };
 
 use super::{Gate, gated, numbers, said, stage, until, unwell, worker};
@@ -156,6 +157,7 @@ async fn entries(session: &Session, after: Pos) -> Vec<(String, Pos)> {
             | Update::Activity(..)
             | Update::Notice(..)
             | Update::Hooked(..)
+            | Update::Orphaned
             | Update::Parked(_) => {}
         }
     }
@@ -328,4 +330,48 @@ async fn ses_08_a_copy_is_a_session_of_its_own_and_a_hosts_cannot_be_copied() {
         host.session().fork(None).await,
         Err(Error::Invalid(_))
     ));
+}
+
+#[tokio::test]
+async fn r9_sessions_are_listed_in_pages_and_deleted() {
+    let runtime = stage(|_| Reply::text("done")).build().unwrap();
+    for prompt in ["mend the roof", "mend the fence", "paint it"] {
+        let session = runtime.open("worker").await.unwrap();
+        session.prompt(prompt).await.unwrap();
+    }
+    let mend = SessionQuery {
+        search: Some("MEND".to_owned()),
+        limit: Some(1),
+        ..SessionQuery::default()
+    };
+    let first = runtime.list(mend.clone()).await.unwrap();
+    let rest = runtime
+        .list(SessionQuery {
+            after: first.next,
+            ..mend
+        })
+        .await
+        .unwrap();
+    let titles = [&first.sessions[0].title, &rest.sessions[0].title];
+    assert!(titles.iter().all(|title| title.starts_with("mend")));
+    assert_ne!(titles[0], titles[1]);
+    assert_eq!(rest.next, None);
+
+    let id = first.sessions[0].agent.to_string();
+    let session = runtime.find(&id).await.unwrap();
+    session.delete().await.unwrap();
+    assert_eq!(runtime.find(&id).await.unwrap_err().code(), "unknown");
+    assert_eq!(runtime.sessions().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn r9_agent_and_model_of_a_session_are_set_by_their_names() {
+    let large = FnModel::new(|_| async { Ok(Reply::text("large")) });
+    let builder = stage(|_| Reply::text("small")).model("other", large);
+    let session = builder.build().unwrap().open("worker").await.unwrap();
+    session.set_model("other").await.unwrap();
+    let answer = session.prompt("go").await.unwrap();
+    assert_eq!(answer.output.as_deref(), Some("large"));
+    let missing = session.set_agent("nobody").await.unwrap_err();
+    assert_eq!(missing.code(), "missing_agent");
 }

@@ -1,15 +1,16 @@
 //! What somebody has to allow, and what becomes of it.
 
+use offshoot_types::content::{Attached, Digest, FileReference, Part};
 use offshoot_types::event::{Did, Event, Hooked};
 use offshoot_types::hook::Point;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
-use offshoot_types::message::{Arguments, AssistantPart};
+use offshoot_types::message::{Arguments, AssistantPart, Author};
 use offshoot_types::outcome::ErrorKind;
 use offshoot_types::permission::{Action, Decision, Grant, Need, Reach, Rule};
 use serde_json::{Value, json};
 
-use super::log::{Log, fails, finishes, message};
+use super::log::{Log, fails, finishes, message, turn};
 
 fn need(capability: &str, target: &str) -> Need {
     Need {
@@ -300,4 +301,91 @@ fn ruling_3_a_call_that_the_host_rewrote_starts_with_what_runs_and_was_requested
     assert_eq!(requested["arguments"], json!({ "path": "a" }));
     let started = &log.data("tool.execution_start")[0];
     assert_eq!(started["arguments"], json!({ "path": "b" }));
+}
+
+#[test]
+fn a_call_that_waits_for_a_client_is_requested_once_and_completed() {
+    let mut log = calls("lookup", r#"{"key":"k"}"#);
+    log.add(
+        "root",
+        Event::Asked {
+            call: CallId::new("c1"),
+            needs: Vec::new(),
+            decision: decision(Action::Ask),
+            tool: "lookup".to_owned(),
+            questions: Vec::new(),
+            deadline: None,
+            waits_for_client: true,
+        },
+    );
+    assert_eq!(
+        log.tail(2),
+        ["tool.execution_start", "external_tool.requested"]
+    );
+    let requested = log.data("external_tool.requested").remove(0);
+    let request = requested["requestId"].clone();
+    assert!(uuid::Uuid::parse_str(request.as_str().unwrap()).is_ok());
+    assert_eq!(
+        requested,
+        json!({
+            "requestId": request, "sessionId": "root", "toolCallId": "c1",
+            "toolName": "lookup", "arguments": { "key": "k" },
+        })
+    );
+    log.add("root", finishes("c1", json!("v")));
+    let names = log.names();
+    let completed = names
+        .iter()
+        .position(|name| name == "external_tool.completed");
+    assert_eq!(
+        names[completed.unwrap() + 1],
+        "tool.execution_complete",
+        "{names:?}"
+    );
+    let completed = log.data("external_tool.completed");
+    assert_eq!(completed, [json!({ "requestId": request })]);
+    assert_eq!(log.data("external_tool.requested").len(), 1);
+}
+
+#[test]
+fn a_call_that_needs_no_client_completes_no_request() {
+    let mut log = calls("lookup", "{}");
+    log.add("root", finishes("c1", json!("v")));
+    assert!(log.data("external_tool.completed").is_empty());
+}
+
+#[test]
+fn attachments_of_a_message_are_named_without_their_bytes() {
+    let digest = Digest::new("ab".repeat(32)).unwrap();
+    let image = Attached {
+        digest,
+        media_type: "image/png".to_owned(),
+        bytes: 12,
+        name: Some("a.png".to_owned()),
+        uri: None,
+    };
+    let reference = FileReference {
+        path: "src/a.rs".to_owned(),
+        media_type: None,
+    };
+    let mut log = Log::asked();
+    let id = log.queues("root", "look", Author::Human);
+    if let Some(Event::Prompted(message)) = log.entries.last_mut().map(|entry| &mut entry.event) {
+        message.text.push(Part::Image(image));
+        message.text.push(Part::FileReference(reference));
+    }
+    log.add("root", turn(Some(id)));
+    let messages = log.data("user.message");
+    assert_eq!(messages[0].get("attachments"), None);
+    assert_eq!(messages[1]["content"], "look");
+    assert_eq!(
+        messages[1]["attachments"],
+        json!([
+            {
+                "type": "blob", "assetId": format!("sha256:{}", "ab".repeat(32)),
+                "mimeType": "image/png", "byteLength": 12, "displayName": "a.png",
+            },
+            { "type": "file", "path": "src/a.rs", "displayName": "src/a.rs" },
+        ])
+    );
 }

@@ -108,3 +108,30 @@ fn r5_x_07_an_abort_is_told_as_captured() {
 fn r5_a_child_that_asks_for_a_command_is_told_as_captured() {
     check(story!("perm-hooks"), Order::Whole);
 }
+
+/// A call of the runtime's own starts its child as a model's call does, and no request of a model is
+/// reported for it. The immediate prompt is told when it is taken up.
+#[test]
+fn a_turn_that_the_runtime_opens_reports_usage_of_models_only() {
+    let log = include_str!("../../../../offshoot-types/tests/golden/logs/parts.jsonl");
+    let events = folded(log);
+    let of = |name: &str| -> Vec<&Value> {
+        let named = |event: &&Value| event["type"] == name;
+        events.iter().filter(named).collect()
+    };
+    let started = of("subagent.started");
+    let messages = of("assistant.message");
+    let [call] = &messages[0]["data"]["toolRequests"].as_array().unwrap()[..] else {
+        panic!("{:?}", messages[0])
+    };
+    assert_eq!(started[0]["data"]["toolCallId"], call["toolCallId"]);
+    assert_eq!((started.len(), messages.len()), (1, 4));
+    assert_eq!(of("assistant.usage").len(), 3);
+    let place = |name: &str, field: &str, value: &str| {
+        let is_it = |event: &Value| event["type"] == name && event["data"][field] == value;
+        events.iter().position(is_it).unwrap()
+    };
+    let asked = place("user.message", "content", "And the margin?");
+    assert!(place("assistant.message", "content", "a chart") < asked);
+    assert!(asked < place("assistant.message", "content", "root final"));
+}

@@ -31,11 +31,11 @@ pub(super) const LEFT_OUT_EVENTS: &[(&str, &str)] = &[
     ("hook.end", "there are no hooks yet"),
     (
         "external_tool.requested",
-        "tools of clients come with their face",
+        "the logs beside the captures have tools of the host instead",
     ),
     (
         "external_tool.completed",
-        "tools of clients come with their face",
+        "the logs beside the captures have tools of the host instead",
     ),
     (
         "tool.shell_output",

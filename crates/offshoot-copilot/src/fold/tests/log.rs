@@ -73,6 +73,8 @@ impl Log {
             model: None,
             metadata: None,
             output_schema: None,
+            delegation: None,
+            immediate: false,
         };
         self.add(agent, Event::Prompted(message));
         id
@@ -193,6 +195,7 @@ pub(super) fn message(id: &str, texts: &[&str], calls: &[(&str, &str)]) -> Assis
         stop: StopReason::End,
         timing: None,
         request: None,
+        by_runtime: false,
     }
 }
 

@@ -36,6 +36,8 @@ fn conversation(parts: &[(u8, usize)]) -> Transcript {
                 model: None,
                 metadata: None,
                 output_schema: None,
+                delegation: None,
+                immediate: false,
             }));
             take(Event::TurnStarted {
                 run: RunNo::new(1),
@@ -63,6 +65,7 @@ fn conversation(parts: &[(u8, usize)]) -> Transcript {
             stop: StopReason::End,
             timing: None,
             request: None,
+            by_runtime: false,
         }));
         if *kind == 1 {
             take(Event::CallFinished {

@@ -11,6 +11,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Change, Recorded, Writer};
+use offshoot_types::listing::{Among, SessionQuery};
 use offshoot_types::store::{
     Append, ChatExport, Committed, Created, Lease, Nudged, OpenAsk, SessionSummary, Store,
     StoreError, StoreErrorKind,
@@ -223,12 +224,23 @@ impl Store for SimStore {
         self.look(move |backend| backend.receipt(&command))
     }
 
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.look(|backend| backend.sessions())
+    fn is_owned(&self, tree: &TreeId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (disk, tree) = (self.disk.clone(), tree.clone());
+        self.look(move |_| Ok(disk.locks.lock().unwrap().contains_key(&tree)))
     }
 
-    fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.look(|backend| backend.children())
+    fn list(&self, query: SessionQuery) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        self.look(move |backend| backend.list(&query))
+    }
+
+    fn find(
+        &self,
+        part: &str,
+        among: Among,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<AgentId>, StoreError>> {
+        let part = part.to_owned();
+        self.look(move |backend| backend.find(&part, among, limit))
     }
 
     fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>> {

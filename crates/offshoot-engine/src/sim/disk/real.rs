@@ -16,6 +16,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Change, Recorded, Writer};
+use offshoot_types::listing::{Among, SessionQuery};
 use offshoot_types::store::{
     Append, ChatExport, Committed, Created, Lease, Nudged, OpenAsk, SessionSummary, Store,
     StoreError, StoreErrorKind,
@@ -244,12 +245,23 @@ impl Store for RealStore {
         self.look(|handle| async move { handle.receipt(&command).await })
     }
 
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.look(|handle| async move { handle.sessions().await })
+    fn is_owned(&self, tree: &TreeId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let tree = tree.clone();
+        self.look(|handle| async move { handle.is_owned(&tree).await })
     }
 
-    fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.look(|handle| async move { handle.children().await })
+    fn list(&self, query: SessionQuery) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        self.look(|handle| async move { handle.list(query).await })
+    }
+
+    fn find(
+        &self,
+        part: &str,
+        among: Among,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<AgentId>, StoreError>> {
+        let part = part.to_owned();
+        self.look(move |handle| async move { handle.find(&part, among, limit).await })
     }
 
     fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>> {

@@ -16,7 +16,7 @@ use offshoot_types::content::Digest;
 use offshoot_types::id::AgentId;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, StopReason, Usage};
-use offshoot_types::model::{Chunk, Model, ModelError, ModelErrorKind, Models, Request};
+use offshoot_types::model::{Chunk, GivenFile, Model, ModelError, ModelErrorKind, Models, Request};
 use tokio::sync::Semaphore;
 
 /// Something that lines wait at until the test opens it.
@@ -120,6 +120,17 @@ impl Line {
             greedy: false,
             writes_in: Duration::ZERO,
         }
+    }
+
+    /// Gives a file first.
+    pub(crate) fn giving(mut self, name: &str, bytes: &[u8]) -> Self {
+        let file = GivenFile {
+            name: Some(name.to_owned()),
+            media_type: "text/csv".to_owned(),
+            bytes: bytes.to_vec(),
+        };
+        self.acts.insert(0, Ok(Chunk::File(file)));
+        self
     }
 
     /// Reports that it used so many tokens.

@@ -1,6 +1,6 @@
 //! What a test sees of a stage afterwards: the log, what it adds up to, and what models were sent.
 
-use offshoot_engine::{Answer, Query};
+use offshoot_engine::query;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, Pos};
 use offshoot_types::journal::Recorded;
@@ -37,15 +37,8 @@ impl Stage {
     }
 
     pub(crate) async fn tree(&self) -> Tree {
-        match self
-            .runtime
-            .query(Query::Tree(self.tree.clone()))
-            .await
-            .unwrap()
-        {
-            Answer::Tree(tree) => *tree,
-            other => panic!("the tree was answered {other:?}"),
-        }
+        let query = query::SessionTree(self.tree.clone());
+        self.runtime.query(query).await.unwrap()
     }
 
     /// Returns how the last run of an agent ended.

@@ -12,6 +12,7 @@ use offshoot_types::command::{Command, Receipt};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, CommandId, Pos, Timestamp, TreeId};
 use offshoot_types::journal::{Change, Recorded, Writer};
+use offshoot_types::listing::{Among, SessionQuery};
 use offshoot_types::store::{
     Append, ChatExport, Committed, Created, Lease, Nudged, OpenAsk, SessionSummary, Store,
     StoreError, StoreErrorKind,
@@ -218,12 +219,21 @@ impl Store for Wire {
         self.store.receipt(command)
     }
 
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.store.sessions()
+    fn is_owned(&self, tree: &TreeId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.is_owned(tree)
     }
 
-    fn children(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.store.children()
+    fn list(&self, query: SessionQuery) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        self.store.list(query)
+    }
+
+    fn find(
+        &self,
+        part: &str,
+        among: Among,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<AgentId>, StoreError>> {
+        self.store.find(part, among, limit)
     }
 
     fn asks(&self) -> BoxFuture<'_, Result<Vec<OpenAsk>, StoreError>> {

@@ -46,7 +46,11 @@ fn render(chunk: &Chunk) -> String {
             Arguments::Malformed(text) => format!("{tool}#{id} malformed {text}"),
         },
         Chunk::End { stop, .. } => format!("{stop:?}"),
-        Chunk::Queued | Chunk::Gathering { .. } | Chunk::ReasoningBlock(_) | Chunk::Raw(_) => {
+        Chunk::Queued
+        | Chunk::Gathering { .. }
+        | Chunk::ReasoningBlock(_)
+        | Chunk::File(_)
+        | Chunk::Raw(_) => {
             format!("{chunk:?}")
         }
     }
