@@ -141,3 +141,26 @@ fn r19_going_on_without_a_prompt_has_the_code_of_the_last_run() {
         assert_eq!(go_on().exited(code).stdout, "");
     }
 }
+
+/// A lead that asks a worker, which asks another; the last one never gets an answer of its model.
+const HANGING: &str = r#"
+agents:
+  - {name: lead, mode: primary, prompt: Lead., tools: [task]}
+  - {name: worker, mode: subagent, prompt: Work., tools: [task], spawns: [sleeper]}
+  - {name: sleeper, mode: subagent, prompt: Sleep., tools: []}
+replies:
+  - {may_call: false, say: so far}
+  - agent: lead
+    call: [{tool: task, arguments: {subagent_type: worker, prompt: work}}]
+  - agent: worker
+    call: [{tool: task, arguments: {subagent_type: sleeper, prompt: sleep}}]
+  - {say: thinking, fault: hang}
+"#;
+
+#[test]
+fn r19_agents_that_the_time_of_the_run_stopped_are_counted_however_each_of_them_ended() {
+    let done = lead(&Stage::new(HANGING), &["--max-time", "1s"], "work").exited(3);
+    let line = counted(&done).unwrap_or_else(|| panic!("{done:#?}"));
+    let said = "offshoot: 3 agents were stopped by limits (3 by time); see: ";
+    assert!(line.starts_with(said), "{line}");
+}

@@ -93,10 +93,11 @@ impl Unfinished {
                 self.stopped.extend(below.map(|agent| (agent, limit)));
                 limit
             }
-            Event::TurnEnded { .. } => {
-                drop(self.take_stopped_below(tree, &entry.agent));
-                return;
-            }
+            // The agent was stopped with an agent above it, too: the turn of that one says why.
+            Event::TurnEnded {
+                end: TurnEnd::Aborted(CancelledBy::Ancestor),
+                ..
+            } => return,
             Event::Settled { settlement, .. }
                 if settlement.status == Status::Partial(PartialReason::Wakes) =>
             {
@@ -115,6 +116,11 @@ impl Unfinished {
                         return;
                     }
                 }
+            }
+            // It ended for a reason of its own, so the agents below it did not end for a limit above it.
+            Event::TurnEnded { .. } | Event::Settled { .. } | Event::TurnStarted { .. } => {
+                drop(self.take_stopped_below(tree, &entry.agent));
+                return;
             }
             _ => return,
         };

@@ -1,13 +1,17 @@
 //! Work that a tree left undone: which limit stopped an agent, and whether it was one of the run.
 
 use offshoot_types::caps::{Caps, Span};
-use offshoot_types::event::{Entry, Event, TurnEnd};
-use offshoot_types::id::{AgentId, CallId, Pos, RunNo, Seq, Timestamp, TreeId, TurnNo};
+use offshoot_types::event::{Entry, Event, Origin, Parent, TurnEnd};
+use offshoot_types::id::{
+    AgentId, CallId, MessageId, Pos, RunNo, Seq, Timestamp, TreeId, TurnNo,
+};
 use offshoot_types::permission::{Action, Decision};
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status, Unread, UnreadResult};
 use offshoot_types::tree::{RunLimit, Unfinished};
 
-use crate::write::{Log, call_started, child, prompted, replied, root, started};
+use crate::write::{
+    Log, call_started, child, finished, prompted, replied, root, settled, spawned, started,
+};
 
 /// When every entry of the log was written.
 const START: u64 = 5;
@@ -205,4 +209,82 @@ fn r19_a_child_that_was_cancelled_on_purpose_does_not_count() {
     assert!(stopped_with_parent(TurnEnd::Finished, CancelledBy::Ancestor).is_empty());
     let late = stopped_with_parent(TurnEnd::HandedBack(Cap::Time), CancelledBy::Parent);
     assert!(!late.stopped.contains_key(&AgentId::new("kid")));
+}
+
+/// A root, its child and a grandchild, all at work.
+fn three_levels() -> Log {
+    let none = Caps::default();
+    let parent = Parent {
+        agent: AgentId::new("kid"),
+        call: CallId::new("b"),
+        message: MessageId::new("p2"),
+        background: true,
+        host: false,
+    };
+    let mut log = log(seconds(5), none, none);
+    // The last reply of the child has no call: this one has.
+    log.add("kid", replied(&["b"])).unwrap();
+    log.with([
+        ("kid", call_started("b", Some("grandkid"))),
+        ("grandkid", spawned(Origin::Task(parent), 2)),
+        ("grandkid", prompted("p3")),
+        ("grandkid", started(1, 1, Some("p3"))),
+        ("kid", finished("b", &[])),
+    ])
+}
+
+/// Folds ends of agents in the order in which they are written.
+fn folded(mut log: Log, ends: &[(&'static str, Event)]) -> Unfinished {
+    let mut unfinished = Unfinished::default();
+    for (agent, event) in ends {
+        let entry = Entry {
+            agent: AgentId::new(*agent),
+            ..entry(event.clone(), 5000)
+        };
+        unfinished.take(&AgentId::new("root"), &log.tree, &entry);
+        log.add(agent, event.clone()).unwrap();
+    }
+    unfinished
+}
+
+fn turn_ended(end: TurnEnd) -> Event {
+    let turn = TurnNo::new(1);
+    Event::TurnEnded { turn, end }
+}
+
+#[test]
+fn r19_agents_on_every_level_below_a_limit_count_like_the_agent_that_reached_it() {
+    let stopped = Status::Cancelled(CancelledBy::Ancestor);
+    let aborted = TurnEnd::Aborted(CancelledBy::Ancestor);
+    for (root_ends, counts) in [
+        (TurnEnd::HandedBack(Cap::Time), 3),
+        (TurnEnd::Aborted(CancelledBy::User), 0),
+    ] {
+        let ends = [
+            ("grandkid", turn_ended(aborted.clone())),
+            ("grandkid", settled(1, stopped.clone())),
+            ("kid", turn_ended(aborted.clone())),
+            ("kid", settled(1, stopped.clone())),
+            ("root", finished("a", &["kid"])),
+            ("root", turn_ended(root_ends)),
+        ];
+        let unfinished = folded(three_levels(), &ends);
+        let by_time = unfinished.by_limit().remove(&RunLimit::Cap(Cap::Time));
+        assert_eq!(by_time.unwrap_or(0), counts);
+    }
+}
+
+#[test]
+fn r19_what_an_agent_cancelled_on_purpose_takes_with_it_does_not_count() {
+    let ends = [
+        ("kid", turn_ended(TurnEnd::Finished)),
+        ("grandkid", turn_ended(TurnEnd::Aborted(CancelledBy::Ancestor))),
+        ("grandkid", settled(1, Status::Cancelled(CancelledBy::Ancestor))),
+        ("kid", settled(1, Status::Cancelled(CancelledBy::Parent))),
+        ("root", finished("a", &["kid"])),
+        ("root", turn_ended(TurnEnd::HandedBack(Cap::Time))),
+    ];
+    let unfinished = folded(three_levels(), &ends);
+    let stopped: Vec<&str> = unfinished.stopped.keys().map(AgentId::as_str).collect();
+    assert_eq!(stopped, ["root"]);
 }
