@@ -13,7 +13,7 @@ mod places;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::hook::{Hooks, Occasion};
@@ -62,11 +62,12 @@ pub(crate) struct Board {
     /// Shared with the other trees of the runtime.
     pub(crate) governors: Arc<Governors>,
     state: Mutex<State>,
-    /// Every update, for those who watch agents at work.
-    live: broadcast::Sender<Arc<[Update]>>,
+    /// Every update, for those who watch agents at work. Made for the first of them: the queue is most of
+    /// what a session takes that nobody follows.
+    live: OnceLock<broadcast::Sender<Arc<[Update]>>>,
     /// Only batches that hold more than activity and deltas: being woken for every move of every agent
     /// costs more than the move.
-    news: broadcast::Sender<Arc<[Update]>>,
+    news: OnceLock<broadcast::Sender<Arc<[Update]>>>,
     /// What its agents work with.
     kit: Arc<SessionKit>,
     /// Fires when somebody answered something.
@@ -163,8 +164,8 @@ impl Board {
             governors,
             limits,
             state: Mutex::new(state),
-            live: broadcast::Sender::new(LIVE_BACKLOG),
-            news: broadcast::Sender::new(LIVE_BACKLOG),
+            live: OnceLock::new(),
+            news: OnceLock::new(),
             kit,
             answered: Notify::new(),
             freed: Notify::new(),
@@ -294,16 +295,19 @@ impl Board {
     }
 
     fn tell(&self, updates: Arc<[Update]>) {
-        // An error says that nobody listens.
-        if updates.iter().any(Update::is_news) {
-            drop(self.news.send(updates.clone()));
+        let is_news = updates.iter().any(Update::is_news);
+        let queues = [Some(&self.live), is_news.then_some(&self.news)];
+        for queue in queues.into_iter().flatten().filter_map(OnceLock::get) {
+            // An error says that nothing receives.
+            drop(queue.send(updates.clone()));
         }
-        drop(self.live.send(updates));
     }
 
     /// Returns how many subscribers there are.
     pub(crate) fn listeners(&self) -> usize {
-        self.live.receiver_count() + self.news.receiver_count()
+        let queues = [&self.live, &self.news].into_iter();
+        let queues = queues.filter_map(OnceLock::get);
+        queues.map(broadcast::Sender::receiver_count).sum()
     }
 
     /// Notes what an agent does now.

@@ -9,7 +9,7 @@ use offshoot_types::id::{AgentId, CallId, MessageId, Pos};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
-use super::Board;
+use super::{Board, LIVE_BACKLOG};
 use crate::subscribe::Detail;
 use crate::update::{Activity, Delta, DeltaKind, Output, Update};
 
@@ -50,9 +50,11 @@ impl Board {
     pub(crate) fn join(&self, detail: Detail) -> (Snapshot, broadcast::Receiver<Arc<[Update]>>) {
         let state = self.state();
         let receiver = match detail {
-            Detail::All => self.live.subscribe(),
-            Detail::News => self.news.subscribe(),
+            Detail::All => &self.live,
+            Detail::News => &self.news,
         };
+        let receiver = receiver.get_or_init(|| broadcast::Sender::new(LIVE_BACKLOG));
+        let receiver = receiver.subscribe();
         let is_wanted = |activity: &Activity| match detail {
             Detail::All => *activity != Activity::Resting,
             Detail::News => activity.is_news(),
