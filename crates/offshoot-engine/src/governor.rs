@@ -1,6 +1,7 @@
 //! The governor: how much of one model this process uses at a time (R28).
 //!
-//! One for each model, shared by all trees of a runtime. As long as the provider
+//! One for each model of an account, shared by all trees of a runtime: two sessions that bring models of one
+//! name with keys of their own do not wait for each other. As long as the provider
 //! says nothing, it lets everybody through. When one stream is told to wait,
 //! nobody asks that model before the wait is over, and half as many as before may
 //! ask then; each answer lets one more through, until as many may as when it
@@ -15,12 +16,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use offshoot_types::model::Model;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-/// The governors of a runtime, by the name of the model, which says whose it is too.
+/// How many governors there are before those that govern nothing are dropped.
+const MANY: usize = 64;
+
+/// The governors of a runtime, by account and name of the model.
 #[derive(Debug, Default)]
-pub(crate) struct Governors(Mutex<BTreeMap<String, Governor>>);
+pub(crate) struct Governors(Mutex<BTreeMap<(u64, String), Governor>>);
 
 /// The governor of one model.
 #[derive(Clone, Debug)]
@@ -76,13 +81,18 @@ pub(crate) struct Turn {
 
 impl Governors {
     /// Returns the governor of a model.
-    pub(crate) fn of(&self, model: &str) -> Governor {
+    pub(crate) fn of(&self, name: &str, model: &dyn Model) -> Governor {
+        let key = (model.account(), name.to_owned());
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(governor) = all.get(model) {
+        if let Some(governor) = all.get(&key) {
             return governor.clone();
         }
+        if all.len() >= MANY {
+            // Models of sessions come and go. One that limits nothing is made again as it was.
+            all.retain(|_, governor| governor.is_used());
+        }
         let governor = Governor(Arc::default());
-        all.insert(model.to_owned(), governor.clone());
+        all.insert(key, governor.clone());
         governor
     }
 }
@@ -138,6 +148,12 @@ impl Governor {
                 self.lock().open -= 1;
             }
         }
+    }
+
+    /// Tells whether a stream has it, waits for it, or is held back by it.
+    fn is_used(&self) -> bool {
+        let inner = self.lock();
+        inner.open > 0 || inner.most.is_some() || Arc::strong_count(&self.0) > 1
     }
 
     fn has_room(&self, inner: &Inner) -> bool {

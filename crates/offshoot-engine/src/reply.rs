@@ -132,7 +132,10 @@ async fn leave_to_ask(agent: &Agent, prefix: &Prefix, rank: Rank) -> (Option<Tic
         agent.set_activity(Activity::Slot);
         return (None, slots.take(rank, agent.depth).await);
     }
-    let governor = agent.board.governors.of(&prefix.model_name);
+    let governor = agent
+        .board
+        .governors
+        .of(&prefix.model_name, prefix.model.as_ref());
     // Once it has been its turn and the tree had no slot, it comes back to where it stood; or others
     // would pass it for ever.
     let mut had = None;

@@ -14,6 +14,7 @@ mod wire;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::stream::BoxStream;
@@ -177,9 +178,23 @@ impl Model for ChatModel {
     fn takes_images(&self) -> bool {
         self.server.images.contains(&self.name)
     }
+
+    fn account(&self) -> u64 {
+        self.server.account()
+    }
 }
 
 impl Server {
+    /// Returns a digest of the server and of the credentials by which it counts requests.
+    fn account(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.endpoint.as_str().hash(&mut hasher);
+        for secret in self.secrets() {
+            secret.expose().hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
     /// Returns what is secret of a request. Of a header, each word by itself too: a server repeats the key
     /// behind `Bearer`, not the header.
     fn secrets(&self) -> Vec<Secret> {

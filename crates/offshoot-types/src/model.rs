@@ -53,6 +53,14 @@ pub trait Model: Send + Sync {
     fn takes_images(&self) -> bool {
         false
     }
+
+    /// Returns what its provider counts requests by, such as a digest of a server and a key.
+    ///
+    /// Models of one name and one account wait together when the provider says that there are too many
+    /// requests.
+    fn account(&self) -> u64 {
+        0
+    }
 }
 
 /// The models there are, by `PROVIDER/NAME`.

@@ -1,8 +1,31 @@
 //! The governor, with a handful of askers and a clock that the test moves.
 
+use futures_core::stream::BoxStream;
 use futures_util::FutureExt;
+use offshoot_types::cancel::Cancel;
+use offshoot_types::model::{Chunk, ModelError, Request};
 
 use super::*;
+
+/// A model of an account, which is never asked.
+struct Silent(u64);
+
+impl Model for Silent {
+    fn stream(&self, _: Request, _: Cancel) -> BoxStream<'static, Result<Chunk, ModelError>> {
+        Box::pin(futures_util::stream::empty())
+    }
+
+    fn account(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Governors {
+    /// Returns the governor of a model of one account.
+    fn named(&self, name: &str) -> Governor {
+        self.of(name, &Silent(1))
+    }
+}
 
 fn granted(admission: Admission) -> Ticket {
     match admission {
@@ -28,7 +51,7 @@ const SECOND: Duration = Duration::from_secs(1);
 async fn r28_without_a_complaint_everybody_is_let_through() {
     let governors = Governors::default();
     let tickets: Vec<Ticket> = (0..1_000)
-        .map(|_| granted(governors.of("m").admit(None)))
+        .map(|_| granted(governors.named("m").admit(None)))
         .collect();
     assert_eq!(tickets.len(), 1_000);
 }
@@ -36,7 +59,7 @@ async fn r28_without_a_complaint_everybody_is_let_through() {
 #[tokio::test(start_paused = true)]
 async fn r28_one_complaint_holds_everybody_until_its_time_and_only_for_that_model() {
     let governors = Governors::default();
-    let (one, other) = (governors.of("one"), governors.of("other"));
+    let (one, other) = (governors.named("one"), governors.named("other"));
     let ticket = granted(one.admit(None));
     ticket.limited(20 * SECOND);
     drop(ticket);
@@ -50,7 +73,7 @@ async fn r28_one_complaint_holds_everybody_until_its_time_and_only_for_that_mode
 
 #[tokio::test(start_paused = true)]
 async fn r28_a_later_complaint_holds_those_who_wait_already() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     let (first, second) = (granted(governor.admit(None)), granted(governor.admit(None)));
     first.limited(5 * SECOND);
     let mut waits = queued(&governor);
@@ -69,7 +92,7 @@ async fn r28_a_later_complaint_holds_those_who_wait_already() {
 
 #[tokio::test(start_paused = true)]
 async fn r28_afterwards_half_as_many_may_ask_and_each_answer_adds_one_until_it_is_as_before() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     let open: Vec<Ticket> = (0..8).map(|_| granted(governor.admit(None))).collect();
     // One storm is one complaint, however many streams it hits.
     for ticket in &open {
@@ -104,7 +127,7 @@ async fn r28_afterwards_half_as_many_may_ask_and_each_answer_adds_one_until_it_i
 
 #[tokio::test(start_paused = true)]
 async fn r28_one_that_was_asked_alone_may_be_asked_by_all_after_an_answer() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     let ticket = granted(governor.admit(None));
     ticket.limited(SECOND);
     drop(ticket);
@@ -121,7 +144,7 @@ async fn r28_one_that_was_asked_alone_may_be_asked_by_all_after_an_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn r28_who_came_first_goes_first_and_who_left_is_passed_over() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     let ticket = granted(governor.admit(None));
     ticket.limited(SECOND);
     drop(ticket);
@@ -140,7 +163,7 @@ async fn r28_who_came_first_goes_first_and_who_left_is_passed_over() {
 
 #[tokio::test(start_paused = true)]
 async fn r28_a_ticket_that_nobody_took_is_given_back() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     let ticket = granted(governor.admit(None));
     ticket.limited(SECOND);
     drop(ticket);
@@ -155,7 +178,7 @@ async fn r28_a_ticket_that_nobody_took_is_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn r28_those_who_queued_during_a_wait_are_let_through_one_by_one() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     let ticket = granted(governor.admit(None));
     ticket.limited(SECOND);
     drop(ticket);
@@ -172,7 +195,7 @@ async fn r28_those_who_queued_during_a_wait_are_let_through_one_by_one() {
 
 #[tokio::test(start_paused = true)]
 async fn r28_complaint_upon_complaint_does_not_lower_the_aim() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     for streams in [16, 8, 4, 2, 1] {
         let open: Vec<Ticket> = (0..streams)
             .map(|_| granted(governor.admit(None)))
@@ -191,7 +214,7 @@ async fn r28_complaint_upon_complaint_does_not_lower_the_aim() {
 
 #[tokio::test(start_paused = true)]
 async fn r28_who_could_not_use_its_ticket_comes_back_to_its_place() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     let ticket = granted(governor.admit(None));
     ticket.limited(SECOND);
     drop(ticket);
@@ -217,7 +240,7 @@ async fn r28_who_could_not_use_its_ticket_comes_back_to_its_place() {
 
 #[tokio::test(start_paused = true)]
 async fn r28_nobody_keeps_a_slot_while_everybody_is_to_wait() {
-    let governor = Governors::default().of("m");
+    let governor = Governors::default().named("m");
     let (one, other) = (granted(governor.admit(None)), granted(governor.admit(None)));
     one.limited(SECOND);
     pass(1).await;
@@ -228,4 +251,23 @@ async fn r28_nobody_keeps_a_slot_while_everybody_is_to_wait() {
     assert!((&mut soon).now_or_never().is_none());
     other.limited(5 * SECOND);
     assert!((&mut soon).now_or_never().expect("it is told").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_models_of_one_name_and_of_two_accounts_do_not_wait_for_each_other() {
+    let governors = Governors::default();
+    granted(governors.of("m", &Silent(1)).admit(None)).limited(20 * SECOND);
+    drop(granted(governors.of("m", &Silent(2)).admit(None)));
+    drop(queued(&governors.of("m", &Silent(1))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r28_governors_of_models_that_came_and_went_are_dropped() {
+    let governors = Governors::default();
+    granted(governors.of("m", &Silent(0)).admit(None)).limited(20 * SECOND);
+    for account in 1..1_000 {
+        drop(granted(governors.of("m", &Silent(account)).admit(None)));
+    }
+    assert!(governors.0.lock().unwrap().len() <= MANY);
+    drop(queued(&governors.of("m", &Silent(0))));
 }

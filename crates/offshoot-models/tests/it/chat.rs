@@ -283,3 +283,18 @@ fn a_price_is_that_of_the_model_of_its_name_and_of_no_other() {
     assert_eq!(provider.find("m/1").unwrap().price(), Some(price));
     assert_eq!(provider.find("m").unwrap().price(), None);
 }
+
+#[test]
+fn r28_an_account_is_a_server_and_its_credentials() {
+    let account = |place: &str, key: &str| {
+        let settings = OpenAiChatSettings {
+            api_key: Some(Secret::new(key)),
+            ..settings(place.to_owned())
+        };
+        model(settings).account()
+    };
+    let one = account("http://127.0.0.1:1/v1", KEY);
+    assert_eq!(account("http://127.0.0.1:1/v1", KEY), one);
+    assert_ne!(account("http://127.0.0.1:2/v1", KEY), one);
+    assert_ne!(account("http://127.0.0.1:1/v1", "sk-test-9876543210"), one);
+}

@@ -2,6 +2,8 @@
 //!
 //! One request in, one whole reply out. Who has a stream to give implements `Model`.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use offshoot_types::cancel::Cancel;
@@ -11,7 +13,11 @@ use offshoot_types::model::{Chunk, Model, ModelError, Request};
 use serde::Serialize;
 
 /// A model that is a function of the request.
-pub struct FnModel<F>(F);
+pub struct FnModel<F> {
+    function: F,
+    /// A number of its own: functions of two sessions may have one name, and share no limits.
+    account: u64,
+}
 
 impl<F, Fut> FnModel<F>
 where
@@ -20,7 +26,9 @@ where
 {
     /// Makes a model of a function. Of a step that is cancelled the future is dropped.
     pub fn new(function: F) -> Self {
-        Self(function)
+        static ACCOUNTS: AtomicU64 = AtomicU64::new(1);
+        let account = ACCOUNTS.fetch_add(1, Ordering::Relaxed);
+        Self { function, account }
     }
 }
 
@@ -34,13 +42,17 @@ where
         request: Request,
         _cancel: Cancel,
     ) -> BoxStream<'static, Result<Chunk, ModelError>> {
-        let chunks = (self.0)(request).map(|reply| {
+        let chunks = (self.function)(request).map(|reply| {
             stream::iter(match reply {
                 Ok(reply) => reply.into_chunks().map(Ok).collect(),
                 Err(error) => vec![Err(error)],
             })
         });
         chunks.flatten_stream().boxed()
+    }
+
+    fn account(&self) -> u64 {
+        self.account
     }
 }
 
