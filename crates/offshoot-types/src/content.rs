@@ -473,6 +473,12 @@ impl From<String> for Content {
     }
 }
 
+impl From<&String> for Content {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
 impl From<&str> for Content {
     fn from(text: &str) -> Self {
         text.to_owned().into()

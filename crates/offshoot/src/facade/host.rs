@@ -4,6 +4,7 @@
 //! root is this definition: it is never prompted, so no model is asked for it. What it starts are
 //! children like any others: in one tree, under one cap, and stopped together.
 
+use offshoot_types::content::Content;
 use offshoot_types::manifest::{Manifest, Mode, Toolset};
 
 use super::agent::Agent;
@@ -22,7 +23,7 @@ impl Host {
     pub async fn spawn_child(
         &self,
         definition: &str,
-        prompt: impl Into<String>,
+        prompt: impl Into<Content>,
     ) -> Result<Agent, Error> {
         let child = self.0.root().spawn(definition);
         child.prompt(prompt).start().await

@@ -8,6 +8,7 @@ use std::future::IntoFuture;
 use futures_util::future::BoxFuture;
 use offshoot_types::caps::Caps;
 use offshoot_types::command::{Order, Receipt, Spawn};
+use offshoot_types::content::Content;
 use offshoot_types::id::AgentId;
 use offshoot_types::json::RawJson;
 use offshoot_types::manifest::Context;
@@ -42,10 +43,10 @@ impl Agent {
 }
 
 impl NewChild {
-    /// Says what the child is to do.
-    pub fn prompt(mut self, text: impl Into<String>) -> Self {
-        let text: String = text.into();
-        self.spawn.prompt = text.into();
+    /// Says what the child is to do: a text, or content with attachments
+    /// ([`Session::store_blob`](super::Session::store_blob)).
+    pub fn prompt(mut self, content: impl Into<Content>) -> Self {
+        self.spawn.prompt = content.into();
         self
     }
 
@@ -94,7 +95,7 @@ impl NewChild {
     /// Starts the child and returns a handle on it as soon as it is there.
     pub async fn start(mut self) -> Result<Agent, Error> {
         let parent = self.parent;
-        let new_id = || AgentId::new(parent.shared.env.new_id());
+        let new_id = || AgentId::new(parent.shared.env().new_id());
         self.spawn.agent.get_or_insert_with(new_id);
         let definition = self.spawn.definition.clone();
         let order = Order::Spawn(Box::new(self.spawn));

@@ -89,8 +89,9 @@ fn plays(request: &Request, whose: &str) -> Reply {
 /// Asks a session, and fails unless everything in it was of one overlay.
 async fn check(session: &Session, whose: &str) {
     let output = session.prompt("go").await.unwrap().output.unwrap();
-    let other = if whose == "one" { "two" } else { "one" };
-    assert!(!output.contains(other), "{output}");
+    let mut others = ["one", "two", "three"].into_iter();
+    let crosses = others.any(|other| other != whose && output.contains(other));
+    assert!(!crosses, "{output}");
     for part in ["model of", "go for", "tool of", "helper of"] {
         assert!(output.contains(&format!("{part} {whose}")), "{output}");
     }
@@ -128,11 +129,12 @@ async fn r12_overlays_with_the_same_names_share_nothing_at_once_or_after_a_resta
     // The log has names only.
     let error = one.prompt("go").await.unwrap_err();
     assert_eq!(error.code(), "missing_model");
+    // Another client attaches the first session: its parts have the same names.
     let attached = [
-        one.attach(overlay("one")).unwrap(),
+        one.attach(overlay("three")).unwrap(),
         two.attach(overlay("two")).unwrap(),
     ];
-    tokio::join!(check(&one, "one"), check(&two, "two"));
+    tokio::join!(check(&one, "three"), check(&two, "two"));
     drop(attached);
     assert_eq!(two.prompt("go").await.unwrap_err().code(), "missing_model");
 }
@@ -225,4 +227,21 @@ async fn a_prompt_has_a_picture_and_a_file_that_were_stored_before() {
     let session = runtime.open("worker").await.unwrap();
     let nowhere = session.store_blob("a", "text/plain", Vec::new()).await;
     assert_eq!(nowhere.unwrap_err().code(), "attachment");
+}
+
+#[tokio::test]
+async fn a_child_that_the_program_starts_is_shown_a_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = stage(|request| Reply::text(said(request))).data_dir(folder.path().join("data"));
+    let session = runtime.build().unwrap().open("worker").await.unwrap();
+    let png = b"\x89PNG\r\n\x1a\n".to_vec();
+    let picture = session.store_blob("a.png", "", png).await.unwrap();
+    let prompt = Content::new([Part::Text("Look.".to_owned()), picture]);
+    let child = session.root().spawn("worker").prompt(prompt);
+    let output = child.settled().await.unwrap().output.unwrap();
+    // The model takes no images, and reads that there is one.
+    assert!(
+        output.contains("Look.") && output.contains("a.png"),
+        "{output}"
+    );
 }
