@@ -139,3 +139,21 @@ fn ruling_2_with_wait_for_answers_a_run_waits_for_the_result() {
         .stdout;
     assert!(shown.contains("it said open"), "{shown}");
 }
+
+#[test]
+fn ruling_2_a_call_whose_process_was_killed_is_answered_by_another_process() {
+    let stage = stage();
+    let waiting = ["run", "--session", "root", "--json", "--wait-for-answers"];
+    let mut live = stage.live(&[&waiting[..], &["look"]].concat());
+    live.until("assistant.message");
+    // The wait is stored right behind the message that makes the call.
+    while asked(&stage).is_empty() {}
+    let name = name(&stage);
+    live.kill();
+    assert_eq!(asked(&stage).len(), 1, "a crash withdraws nothing");
+    let answer = ["inbox", "answer", &name, "--result", "open"];
+    assert_eq!(stage.offshoot(answer).succeeded().stdout, "kept\n");
+    let on = stage.offshoot(["run", "--session", "root"]).succeeded();
+    assert_eq!(on.stdout, "it said open\n");
+    assert!(asked(&stage).is_empty());
+}

@@ -150,6 +150,7 @@ agents:
   - {name: sleeper, mode: subagent, prompt: Sleep., tools: []}
 replies:
   - {may_call: false, say: so far}
+  - {after_tools: true, say: thinking, fault: hang}
   - agent: lead
     call: [{tool: task, arguments: {subagent_type: worker, prompt: work}}]
   - agent: worker

@@ -2,9 +2,7 @@
 
 use offshoot_types::caps::{Caps, Span};
 use offshoot_types::event::{Entry, Event, Origin, Parent, TurnEnd};
-use offshoot_types::id::{
-    AgentId, CallId, MessageId, Pos, RunNo, Seq, Timestamp, TreeId, TurnNo,
-};
+use offshoot_types::id::{AgentId, CallId, MessageId, Pos, RunNo, Seq, Timestamp, TreeId, TurnNo};
 use offshoot_types::permission::{Action, Decision};
 use offshoot_types::settlement::{CancelledBy, Cap, Settlement, Status, Unread, UnreadResult};
 use offshoot_types::tree::{RunLimit, Unfinished};
@@ -278,8 +276,14 @@ fn r19_agents_on_every_level_below_a_limit_count_like_the_agent_that_reached_it(
 fn r19_what_an_agent_cancelled_on_purpose_takes_with_it_does_not_count() {
     let ends = [
         ("kid", turn_ended(TurnEnd::Finished)),
-        ("grandkid", turn_ended(TurnEnd::Aborted(CancelledBy::Ancestor))),
-        ("grandkid", settled(1, Status::Cancelled(CancelledBy::Ancestor))),
+        (
+            "grandkid",
+            turn_ended(TurnEnd::Aborted(CancelledBy::Ancestor)),
+        ),
+        (
+            "grandkid",
+            settled(1, Status::Cancelled(CancelledBy::Ancestor)),
+        ),
         ("kid", settled(1, Status::Cancelled(CancelledBy::Parent))),
         ("root", finished("a", &["kid"])),
         ("root", turn_ended(TurnEnd::HandedBack(Cap::Time))),
