@@ -48,7 +48,7 @@ pub(crate) async fn acp(settings: &Settings) -> Result<Code, Stop> {
             }
         },
         _ = signals.next() => {
-            drive::leave(&runtime, Ending::Now, &mut signals).await;
+            drive::leave(runtime.shutdown(Ending::Now), &mut signals).await;
             Ok(Code::Interrupted)
         }
     }

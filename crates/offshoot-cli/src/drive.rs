@@ -4,18 +4,19 @@
 //! until it is quiet, and leaves in good order. Finding the session and its models
 //! comes before this.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::Duration;
 
+use offshoot::flow::Client;
 use offshoot_engine::{Ending, Runtime, Update, query};
-use offshoot_types::command::{Command, Order, Prompt, Receipt};
+use offshoot_types::command::{Order, Prompt, Receipt};
 use offshoot_types::content::Content;
 use offshoot_types::env::Env;
 use offshoot_types::event::Entry;
 use offshoot_types::event::{Event, Purpose};
-use offshoot_types::id::{AgentId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::settlement::Status;
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::{self, Tree, Unfinished};
@@ -23,7 +24,7 @@ use offshoot_types::tree::{self, Tree, Unfinished};
 use crate::attach::{self, Attachment};
 use crate::env::System;
 use crate::exit::{Code, Stop};
-use crate::follow::{Ended, Follower, Goal, News, TERMINATED, asleep};
+use crate::follow::{Ended, FollowedTree, Goal, TERMINATED, asleep};
 use crate::lookup::{self, Exchange, Session};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
@@ -96,7 +97,9 @@ pub(crate) async fn drive(
     let id = inquiry.session.id.clone();
     let sums_up = inquiry.talk == Talk::SummedUp;
     let ends = inquiry.ends.clone();
-    let ended = Box::pin(ask(&runtime, inquiry, &mut view, signals)).await;
+    let client = Client::new(runtime, Arc::new(System));
+    let runtime = client.engine()?;
+    let ended = Box::pin(ask(&client, &runtime, inquiry, &mut view, signals)).await;
     // Whatever happened, the terminal is given back before anything else is said.
     if let Err(error) = view.close() {
         // It may be the terminal that has gone; what runs is stopped in good order all the same.
@@ -108,7 +111,7 @@ pub(crate) async fn drive(
         return Ok(Code::Interrupted);
     }
     let skipped = match &ended {
-        Ok(Ended::Talked) if sums_up => close(&runtime, &id, signals).await,
+        Ok(Ended::Talked) if sums_up => close(&client, &id, signals).await,
         Ok(_) | Err(_) => false,
     };
     // A script that reads stdout does not wait for a name.
@@ -124,7 +127,8 @@ pub(crate) async fn drive(
             Ending::Now
         }
     };
-    tell_ends((&runtime, &id), &ends, leave(&runtime, ending, signals)).await;
+    let left = leave(client.shutdown(ending), signals);
+    tell_ends((&runtime, &id), &ends, left).await;
     Ok(match ended? {
         Ended::Quiet(code, unfinished) => code.with(&unfinished, &id),
         Ended::Talked => Code::Completed,
@@ -148,15 +152,10 @@ pub(crate) async fn drive(
 }
 
 /// Closes the session, which writes down what was talked about; returns whether the user skipped it.
-async fn close(runtime: &Runtime, id: &TreeId, signals: &mut Signals) -> bool {
-    let command = Command {
-        id: CommandId::new(System.new_id()),
-        tree: id.clone(),
-        agent: id.root().clone(),
-        order: Order::Close,
-    };
+async fn close(client: &Client, id: &TreeId, signals: &mut Signals) -> bool {
+    let command = client.command(id, id.root(), Order::Close);
     logging::sent(&command);
-    let mut closed = std::pin::pin!(tokio::time::timeout(PATIENCE, runtime.command(command)));
+    let mut closed = std::pin::pin!(tokio::time::timeout(PATIENCE, client.carry_out(command)));
     let mut told = std::pin::pin!(tokio::time::sleep(GLIMPSE));
     let mut silent = true;
     loop {
@@ -278,18 +277,19 @@ impl fmt::Display for Awaited<'_> {
     }
 }
 
-/// Leaves in good order, or at once when told so meanwhile. A terminal that is gone tells nothing more.
-pub(crate) async fn leave(runtime: &Runtime, ending: Ending, signals: &mut Signals) {
+/// Waits for a shutdown in good order, or leaves at once at a signal. A terminal that is gone sends no more.
+pub(crate) async fn leave(shutdown: impl Future<Output = ()>, signals: &mut Signals) {
     let at_once = async { while signals.next().await == Signal::HangUp {} };
     tokio::select! {
         biased;
-        () = runtime.shutdown(ending) => {}
+        () = shutdown => {}
         () = at_once => {}
     }
 }
 
 async fn ask(
-    runtime: &Runtime,
+    client: &Client,
+    runtime: &Arc<Runtime>,
     inquiry: Inquiry,
     view: &mut View,
     signals: &mut Signals,
@@ -314,34 +314,25 @@ async fn ask(
         Some(text) => Some(attach::content(runtime, id.root(), text, attachments).await?),
         None => None,
     };
-    let command = command(&id, &agent, (prompt, swap), message.clone());
-    // Listening begins before there is anything to hear: what is not in the log is told only once.
-    let updates = runtime.subscribe(&id, tree.pos()).await;
-    let mut news = News {
-        updates: if view.watches() {
-            updates
-        } else {
-            updates.news_only()
-        },
-        heard: VecDeque::new(),
+    let command = client.command(&id, &agent, order((prompt, swap), message.clone()));
+    let follower = client.follow(&id, tree.pos()).await?;
+    let mut follower = if view.watches() {
+        follower
+    } else {
+        follower.news_only()
     };
     logging::sent(&command);
-    let mut ordered = Box::pin(runtime.command(command));
-    let receipt = loop {
-        tokio::select! {
-            biased;
-            update = news.updates.next() => news.heard.push_back(update?),
-            receipt = &mut ordered => break receipt?,
-            signal = signals.next() => {
-                output::complain(match signal {
-                    Signal::Interrupt => "interrupted; leaving",
-                    Signal::Terminate | Signal::HangUp => TERMINATED,
-                });
-                return Ok(Ended::Terminated);
-            }
+    let receipt = tokio::select! {
+        biased;
+        receipt = follower.hear(client.carry_out(command)) => receipt??,
+        signal = signals.next() => {
+            output::complain(match signal {
+                Signal::Interrupt => "interrupted; leaving",
+                Signal::Terminate | Signal::HangUp => TERMINATED,
+            });
+            return Ok(Ended::Terminated);
         }
     };
-    drop(ordered);
     if let (Some(_), Receipt::NoEffect { why }) = (&message, &receipt) {
         // Nobody took it, so there is nothing to follow.
         return Err(Stop::usage(why.clone()));
@@ -388,8 +379,15 @@ async fn ask(
         chat: talk != Talk::Once,
         waits_for_clients,
     };
-    let follower = Follower::new(runtime, (id, agent), (tree, unfinished), (goal, news), view);
-    follower.follow(signals).await
+    let runs_in = (client.clone(), runtime.clone());
+    let followed = FollowedTree::new(
+        runs_in,
+        (id, agent),
+        (tree, unfinished),
+        (goal, follower),
+        view,
+    );
+    followed.follow(signals).await
 }
 
 /// Returns what a run left undone before we came: one that goes on here, or, without a prompt, the last.
@@ -406,13 +404,9 @@ fn unfinished_so_far(
     }
 }
 
-fn command(
-    tree: &TreeId,
-    agent: &AgentId,
-    (prompt, swap): (Option<Content>, Option<String>),
-    message: Option<MessageId>,
-) -> Command {
-    let order = match (prompt, message) {
+/// Returns the order that asks something, or has the session go on with what it has.
+fn order((prompt, swap): (Option<Content>, Option<String>), message: Option<MessageId>) -> Order {
+    match (prompt, message) {
         (Some(text), Some(message)) => Order::Prompt(Prompt {
             message,
             text,
@@ -425,12 +419,6 @@ fn command(
             immediate: false,
         }),
         (Some(_) | None, _) => Order::Resume,
-    };
-    Command {
-        id: CommandId::new(System.new_id()),
-        tree: tree.clone(),
-        agent: agent.clone(),
-        order,
     }
 }
 

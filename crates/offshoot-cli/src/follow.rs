@@ -1,31 +1,29 @@
 //! Follows a tree until it is quiet.
 //!
-//! Works the same whether this process runs the tree or another does: what has
-//! happened is folded from the log, and "quiet" is judged from the fold alone
-//! (R19). A tree whose owner has died meanwhile is taken over. Starts nothing
-//! but what was asked for, and what a signal asks for.
+//! The library's `flow` tells what happens, also in a tree that another process runs, and takes over a tree
+//! whose process died. Here the tree is folded and shown, and "quiet" is judged from the fold alone (R19).
+//! Starts nothing but what was asked for, and what a signal asks for.
 
 mod person;
 
-use std::collections::{BTreeSet, VecDeque};
-use std::future::Future;
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use offshoot_engine::{CommandError, Runtime, Subscription, Update, is_quiet};
+use offshoot::flow::{Client, Follower, News, Orphan, Progress, SentPrompt};
+use offshoot_engine::{CommandError, Runtime, Update, is_quiet};
 use offshoot_types::client_tool::ToolResult;
-use offshoot_types::command::{Answer, Command, Order, Prompt, Receipt, Verdict};
-use offshoot_types::env::Env;
+use offshoot_types::command::{Answer, Order, Prompt, Receipt, Verdict};
 use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{AgentId, CallId, CommandId, MessageId, Pos, TreeId};
+use offshoot_types::id::{AgentId, CallId, MessageId, Pos, TreeId};
 use offshoot_types::message::Author;
 use offshoot_types::settlement::Status;
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::{self, Ask, Spent, Tree, Unfinished};
 
-use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::signals::{Signal, Signals};
 use crate::view::View;
@@ -41,31 +39,12 @@ const NO_CLIENT: &str = "no client of the session is here to run it";
 pub(crate) struct Goal {
     /// Whatever happened up to here has been seen.
     pub(crate) upto: Pos,
-    /// This prompt has been taken.
+    /// This prompt is in the log.
     pub(crate) prompt: Option<MessageId>,
     /// Whether it goes on until the person leaves.
     pub(crate) chat: bool,
     /// Whether calls of client tools are waited for.
     pub(crate) waits_for_clients: bool,
-}
-
-/// What happens in a tree: first what was heard already, then what comes.
-pub(crate) struct News {
-    pub(crate) updates: Subscription,
-    pub(crate) heard: VecDeque<Update>,
-}
-
-impl News {
-    async fn next(&mut self) -> Result<Update, StoreError> {
-        match self.heard.pop_front() {
-            Some(update) => Ok(update),
-            None => self.updates.next().await,
-        }
-    }
-
-    async fn is_caught_up(&self) -> Result<bool, StoreError> {
-        Ok(self.heard.is_empty() && self.updates.is_caught_up().await?)
-    }
 }
 
 /// Why following is over.
@@ -90,20 +69,7 @@ pub(crate) enum Ended {
     Talked,
 }
 
-/// What became of the prompt that we came with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Asked {
-    /// No turn has taken it, or there is none.
-    Waits,
-    /// A run works on it.
-    Runs,
-    /// That run ended so. Others may follow, for what somebody else has queued.
-    Ended(Status),
-}
-
 type Answered = (Kind, Result<Receipt, CommandError>);
-
-type Ordered<'a> = Pin<Box<dyn Future<Output = Answered> + 'a>>;
 
 /// What an order of ours is, for the person who waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,69 +80,65 @@ enum Kind {
     Prompt(MessageId),
     /// A summary is written, and no turn begins meanwhile.
     Chore,
-    /// A session that was nobody's is opened.
-    Opening,
     /// The person answers a call, and may not be the only one.
     Answer(AgentId, CallId),
 }
 
 /// A tree that is followed.
-pub(crate) struct Follower<'a> {
-    runtime: &'a Runtime,
+pub(crate) struct FollowedTree<'a> {
+    client: Client,
+    runtime: Arc<Runtime>,
     id: TreeId,
     agent: AgentId,
     tree: Tree,
     view: &'a mut View,
-    news: News,
+    follower: Follower,
     goal: Goal,
-    prompted: bool,
     /// Where the engine, if it is ours, said that the tree is quiet.
     idle: Option<Pos>,
     /// Commands of our own that are on their way.
-    ordered: FuturesUnordered<Ordered<'a>>,
+    ordered: FuturesUnordered<BoxFuture<'static, Answered>>,
     /// How many of them no turn may begin beside.
     chores: usize,
     interrupted: bool,
     /// Whether something was answered since that nobody has summed up.
     talked: bool,
-    asked: Asked,
+    /// The prompt that this command has sent, if it has.
+    sent: Option<SentPrompt>,
     /// What agents left undone: in the run that goes on here, and in those that begin here.
     unfinished: Unfinished,
     /// Calls of client tools that need nothing more here: children read that no client is here, and a
     /// call that waited before is taken up only with its result.
     handled: BTreeSet<(AgentId, CallId)>,
-    /// Whether no process owned the tree when its log had been read, and none was asked to since.
-    orphaned: bool,
 }
 
-impl<'a> Follower<'a> {
+impl<'a> FollowedTree<'a> {
     /// Follows a tree from where `tree` is.
     pub(crate) fn new(
-        runtime: &'a Runtime,
+        (client, runtime): (Client, Arc<Runtime>),
         (id, agent): (TreeId, AgentId),
         (tree, unfinished): (Tree, Unfinished),
-        (goal, news): (Goal, News),
+        (goal, follower): (Goal, Follower),
         view: &'a mut View,
     ) -> Self {
         let handled = client_waits(&tree);
         Self {
+            client,
             runtime,
-            prompted: goal.prompt.is_none(),
+            sent: goal.prompt.clone().map(SentPrompt::new),
             id,
             agent,
             tree,
             view,
-            news,
+            follower,
             goal,
             idle: None,
             ordered: FuturesUnordered::new(),
             chores: 0,
             interrupted: false,
             talked: false,
-            asked: Asked::Waits,
             unfinished,
             handled,
-            orphaned: false,
         }
     }
 
@@ -186,9 +148,12 @@ impl<'a> Follower<'a> {
             if let Some(ended) = self.leave_client_calls() {
                 return Ok(ended);
             }
-            if self.orphaned && self.ordered.is_empty() {
-                self.take_up();
-            }
+            // An order of ours takes the tree over itself.
+            let orphan = if self.ordered.is_empty() {
+                Orphan::TakeUp
+            } else {
+                Orphan::Leave
+            };
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
@@ -200,14 +165,12 @@ impl<'a> Follower<'a> {
                         return Ok(ended);
                     },
                 },
-                Some((kind, receipt)) = self.ordered.next() => {
-                    if let (Kind::Opening, Ok(Receipt::NoEffect { .. })) = (&kind, &receipt) {
-                        return Ok(Ended::Asleep(asleep(&self.tree, &self.id)));
-                    }
-                    self.answered(kind, receipt)?;
-                }
-                update = self.news.next() => if let Some(parked) = self.news(update?)? {
-                    return Ok(parked);
+                Some((kind, receipt)) = self.ordered.next() => self.answered(kind, receipt)?,
+                news = self.follower.next(orphan) => match news? {
+                    News::Asleep => return Ok(Ended::Asleep(asleep(&self.tree, &self.id))),
+                    News::Update(update) => if let Some(parked) = self.update(update)? {
+                        return Ok(parked);
+                    },
                 },
                 input = self.view.input() => if let Some(ended) = self.input(input)? {
                     return Ok(ended);
@@ -246,7 +209,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Takes what happened; returns why following is over, if it is.
-    fn news(&mut self, update: Update) -> Result<Option<Ended>, Stop> {
+    fn update(&mut self, update: Update) -> Result<Option<Ended>, Stop> {
         match update {
             Update::Entry(entry) => {
                 self.take(&entry)?;
@@ -266,7 +229,8 @@ impl<'a> Follower<'a> {
                 self.idle = Some(self.tree.pos());
                 self.interrupted = false;
             }
-            Update::Orphaned => self.orphaned = true,
+            // The follower acts on it.
+            Update::Orphaned => {}
             Update::Parked(error) => return Ok(Some(Ended::Parked(error))),
         }
         Ok(None)
@@ -301,10 +265,10 @@ impl<'a> Follower<'a> {
             .spent(agent.map_or_else(Spent::default, |agent| agent.spent))?;
         // A prompt that was queued behind a turn that failed stays queued: that failure counts.
         let last = settlement.map_or(Code::Completed, |settlement| Code::of(&settlement.status));
-        let code = match self.asked {
+        let code = match self.answered_with() {
             // What followed was not what was asked for here.
-            Asked::Ended(status) if status != Status::Completed => Code::of(&status),
-            Asked::Ended(_) | Asked::Waits | Asked::Runs => last,
+            Some(status) if *status != Status::Completed => Code::of(status),
+            Some(_) | None => last,
         };
         Ok(Ended::Quiet(code, self.unfinished))
     }
@@ -320,7 +284,7 @@ impl<'a> Follower<'a> {
             self.view.spent(agent.spent)?;
         }
         if !self.goal.chat && entry.agent == self.agent {
-            self.take_asked(entry)?;
+            self.take_sent(&entry.event)?;
         }
         self.take_talk(entry);
         self.view.entry(&self.tree, entry)?;
@@ -330,51 +294,34 @@ impl<'a> Follower<'a> {
             let text = format!("follow session {}: {violation}", self.id);
             StoreError::new(StoreErrorKind::Unusable, text)
         })?;
-        if let Event::Prompted(message) = &entry.event {
-            self.prompted |= self.goal.prompt.as_ref() == Some(&message.id);
-        }
         Ok(())
     }
 
     /// Notes what becomes of our prompt, and says so when a run goes on after one that did not end
-    /// well: somebody stopped what was asked here, and what was queued behind it is answered.
-    fn take_asked(&mut self, entry: &Entry) -> Result<(), Stop> {
-        match &entry.event {
-            Event::TurnStarted { prompt, .. } => match &self.asked {
-                Asked::Waits if prompt.is_some() && *prompt == self.goal.prompt => {
-                    self.asked = Asked::Runs;
-                }
-                Asked::Ended(status) if *status != Status::Completed && prompt.is_some() => {
-                    let how = render::status(status);
-                    let text = format!("{how}; going on with a message that was queued");
-                    self.view.remark(&text)?;
-                }
-                Asked::Waits | Asked::Runs | Asked::Ended(_) => {}
-            },
-            Event::Settled { settlement, .. } if self.asked == Asked::Runs => {
-                self.asked = Asked::Ended(settlement.status.clone());
-            }
-            Event::Spawned(_)
-            | Event::Prompted(_)
-            | Event::Titled { .. }
-            | Event::Summarised { .. }
-            | Event::ClientTools { .. }
-            | Event::RoleChosen(_)
-            | Event::Hooked(_)
-            | Event::Compacted(_)
-            | Event::Rewound { .. }
-            | Event::Became(_)
-            | Event::Completion { .. }
-            | Event::Steered { .. }
-            | Event::Replied(_)
-            | Event::Asked { .. }
-            | Event::Decided { .. }
-            | Event::CallStarted { .. }
-            | Event::CallFinished { .. }
-            | Event::TurnEnded { .. }
-            | Event::Settled { .. } => {}
+    /// well: another client stopped what was asked here, and what was queued behind it is answered.
+    fn take_sent(&mut self, event: &Event) -> Result<(), Stop> {
+        if let Event::TurnStarted {
+            prompt: Some(_), ..
+        } = event
+            && let Some(status) = self.answered_with()
+            && *status != Status::Completed
+        {
+            let how = render::status(status);
+            let text = format!("{how}; going on with a message that was queued");
+            self.view.remark(&text)?;
+        }
+        if let Some(sent) = &mut self.sent {
+            sent.take(event);
         }
         Ok(())
+    }
+
+    /// Returns how the run ended that answered our prompt, if it has.
+    fn answered_with(&self) -> Option<&Status> {
+        match self.sent.as_ref()?.progress() {
+            Progress::Answered(settlement) => Some(&settlement.status),
+            _ => None,
+        }
     }
 
     /// Tells whether the goal is reached and nothing has followed.
@@ -387,19 +334,15 @@ impl<'a> Follower<'a> {
         }
         let pos = self.tree.pos();
         let quiet = self.idle == Some(pos) || is_quiet(&self.tree, self.runtime.limits());
-        if !self.prompted || pos < self.goal.upto || !quiet {
+        let is_sent = self.sent.as_ref().is_none_or(SentPrompt::is_stored);
+        if !is_sent || pos < self.goal.upto || !quiet {
             return Ok(false);
         }
-        self.news.is_caught_up().await
+        self.follower.is_caught_up().await
     }
 
     fn order(&mut self, agent: AgentId, order: Order) {
-        let command = Command {
-            id: CommandId::new(System.new_id()),
-            tree: self.id.clone(),
-            agent,
-            order,
-        };
+        let command = self.client.command(&self.id, &agent, order);
         let kind = match &command.order {
             Order::Summarise | Order::Close | Order::Compact => Kind::Chore,
             Order::Open(_)
@@ -411,16 +354,17 @@ impl<'a> Follower<'a> {
             | Order::Promote
             | Order::Rewind(_)
             | Order::Spawn(_)
+            | Order::Resume
             | Order::Rename(_) => Kind::Brief,
             Order::Prompt(prompt) => Kind::Prompt(prompt.message.clone()),
             Order::Answer(answer) => Kind::Answer(command.agent.clone(), answer.call.clone()),
-            Order::Resume => Kind::Opening,
         };
         self.chores += usize::from(kind == Kind::Chore);
         logging::sent(&command);
-        let done = self.runtime.command(command);
-        self.ordered
-            .push(Box::pin(async move { (kind, done.await) }));
+        let client = self.client.clone();
+        self.ordered.push(Box::pin(
+            async move { (kind, client.carry_out(command).await) },
+        ));
     }
 
     /// Sends what the person typed, with the files that it names.
@@ -429,14 +373,15 @@ impl<'a> Follower<'a> {
         let workspace = root.and_then(|root| root.spawned.workspace());
         let most = self.runtime.limits().attachments.part;
         let files = workspace.map(|folder| attach::mentioned(&text, Path::new(folder), most));
-        let (runtime, tree, to) = (self.runtime, self.id.clone(), self.agent.clone());
+        let (client, runtime) = (self.client.clone(), self.runtime.clone());
+        let (tree, to) = (self.id.clone(), self.agent.clone());
         let kind = Kind::Prompt(message.clone());
         self.ordered.push(Box::pin(async move {
             let files = files.unwrap_or_default();
             let sent = async {
                 let prompt = Prompt {
                     message,
-                    text: attach::content(runtime, tree.root(), text, files).await?,
+                    text: attach::content(&runtime, tree.root(), text, files).await?,
                     from: Author::Human,
                     agent,
                     model: None,
@@ -445,25 +390,12 @@ impl<'a> Follower<'a> {
                     delegation: None,
                     immediate: false,
                 };
-                let command = Command {
-                    id: CommandId::new(System.new_id()),
-                    tree,
-                    agent: to,
-                    order: Order::Prompt(prompt),
-                };
+                let command = client.command(&tree, &to, Order::Prompt(prompt));
                 logging::sent(&command);
-                runtime.command(command).await
+                client.carry_out(command).await
             };
             (kind, sent.await)
         }));
-    }
-
-    /// Takes over a tree that no process owns, unless an order of ours has done so.
-    fn take_up(&mut self) {
-        self.orphaned = false;
-        if !self.runtime.is_run_here(&self.id) {
-            self.order(self.id.root().clone(), Order::Resume);
-        }
     }
 }
 

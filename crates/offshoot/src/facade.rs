@@ -2,8 +2,8 @@
 //!
 //! `builder` assembles; `runtime` is the handle on all of it, `session` on one tree, `agent` on one
 //! agent, `host` on a tree whose root is the program itself; `spawn` starts a child of an agent, and `run` is a
-//! prompt with its answer. `follow` waits for what the log says. `agent_files` reads agents from a folder, `shell` is the
-//! keeper of commands. `fn_tool` and `fn_model` make tools and models of functions. The command line uses none of this.
+//! prompt with its answer. `follow` waits for what the log says of an agent. `agent_files` reads agents from a folder, `shell` is the
+//! keeper of commands. `fn_tool` and `fn_model` make tools and models of functions.
 
 mod agent;
 mod agent_files;

@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 mod facade;
+pub mod flow;
 
 pub use facade::{
     Agent, Builder, Error, FnModel, FnTool, Host, NewChild, NewSession, Reply, Run, Runtime,

@@ -66,6 +66,7 @@ const ARROWS: &[Arrows] = &[
     leaf(
         "offshoot-cli",
         &[
+            "offshoot",
             "offshoot-agents",
             "offshoot-copilot",
             "offshoot-engine",

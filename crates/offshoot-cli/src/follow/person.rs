@@ -11,12 +11,12 @@ use offshoot_types::id::MessageId;
 use offshoot_types::message::Author;
 use offshoot_types::tree::Unfinished;
 
-use super::{Ended, Follower, Kind};
+use super::{Ended, FollowedTree, Kind};
 use crate::console::{Input, Taken};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 
-impl Follower<'_> {
+impl FollowedTree<'_> {
     /// Does what the person wants; returns why following is over, if it is.
     pub(super) fn input(&mut self, input: Input) -> Result<Option<Ended>, Stop> {
         match input {
@@ -172,24 +172,7 @@ impl Follower<'_> {
                 | TurnEnd::Lost => {}
             },
             Event::Summarised { .. } => self.talked = false,
-            Event::Spawned(_)
-            | Event::Prompted(_)
-            | Event::Titled { .. }
-            | Event::ClientTools { .. }
-            | Event::RoleChosen(_)
-            | Event::Hooked(_)
-            | Event::Compacted(_)
-            | Event::Rewound { .. }
-            | Event::Became(_)
-            | Event::Completion { .. }
-            | Event::TurnStarted { .. }
-            | Event::Steered { .. }
-            | Event::Replied(_)
-            | Event::Asked { .. }
-            | Event::Decided { .. }
-            | Event::CallStarted { .. }
-            | Event::CallFinished { .. }
-            | Event::Settled { .. } => {}
+            _ => {}
         }
     }
 

@@ -157,10 +157,10 @@ pub(crate) async fn send_as(
         _ = signals.next() => None,
     };
     let Some(receipt) = receipt else {
-        drive::leave(&runtime, Ending::Now, &mut signals).await;
+        drive::leave(runtime.shutdown(Ending::Now), &mut signals).await;
         return Err(Stop::Interrupted);
     };
-    drive::leave(&runtime, Ending::WhenQuiet, &mut signals).await;
+    drive::leave(runtime.shutdown(Ending::WhenQuiet), &mut signals).await;
     Ok(receipt?)
 }
 

@@ -132,7 +132,7 @@ pub(super) async fn fork(
     };
     logging::sent(&command);
     let receipt = runtime.command(command).await;
-    drive::leave(&runtime, Ending::WhenQuiet, &mut signals).await;
+    drive::leave(runtime.shutdown(Ending::WhenQuiet), &mut signals).await;
     receipt?;
     let mut stdout = Stdout::default();
     if json {

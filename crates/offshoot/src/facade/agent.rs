@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::error::Error;
-use super::follow::{Follower, Rest, Seen};
+use super::follow::{Rest, Seen, Waiting};
 use super::runtime::Shared;
 
 /// One agent: the root of a session, or one below it. Cloning gives another handle on the same.
@@ -63,7 +63,7 @@ impl Agent {
     ///
     /// One that nobody has asked anything has no run yet: this waits until somebody does.
     pub async fn settled(&self) -> Result<Settlement, Error> {
-        let mut follower = self.follow().await?.news_only();
+        let mut waiting = self.follow().await?.news_only();
         let log = self.shared.query(query::AgentLog(self.id.clone())).await?;
         let Some(last) = log.last().map(|entry| entry.pos) else {
             return Err(Error::Unknown(format!("there is no agent {}", self.id)));
@@ -76,7 +76,7 @@ impl Agent {
             if let Some(settlement) = rest.settlement() {
                 return Ok(settlement.clone());
             }
-            let update = follower.next(rest.orphan()).await?;
+            let update = waiting.next(rest.orphan()).await?;
             // What was written while its log was read is in both.
             if let Update::Entry(entry) = update
                 && entry.agent == self.id
@@ -182,7 +182,7 @@ impl Agent {
     /// Returns a message that is to be sent.
     pub(super) fn new_prompt(&self, text: Content) -> Prompt {
         Prompt {
-            message: MessageId::new(self.shared.env.new_id()),
+            message: MessageId::new(self.shared.env().new_id()),
             text,
             from: Author::Human,
             agent: None,
@@ -201,9 +201,9 @@ impl Agent {
 
     /// Follows its tree from where the session's handles have read it.
     ///
-    /// Before anything else is done: who follows misses nothing, whatever others do meanwhile.
-    pub(super) async fn follow(&self) -> Result<Follower, Error> {
-        Follower::new(&self.shared, &self.tree, &self.seen).await
+    /// Before anything else is done, so that nothing is missed that happens meanwhile.
+    pub(super) async fn follow(&self) -> Result<Waiting, Error> {
+        Waiting::new(&self.shared, &self.tree, &self.seen).await
     }
 
     pub(super) async fn order(&self, order: Order) -> Result<Receipt, Error> {

@@ -34,6 +34,7 @@ use super::host::{self, HOST};
 use super::rules::HostRules;
 use super::runtime::{Runtime, Shared};
 use super::session::absolute;
+use crate::flow::Client;
 
 /// The folder of sessions that have none: nothing can be in it.
 const NOWHERE: &str = "/dev/null";
@@ -352,7 +353,7 @@ impl Builder {
             sidecars: Arc::new(Sidecars),
             data,
         });
-        let shared = Shared::new(engine, self.env, self.model, workspace);
+        let shared = Shared::new(Client::new(engine, self.env), self.model, workspace);
         Ok(Runtime(Arc::new(shared)))
     }
 

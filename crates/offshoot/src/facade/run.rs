@@ -1,7 +1,6 @@
 //! A prompt and what comes of it: a stream of updates, and a future of the settlement.
 //!
-//! The one prompt flow of the library: follow the session, send the message, wait for the run that
-//! answers it. A `Run` holds a place in the log and no agent: dropping it stops nothing.
+//! Follows the session, sends the message and waits for the run that answers it, by `flow`. A `Run` holds a place in the log and no agent: dropping it stops nothing.
 
 use std::future::IntoFuture;
 use std::pin::Pin;
@@ -13,14 +12,15 @@ use offshoot_engine::Update;
 use offshoot_types::command::Prompt;
 use offshoot_types::content::Content;
 use offshoot_types::json::RawJson;
-use offshoot_types::settlement::Settlement;
+use offshoot_types::settlement::{CancelledBy, Settlement, Status};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::agent::{Agent, read};
 use super::error::Error;
 use super::fn_tool::schema_of;
-use super::follow::{Asked, Follower, Orphan};
+use super::follow::Waiting;
+use crate::flow::{Orphan, Progress, SentPrompt};
 
 /// A prompt that is to be sent, and the run that answers it.
 ///
@@ -158,44 +158,54 @@ enum Step {
 /// How far a prompt has come.
 enum Flow {
     Unsent(Agent, Prompt, Detail),
-    Followed(Agent, Follower, Asked),
+    Followed(Agent, Waiting, SentPrompt),
     Answered(Box<Settlement>),
     Over,
 }
 
 impl Flow {
     async fn step(self) -> Result<Option<(Step, Self)>, Error> {
-        let (agent, mut follower, mut asked) = match self {
+        let (agent, mut waiting, mut sent) = match self {
             Self::Unsent(agent, prompt, detail) => {
-                let follower = agent.follow().await?;
-                let follower = match detail {
-                    Detail::Everything => follower,
-                    Detail::News => follower.news_only(),
+                let waiting = agent.follow().await?;
+                let mut waiting = match detail {
+                    Detail::Everything => waiting,
+                    Detail::News => waiting.news_only(),
                 };
-                let asked = Asked::new(prompt.message.clone());
-                agent.send(prompt).await?;
-                (agent, follower, asked)
+                let sent = SentPrompt::new(prompt.message.clone());
+                waiting.hear(agent.send(prompt)).await?;
+                (agent, waiting, sent)
             }
-            Self::Followed(agent, follower, asked) => (agent, follower, asked),
+            Self::Followed(agent, waiting, sent) => (agent, waiting, sent),
             Self::Answered(settlement) => {
                 return Ok(Some((Step::Settled(settlement), Self::Over)));
             }
             Self::Over => return Ok(None),
         };
         loop {
-            let update = follower.next(Orphan::TakeUp).await?;
-            let settlement = match &update {
-                Update::Entry(entry) if entry.agent == agent.id => asked.take(&entry.event),
-                _ => None,
-            };
-            if let Some(settlement) = settlement {
+            let update = waiting.next(Orphan::TakeUp).await?;
+            if let Update::Entry(entry) = &update
+                && entry.agent == agent.id
+            {
+                sent.take(&entry.event);
+            }
+            if let Some(settlement) = settled(&sent) {
                 let flow = Self::Answered(Box::new(settlement));
                 return Ok(Some((Step::Update(update), flow)));
             }
-            if asked.is_stored() {
-                let flow = Self::Followed(agent, follower, asked);
+            if sent.is_stored() {
+                let flow = Self::Followed(agent, waiting, sent);
                 return Ok(Some((Step::Update(update), flow)));
             }
         }
+    }
+}
+
+/// Returns how the run ended that answers a prompt, or that holds it back.
+fn settled(sent: &SentPrompt) -> Option<Settlement> {
+    match sent.progress() {
+        Progress::Answered(settlement) => Some((**settlement).clone()),
+        Progress::TakenBack => Some(Settlement::new(Status::Cancelled(CancelledBy::User))),
+        _ => None,
     }
 }

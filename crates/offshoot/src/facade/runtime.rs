@@ -1,25 +1,24 @@
 //! The handle on a whole runtime, and what all handles share.
 //!
-//! The engine is lent for one command and given up when it is shut down, so handles may be cloned and
-//! kept as one likes: afterwards they say that it is closed. Nothing here decides anything, and nobody
-//! who leaves waits for a command: the engine answers those itself.
+//! Handles may be cloned and kept as one likes: after a shutdown they say that the runtime is closed.
+//! Nothing here decides anything: orders, queries and updates go through `flow`.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use offshoot_engine::{Attachment, Ending, Overlay, Query, Runtime as Engine, Subscription, query};
-use offshoot_types::command::{Command, Order, Receipt};
+use offshoot_engine::{Attachment, Ending, Overlay, Query, Subscription, query};
+use offshoot_types::command::{Order, Receipt};
 use offshoot_types::content::Attached;
 use offshoot_types::env::Env;
-use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
+use offshoot_types::id::{AgentId, Pos, TreeId};
 use offshoot_types::listing::{SessionPage, SessionQuery};
 use offshoot_types::store::SessionSummary;
-use tokio::sync::watch;
 
 use super::builder::Builder;
 use super::error::Error;
 use super::host::Host;
 use super::session::{NewSession, Session};
+use crate::flow::{Client, Follower};
 
 /// A runtime: agents, models, tools and a store. Cloning shares it.
 ///
@@ -79,12 +78,7 @@ impl Runtime {
     /// `Ending::Now` cancels what runs and settles it, within `Limits::shutdown`.
     /// `Ending::WhenQuiet` lets it finish, and waits for as long as somebody holds `Updates` of it.
     pub async fn shutdown(&self, ending: Ending) {
-        let leaving = Leaving(&self.0);
-        let engine = self.0.lent().take();
-        if let Some(engine) = engine {
-            engine.shutdown(ending).await;
-        }
-        drop(leaving);
+        self.0.client.shutdown(ending).await;
     }
 }
 
@@ -96,48 +90,25 @@ impl fmt::Debug for Runtime {
 
 /// What all handles share.
 pub(super) struct Shared {
-    /// `None` from the moment somebody shuts it down.
-    engine: Mutex<Option<Arc<Engine>>>,
-    /// Whether it has been shut down, and nothing more will happen.
-    closed: watch::Sender<bool>,
-    pub(super) env: Arc<dyn Env>,
+    client: Client,
     /// The model of sessions that name none.
     pub(super) model: Option<String>,
     /// The folder of sessions that name none.
     pub(super) workspace: String,
 }
 
-/// Somebody who shuts down; when they are gone, so is the engine, however far they came.
-struct Leaving<'a>(&'a Shared);
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        self.0.closed.send_replace(true);
-    }
-}
-
 impl Shared {
-    pub(super) fn new(
-        engine: Engine,
-        env: Arc<dyn Env>,
-        model: Option<String>,
-        workspace: String,
-    ) -> Self {
+    pub(super) fn new(client: Client, model: Option<String>, workspace: String) -> Self {
         Self {
-            engine: Mutex::new(Some(Arc::new(engine))),
-            closed: watch::Sender::new(false),
-            env,
+            client,
             model,
             workspace,
         }
     }
 
-    fn engine(&self) -> Result<Arc<Engine>, Error> {
-        self.lent().clone().ok_or(Error::Closed)
-    }
-
-    fn lent(&self) -> MutexGuard<'_, Option<Arc<Engine>>> {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the clock and the source of ids.
+    pub(super) fn env(&self) -> &Arc<dyn Env> {
+        self.client.env()
     }
 
     /// Has an order carried out and returns what became of it.
@@ -147,23 +118,17 @@ impl Shared {
         agent: &AgentId,
         order: Order,
     ) -> Result<Receipt, Error> {
-        let command = Command {
-            id: CommandId::new(self.env.new_id()),
-            tree: tree.clone(),
-            agent: agent.clone(),
-            order,
-        };
-        Ok(self.engine()?.command(command).await?)
+        Ok(self.client.order(tree, agent, order).await?)
     }
 
     /// Answers a question about the state of things.
     pub(super) async fn query<Q: Query>(&self, query: Q) -> Result<Q::Answer, Error> {
-        Ok(self.engine()?.query(query).await?)
+        Ok(self.client.query(query).await?)
     }
 
     /// Attaches what this program brings for one session.
     pub(super) fn attach(&self, tree: &TreeId, overlay: Overlay) -> Result<Attachment, Error> {
-        Ok(self.engine()?.attach(tree, overlay)?)
+        Ok(self.client.engine()?.attach(tree, overlay)?)
     }
 
     /// Stores bytes as a blob of a session.
@@ -175,19 +140,17 @@ impl Shared {
         bytes: Vec<u8>,
     ) -> Result<Attached, Error> {
         let name = Some(name.to_owned());
-        let stored = self.engine()?;
-        Ok(stored.store_blob(session, name, media_type, bytes).await?)
+        let engine = self.client.engine()?;
+        Ok(engine.store_blob(session, name, media_type, bytes).await?)
     }
 
     /// Follows a tree from a position.
-    pub(super) async fn subscribe(&self, tree: &TreeId, after: Pos) -> Result<Subscription, Error> {
-        Ok(self.engine()?.subscribe(tree, after).await)
+    pub(super) async fn follow(&self, tree: &TreeId, after: Pos) -> Result<Follower, Error> {
+        Ok(self.client.follow(tree, after).await?)
     }
 
-    /// Waits until the runtime has been shut down.
-    pub(super) async fn closed(&self) {
-        let mut closed = self.closed.subscribe();
-        // The sender is a field of this very value: it cannot be gone.
-        drop(closed.wait_for(|closed| *closed).await);
+    /// Follows a tree from a position, and leaves it alone.
+    pub(super) async fn subscribe(&self, tree: &TreeId, after: Pos) -> Result<Subscription, Error> {
+        Ok(self.client.engine()?.subscribe(tree, after).await)
     }
 }

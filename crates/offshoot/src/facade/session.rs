@@ -147,14 +147,14 @@ impl NewSession {
                 Some(folder) => absolute(&folder)?,
                 None => shared.workspace.clone(),
             },
-            date: date(shared.env.now()),
+            date: date(shared.env().now()),
             project,
             caps,
             metadata: None,
             prompt: None,
             client_tools,
         };
-        let id = AgentId::new(id.unwrap_or_else(|| shared.env.new_id()));
+        let id = AgentId::new(id.unwrap_or_else(|| shared.env().new_id()));
         let tree = TreeId::of(id.clone());
         let overlays = overlays.into_iter();
         let attached = overlays.map(|overlay| shared.attach(&tree, overlay));
@@ -340,7 +340,7 @@ impl Session {
             at: at.cloned(),
             metadata: None,
         };
-        let id = AgentId::new(shared.env.new_id());
+        let id = AgentId::new(shared.env().new_id());
         let tree = TreeId::of(id.clone());
         shared.order(&tree, &id, Order::Fork(fork)).await?;
         Ok(Self::new(shared.clone(), tree))

@@ -9,6 +9,7 @@ mod brought;
 mod children;
 mod client_tools;
 mod durable;
+mod flow;
 mod hooks;
 mod overlays;
 mod runs;
