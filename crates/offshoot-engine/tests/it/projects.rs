@@ -228,7 +228,11 @@ impl Process {
     async fn quiet(&self, session: &str) {
         let tree = TreeId::of(AgentId::new(session));
         let mut updates = self.runtime.subscribe(&tree, Pos::ZERO).await;
-        while !matches!(updates.next().await.unwrap(), Update::Idle) {}
+        // On a slow machine the process may have let the session go already, which it does when it is quiet.
+        while !matches!(
+            updates.next().await.unwrap(),
+            Update::Idle | Update::Orphaned
+        ) {}
     }
 
     fn attach(
