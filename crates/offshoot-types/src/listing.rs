@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{AgentId, Timestamp};
+use crate::id::{AgentId, Timestamp, TreeId};
 use crate::store::SessionSummary;
 
 /// Which sessions to list. The one that changed last comes first; of one time, the smaller id.
@@ -18,6 +18,9 @@ pub struct SessionQuery {
     /// Roots, children, or both.
     #[serde(default)]
     pub kind: SessionKind,
+    /// Only this one, and its children where those are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<TreeId>,
     /// Only those of this workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
@@ -150,6 +153,7 @@ impl SessionQuery {
         let title = session.title.to_ascii_lowercase();
         let searched = self.search.as_ref().map(|text| text.to_ascii_lowercase());
         is_kind
+            && (self.session.as_ref()).is_none_or(|tree| session.tree == *tree)
             && in_workspace.is_none_or(|workspace| session.workspace == *workspace)
             && searched.is_none_or(|text| title.contains(&text))
             && (self.archived == Archived::Shown || session.archived_at.is_none())

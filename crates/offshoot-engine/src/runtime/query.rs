@@ -9,7 +9,9 @@ use offshoot_types::event::Entry;
 use offshoot_types::id::{AgentId, CommandId, Pos, TreeId};
 use offshoot_types::journal::{ContentId, Traced};
 use offshoot_types::listing::{Among, SessionCursor, SessionPage, SessionQuery};
-use offshoot_types::store::{ChatExport, OpenAsk, StoreError, StoreErrorKind};
+use offshoot_types::store::{
+    ChatExport, OpenAsk, SessionSummary, Store, StoreError, StoreErrorKind,
+};
 use offshoot_types::tree::Tree;
 
 use super::{Inner, Runtime};
@@ -39,6 +41,10 @@ mod sealed {
 /// A page of the list of sessions, and where the next one begins.
 #[derive(Clone, Debug, Default)]
 pub struct Sessions(pub SessionQuery);
+
+/// A session as lists show it; `None` for an unknown one.
+#[derive(Clone, Debug)]
+pub struct Summary(pub TreeId);
 
 /// The ids that begin or end with a part of one: of sessions, and if there is none and agents are
 /// looked for too, of agents. Reads no log.
@@ -181,6 +187,22 @@ impl Query for Sessions {
     }
 }
 
+impl sealed::Sealed for Summary {}
+
+impl Query for Summary {
+    type Answer = Option<SessionSummary>;
+
+    async fn answer(self, runtime: &Runtime) -> Result<Option<SessionSummary>, StoreError> {
+        let query = SessionQuery {
+            session: Some(self.0),
+            limit: Some(1),
+            ..SessionQuery::default()
+        };
+        let found = runtime.inner.parts.store.list(query).await?;
+        Ok(found.into_iter().next())
+    }
+}
+
 impl sealed::Sealed for Find {}
 
 impl Query for Find {
@@ -203,13 +225,19 @@ impl Query for Log {
     type Answer = Vec<Entry>;
 
     async fn answer(self, runtime: &Runtime) -> Result<Vec<Entry>, StoreError> {
+        self.read(runtime.inner.parts.store.as_ref()).await
+    }
+}
+
+impl Log {
+    /// Reads it in pages, so that the store is never busy with a long log alone.
+    async fn read(self, store: &dyn Store) -> Result<Vec<Entry>, StoreError> {
         let Self { tree, after, limit } = self;
         let limit = limit.unwrap_or(usize::MAX);
         let mut log: Vec<Entry> = Vec::new();
         loop {
             let last = log.last().map_or(after, |entry| entry.pos);
             let wanted = PAGE.min(limit - log.len());
-            let store = &runtime.inner.parts.store;
             let more = store.entries(&tree, last, wanted).await?;
             let is_whole = more.len() == wanted;
             log.extend(more);
@@ -255,5 +283,46 @@ impl Query for Request {
         let Self(agent, step) = self;
         let Inner { parts, kits, .. } = runtime.inner.as_ref();
         rebuild::rebuild(parts, kits, &agent, step).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_store::Handle;
+    use offshoot_store::contract::scene::Scene;
+
+    use super::*;
+
+    /// A log of so many entries is read whole, from its beginning and from the middle.
+    async fn check(entries: usize) {
+        let store = Handle::memory().unwrap();
+        let mut scene = Scene::new("s");
+        scene.root();
+        for number in 1..entries {
+            scene.prompt("s", &format!("p{number}"), "go");
+        }
+        let first = scene.take();
+        let created = store.create(scene.tree(), first).await;
+        assert!(created.is_ok_and(|it| it.is_some()), "{entries} entries");
+        let tree = scene.tree().clone();
+        for (after, expected) in [(0, entries), (1, entries - 1)] {
+            let read = Log::after(tree.clone(), Pos::new(after)).read(&store).await;
+            assert_eq!(read.unwrap().len(), expected, "{entries} entries");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_log_of_any_number_of_pages_is_read_whole() {
+        for entries in [
+            1,
+            PAGE - 1,
+            PAGE,
+            PAGE + 1,
+            2 * PAGE,
+            2 * PAGE + 1,
+            3 * PAGE + 1,
+        ] {
+            check(entries).await;
+        }
     }
 }

@@ -132,3 +132,28 @@ async fn r7_a_session_at_work_is_not_held() {
     let nobody = TreeId::of(AgentId::new("nobody"));
     assert!(!stage.runtime.query(query::IsOwned(nobody)).await.unwrap());
 }
+
+#[tokio::test]
+async fn r9_a_session_is_found_among_many_without_listing_them() {
+    let stage = Stage::new(Script::default()).await;
+    for number in 0..300 {
+        stage.open_another(&format!("session-{number:03}")).await;
+    }
+    let find = query::Find {
+        part: "sion-217".to_owned(),
+        among: Among::Agents,
+        limit: 10,
+    };
+    let found = stage.runtime.query(find).await.unwrap();
+    assert_eq!(found, [AgentId::new("session-217")]);
+    let summary = async |id: &str| {
+        let query = query::Summary(TreeId::of(AgentId::new(id)));
+        let summary = stage.runtime.query(query).await.unwrap();
+        summary.map(|summary| (summary.agent.to_string(), summary.agents))
+    };
+    assert_eq!(
+        summary("session-217").await,
+        Some(("session-217".to_owned(), 1))
+    );
+    assert_eq!(summary("sion-217").await, None);
+}

@@ -1,5 +1,6 @@
 //! Lists of sessions in pages, narrowed and searched; ids found by a part.
 
+use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::listing::{Among, SessionCursor, SessionKind, SessionQuery};
 
 use super::scene::{Child, Scene};
@@ -114,6 +115,13 @@ pub(super) async fn roots_and_children_are_listed_in_one_order(a: Handle, b: Han
     };
     assert_eq!(ids(&b, all(None)).await, ["s", "two", "z"]);
     assert_eq!(ids(&b, all(Some(1))).await, ["s"]);
+    for (tree, expected) in [("s", &["s", "two"][..]), ("z", &["z"]), ("two", &[])] {
+        let of_one = SessionQuery {
+            session: Some(TreeId::of(AgentId::new(tree))),
+            ..all(None)
+        };
+        assert_eq!(ids(&b, of_one).await, expected, "{tree}");
+    }
     let listed = b.list(all(None)).await.expect("it can be read");
     assert_eq!((listed[0].agents, listed[0].open_runs), (3, 1));
     assert_eq!((listed[1].agents, listed[1].open_runs), (1, 0));

@@ -18,12 +18,13 @@ const LIST: &str = "
         SELECT root.key AS agent, root.id AS id, trees.key AS tree, NULL AS parent,
             trees.updated_at AS changed_at
         FROM trees JOIN agents AS root ON root.id = trees.id
-        WHERE ?1
+        WHERE ?1 AND (?9 IS NULL OR trees.id = ?9)
         UNION ALL
         SELECT child.key, child.id, child.tree, child.parent,
             (SELECT at FROM entries WHERE entries.agent = child.key ORDER BY seq DESC LIMIT 1)
         FROM chat_sessions AS chat JOIN agents AS child ON child.id = chat.id
-        WHERE ?2 AND chat.kind = 'subagent' AND chat.parent_id IS NOT NULL
+            JOIN trees ON trees.key = child.tree
+        WHERE ?2 AND (?9 IS NULL OR trees.id = ?9) AND chat.kind = 'subagent' AND chat.parent_id IS NOT NULL
     ), page AS (
         SELECT listed.* FROM listed JOIN chat_sessions AS chat ON chat.id = listed.id
         WHERE (?3 IS NULL OR chat.workspace_root = ?3)
@@ -54,6 +55,7 @@ pub(super) fn list(
 ) -> Result<Vec<SessionSummary>, Failure> {
     let SessionQuery {
         kind,
+        session,
         workspace,
         search,
         archived,
@@ -70,6 +72,7 @@ pub(super) fn list(
         after.as_ref().map(|after| signed(after.updated_at.get())),
         after.as_ref().map(|after| after.agent.as_str()),
         limit.map_or(i64::MAX, |limit| signed(limit as u64)),
+        session.as_ref().map(|session| session.root().as_str()),
     ])?;
     let mut sessions = Vec::new();
     // Of the trees that have children on the page.
