@@ -25,12 +25,12 @@ use crate::{clock, drive, output};
 /// Serves a client until it hangs up, or a signal ends the process.
 pub(crate) async fn acp(settings: &Settings) -> Result<Code, Stop> {
     let mut signals = Signals::listen()?;
-    let store = assemble::store(&settings.data_dir.value)?;
+    let client = assemble::client(settings)?;
     let mut host = assemble::Host::of(settings);
     host.asks = Asks::SOMEBODY;
     let workspaces = assemble::served_workspaces(settings, host.clone());
-    let runtime = assemble::runtime_of_workspaces(store, workspaces.clone());
-    let runtime = Arc::new(runtime);
+    client.use_projects(workspaces.clone());
+    let runtime = Arc::new(client.runtime);
     let setup = Setup {
         runtime: runtime.clone(),
         env: Arc::new(System),

@@ -1,18 +1,20 @@
 //! What the command line adds to an assembled runtime: its store, and who answers its agents.
 //!
+//! The store is opened here and handed to the runtime; commands have the runtime's queries and orders.
+//!
 //! Models, tools, hooks and projects are put together in `offshoot-host`, which prints nothing: what a
 //! hook did that no client hears of is shown from here.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use offshoot_engine::{Asks, Runtime, Who};
+use futures_util::future::BoxFuture;
+use offshoot_engine::{Asks, Limits, OneProject, Project, ProjectError, Projects, Runtime, Who};
 use offshoot_host::assemble as host;
 use offshoot_host::projects::Workspaces;
 use offshoot_store::Handle;
 use offshoot_types::manifest::Registry;
-use offshoot_types::store::Store;
 
 pub(crate) use offshoot_host::assemble::{
     Host, KEEP, Models, check, chosen, data, is_offline, model_name, tools,
@@ -68,17 +70,60 @@ pub(crate) fn choice(model: &Sourced<String>) -> Option<String> {
     }
 }
 
-/// Opens the store in a data folder.
-pub(crate) fn store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
-    Ok(Arc::new(Handle::open(data_dir)?))
+/// What a command works with: a runtime that answers queries and takes orders that open no session at
+/// once, and the others once it has projects.
+///
+/// A session has to be found before it is known which project it needs, and a store tells one runtime
+/// only what is committed.
+pub(crate) struct Client {
+    pub(crate) runtime: Runtime,
+    projects: Arc<LateProjects>,
 }
 
-/// Opens the store for a command that only reads: where there is nothing yet, nothing is made.
-pub(crate) fn kept_store(data_dir: &Path) -> Result<Arc<dyn Store>, Stop> {
-    match nothing_in(data_dir) {
-        Some(nothing) => Err(Stop::usage(nothing)),
-        None => store(data_dir),
+impl Client {
+    /// Says what the sessions of this process work with. The first call counts.
+    pub(crate) fn use_projects(&self, projects: impl Projects + 'static) {
+        self.projects.0.get_or_init(|| Box::new(projects));
     }
+}
+
+/// Projects that are known later than the runtime that opens them.
+#[derive(Default)]
+struct LateProjects(OnceLock<Box<dyn Projects>>);
+
+impl Projects for LateProjects {
+    fn open<'a>(&'a self, workspace: &'a str) -> BoxFuture<'a, Result<Arc<Project>, ProjectError>> {
+        match self.0.get() {
+            Some(projects) => projects.open(workspace),
+            None => Box::pin(std::future::ready(Err(ProjectError {
+                workspace: workspace.to_owned(),
+                why: "this command runs no session".to_owned(),
+            }))),
+        }
+    }
+}
+
+/// Opens the data folder of a command.
+pub(crate) fn client(settings: &Settings) -> Result<Client, Stop> {
+    client_in(&settings.data_dir.value, settings.limits())
+}
+
+/// Opens the data folder of a command that only reads: where there is nothing yet, nothing is made.
+pub(crate) fn reading_client(settings: &Settings) -> Result<Client, Stop> {
+    match nothing_in(&settings.data_dir.value) {
+        Some(nothing) => Err(Stop::usage(nothing)),
+        None => client(settings),
+    }
+}
+
+/// Opens a data folder.
+pub(crate) fn client_in(data_dir: &Path, limits: Limits) -> Result<Client, Stop> {
+    let store = Arc::new(Handle::open(data_dir)?);
+    let projects = Arc::new(LateProjects::default());
+    Ok(Client {
+        runtime: host::runtime(store, projects.clone(), limits, data_dir),
+        projects,
+    })
 }
 
 /// Says that there are no sessions in a data folder, or no such folder; `None` if there may be some.
@@ -104,29 +149,14 @@ pub(crate) fn served_workspaces(settings: &Settings, host: Host) -> Workspaces {
     Workspaces::new((**settings).clone(), shown(host))
 }
 
-/// Makes a runtime whose sessions have the project of their own workspace, also when its files change.
-pub(crate) fn runtime_of_workspaces(store: Arc<dyn Store>, workspaces: Workspaces) -> Runtime {
-    host::runtime_of_workspaces(store, workspaces)
+/// Returns a project with these models and agents and the built-in tools.
+pub(crate) fn project(models: &Models, registry: Registry, host: Host) -> OneProject {
+    host::project(models, registry, &shown(host))
 }
 
-/// Makes a runtime with these models and agents and the built-in tools.
-pub(crate) fn runtime(
-    store: Arc<dyn Store>,
-    models: Models,
-    registry: Registry,
-    host: Host,
-) -> Runtime {
-    host::runtime(store, models, registry, shown(host))
-}
-
-/// Makes a runtime that is only asked what it would do: also where a model is not there, or has no key.
-pub(crate) fn looking_runtime(
-    store: Arc<dyn Store>,
-    models: Models,
-    registry: Registry,
-    host: Host,
-) -> Runtime {
-    host::looking_runtime(store, models, registry, shown(host))
+/// Returns a project that is only looked at: also where a model is not there, or has no key.
+pub(crate) fn looked_at_project(models: &Models, registry: Registry, host: Host) -> OneProject {
+    host::looked_at_project(models, registry, &shown(host))
 }
 
 /// Has what hooks did shown on stderr where no client hears of it.

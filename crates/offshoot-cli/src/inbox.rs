@@ -8,14 +8,14 @@ mod answer;
 mod list;
 pub(crate) mod words;
 
+use offshoot_engine::{Runtime, query};
 use offshoot_types::command::Command;
 use offshoot_types::id::{AgentId, CallId, CommandId};
 use offshoot_types::permission::argv::{self, Word};
-use offshoot_types::store::{OpenAsk, Store};
+use offshoot_types::store::OpenAsk;
 use offshoot_types::tree::Ask;
 use uuid::Uuid;
 
-use crate::assemble;
 use crate::cli::{Inbox, InboxCommand};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -35,16 +35,16 @@ pub(crate) async fn inbox(args: Inbox, settings: &Settings) -> Result<Code, Stop
 }
 
 /// Returns what waits for an answer.
-async fn open(store: &dyn Store) -> Result<Vec<OpenAsk>, Stop> {
-    let mut asks = store.asks().await?;
+async fn open(runtime: &Runtime) -> Result<Vec<OpenAsk>, Stop> {
+    let mut asks = runtime.query(query::Inbox).await?;
     asks.retain(|ask| ask.owned || ask.path.len() == 1);
     Ok(asks)
 }
 
 /// Returns the first answer to an ask that whoever runs the session has not heard yet: the one that
 /// counts.
-async fn first_answer(store: &dyn Store, ask: &OpenAsk) -> Result<Option<CommandId>, Stop> {
-    let pending = store.pending(&ask.tree).await?;
+async fn first_answer(runtime: &Runtime, ask: &OpenAsk) -> Result<Option<CommandId>, Stop> {
+    let pending = runtime.query(query::Pending(ask.tree.clone())).await?;
     let is_answer = |command: &Command| command.answers() == Some((&ask.agent, &ask.call));
     let mut pending = pending.into_iter();
     Ok(pending.find(is_answer).map(|command| command.id))
@@ -80,11 +80,6 @@ pub(crate) fn command(name: &str, ask: &Ask) -> String {
         return format!("offshoot inbox answer {words} -- {name}");
     }
     format!("offshoot inbox answer {name} {words}")
-}
-
-/// Opens the store that has them.
-fn store(settings: &Settings) -> Result<std::sync::Arc<dyn Store>, Stop> {
-    assemble::store(&settings.data_dir.value)
 }
 
 #[cfg(test)]

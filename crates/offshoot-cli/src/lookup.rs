@@ -1,15 +1,17 @@
 //! Finding sessions and agents, and reading their logs.
 //!
-//! Reads only: nothing here claims a tree or starts a turn. A tree has to be
-//! read before a runtime can be made for it, because its log names its model.
+//! Reads only, by queries: nothing here claims a tree or starts a turn, and no list of all sessions is
+//! read to find one. A session is found before its project is loaded, because its log names its model.
 
 use std::collections::HashSet;
 
+use offshoot_engine::{Runtime, query};
 use offshoot_types::event::{Entry, Event, Origin};
-use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
+use offshoot_types::id::{AgentId, MessageId, TreeId};
+use offshoot_types::listing::{Among, SessionQuery};
 use offshoot_types::message::UserMessage;
 use offshoot_types::settlement::Status;
-use offshoot_types::store::{Store, StoreError, StoreErrorKind};
+use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::transcript::{Item, Transcript};
 use offshoot_types::tree::{Tree, Unfinished};
 
@@ -21,9 +23,6 @@ const SHORTEST_PART: usize = 8;
 
 /// How many ids are named when a part could be any of them.
 const MOST_NAMED: usize = 5;
-
-/// Entries read at one time.
-const PAGE: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// Most lines of a prompt from before, and most characters of one, that are shown.
 const MOST_PROMPT_LINES: usize = 3;
@@ -54,8 +53,8 @@ pub(crate) struct Found {
 }
 
 /// Reads a session; `None` if there is none, or its root was never born.
-pub(crate) async fn session(store: &dyn Store, id: &TreeId) -> Result<Option<Session>, StoreError> {
-    let log = log(store, id, Pos::ZERO).await?;
+pub(crate) async fn session(runtime: &Runtime, id: &TreeId) -> Result<Option<Session>, StoreError> {
+    let log = runtime.query(query::Log::of(id.clone())).await?;
     let tree = Tree::fold(&log).map_err(|violation| {
         let text = format!("load session {id}: {violation}");
         StoreError::new(StoreErrorKind::Unusable, text)
@@ -79,36 +78,9 @@ pub(crate) fn unfinished(
     })
 }
 
-/// Reads the log of a tree after a position.
-pub(crate) async fn log(
-    store: &dyn Store,
-    tree: &TreeId,
-    after: Pos,
-) -> Result<Vec<Entry>, StoreError> {
-    let mut log: Vec<Entry> = Vec::new();
-    loop {
-        let last = log.last().map_or(after, |entry| entry.pos);
-        let more = store.entries(tree, last, PAGE).await?;
-        let whole = more.len() == PAGE;
-        log.extend(more);
-        if !whole {
-            return Ok(log);
-        }
-    }
-}
-
-/// Whose ids a part may stand for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Among {
-    /// Sessions only; reads no log but that of the one that is found.
-    Sessions,
-    /// Sessions, and if none is meant, every agent of every session.
-    Agents,
-}
-
 /// Finds an agent by its id, or by a part that no other id begins or ends with.
-pub(crate) async fn find(store: &dyn Store, id: &str) -> Result<Found, Stop> {
-    match search(store, id, Among::Agents).await? {
+pub(crate) async fn find(runtime: &Runtime, id: &str) -> Result<Found, Stop> {
+    match search(runtime, id, Among::Agents).await? {
         Some(found) => Ok(found),
         None => Err(unknown(id)),
     }
@@ -116,7 +88,7 @@ pub(crate) async fn find(store: &dyn Store, id: &str) -> Result<Found, Stop> {
 
 /// Finds an agent as `find` does; `None` if there is none. A part that could be several is refused.
 pub(crate) async fn search(
-    store: &dyn Store,
+    runtime: &Runtime,
     id: &str,
     among: Among,
 ) -> Result<Option<Found>, Stop> {
@@ -124,16 +96,20 @@ pub(crate) async fn search(
         let text = r#"the id is empty; see "offshoot sessions list""#;
         return Err(Stop::usage(text));
     }
-    if let Some(found) = load(store, AgentId::new(id)).await? {
+    if let Some(found) = load(runtime, AgentId::new(id)).await? {
         return Ok(Some(found));
     }
     if is_too_short(id) {
         return Ok(None);
     }
-    let matching = matching(store, id, among).await?;
-    match matching.as_slice() {
+    let find = query::Find {
+        part: id.to_owned(),
+        among,
+        limit: MOST_NAMED + 1,
+    };
+    match runtime.query(find).await?.as_slice() {
         [] => Ok(None),
-        [agent] => Ok(load(store, agent.clone()).await?),
+        [agent] => Ok(load(runtime, agent.clone()).await?),
         several => Err(ambiguous(id, several)),
     }
 }
@@ -165,13 +141,15 @@ pub(crate) fn message(talk: &Transcript, part: &str) -> Result<MessageId, Stop> 
 }
 
 /// Finds the session that changed last of those that work in a folder.
-pub(crate) async fn newest_in(store: &dyn Store, workspace: &str) -> Result<Session, Stop> {
-    let sessions = store.sessions().await?;
-    let mut sessions = sessions.iter();
-    let newest = sessions.find(|session| session.workspace == workspace);
-    let found = match newest {
-        Some(newest) => session(store, &newest.tree).await?,
-        None => None,
+pub(crate) async fn newest_in(runtime: &Runtime, workspace: &str) -> Result<Session, Stop> {
+    let newest = query::Sessions(SessionQuery {
+        workspace: Some(workspace.to_owned()),
+        limit: Some(1),
+        ..SessionQuery::default()
+    });
+    let found = match runtime.query(newest).await?.sessions.as_slice() {
+        [newest, ..] => session(runtime, &newest.tree).await?,
+        [] => None,
     };
     found.ok_or_else(|| {
         Stop::usage(format!(
@@ -180,35 +158,12 @@ pub(crate) async fn newest_in(store: &dyn Store, workspace: &str) -> Result<Sess
     })
 }
 
-async fn load(store: &dyn Store, agent: AgentId) -> Result<Option<Found>, StoreError> {
-    let Some(tree) = store.tree_of(&agent).await? else {
+async fn load(runtime: &Runtime, agent: AgentId) -> Result<Option<Found>, StoreError> {
+    let Some(tree) = runtime.query(query::TreeOf(agent.clone())).await? else {
         return Ok(None);
     };
-    let session = session(store, &tree).await?;
+    let session = session(runtime, &tree).await?;
     Ok(session.map(|session| Found { agent, session }))
-}
-
-async fn matching(store: &dyn Store, part: &str, among: Among) -> Result<Vec<AgentId>, StoreError> {
-    let sessions = store.sessions().await?;
-    let roots = sessions.iter().map(|summary| summary.tree.root());
-    let mut matching: Vec<AgentId> = roots.filter(|root| is_part(part, root)).cloned().collect();
-    // Roots go first: only when none is meant are the logs read for agents.
-    if matching.is_empty() && among == Among::Agents {
-        for summary in &sessions {
-            if let Some(session) = session(store, &summary.tree).await? {
-                let agents = session.tree.walk().into_iter();
-                matching.extend(agents.filter(|agent| is_part(part, agent)).cloned());
-            }
-        }
-    }
-    Ok(matching)
-}
-
-/// Tells whether an id begins or ends with a part of one.
-pub(crate) fn is_part(part: &str, id: &AgentId) -> bool {
-    // Ids are written in small letters, and somebody may shout.
-    let (part, id) = (part.to_ascii_lowercase(), id.as_str().to_ascii_lowercase());
-    id.starts_with(&part) || id.ends_with(&part)
 }
 
 /// Tells whether a part of an id is too short to stand for it.
@@ -217,10 +172,17 @@ pub(crate) fn is_too_short(part: &str) -> bool {
 }
 
 fn ambiguous(part: &str, several: &[AgentId]) -> Stop {
-    let count = several.len();
+    let count = match several.len() {
+        count if count > MOST_NAMED => format!("more than {MOST_NAMED}"),
+        count => count.to_string(),
+    };
     let named = several.iter().take(MOST_NAMED).map(AgentId::as_str);
     let named = named.collect::<Vec<_>>().join(", ");
-    let more = if count > MOST_NAMED { ", …" } else { "" };
+    let more = if several.len() > MOST_NAMED {
+        ", …"
+    } else {
+        ""
+    };
     Stop::usage(format!(
         "{} could be any of {count} sessions or agents; give more of the id: {named}{more}",
         shown(part)
@@ -411,50 +373,6 @@ impl Session {
         match &root.spawned.origin {
             Origin::Session { workspace, .. } => Some(workspace),
             Origin::Task(_) | Origin::Helper(_) => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use offshoot_store::Handle;
-    use offshoot_store::contract::scene::Scene;
-
-    use super::*;
-
-    /// A log of so many entries is read whole, from its beginning and from the middle.
-    async fn check(entries: usize) {
-        let store = Handle::memory().expect("make a store");
-        let mut scene = Scene::new("s");
-        scene.root();
-        for number in 1..entries {
-            scene.prompt("s", &format!("p{number}"), "go");
-        }
-        let first = scene.take();
-        let created = store.create(scene.tree(), first).await;
-        assert!(created.is_ok_and(|it| it.is_some()), "{entries} entries");
-        let found = session(&store, scene.tree()).await.expect("it can be read");
-        let found = found.expect("it is there");
-        assert_eq!(
-            (found.log.len(), found.tree.pos().get()),
-            (entries, entries as u64)
-        );
-        let rest = log(&store, scene.tree(), Pos::new(1)).await;
-        assert_eq!(rest.expect("it can be read").len(), entries - 1);
-    }
-
-    #[tokio::test]
-    async fn a_log_of_any_number_of_pages_is_read_whole() {
-        for entries in [
-            1,
-            PAGE - 1,
-            PAGE,
-            PAGE + 1,
-            2 * PAGE,
-            2 * PAGE + 1,
-            3 * PAGE + 1,
-        ] {
-            check(entries).await;
         }
     }
 }

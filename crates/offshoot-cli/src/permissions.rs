@@ -95,8 +95,8 @@ impl Subject {
     }
 
     async fn in_session(id: &str, settings: &Settings) -> Result<Self, Stop> {
-        let store = assemble::kept_store(&settings.data_dir.value)?;
-        let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+        let client = assemble::reading_client(settings)?;
+        let Found { agent, session } = lookup::find(&client.runtime, id).await?;
         let rules = Rules::of(settings);
         let workspace = session.workspace().unwrap_or_default().to_owned();
         let data = assemble::data(&settings.data_dir.value);

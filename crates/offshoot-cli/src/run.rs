@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_agents::Catalogue;
@@ -17,8 +16,9 @@ use offshoot_types::command::{Command, Opening, Order};
 use offshoot_types::env::Env;
 use offshoot_types::event::Origin;
 use offshoot_types::id::{AgentId, CommandId, TreeId};
+use offshoot_types::listing::Among;
 use offshoot_types::project::ProjectContext;
-use offshoot_types::store::{Store, StoreErrorKind};
+use offshoot_types::store::StoreErrorKind;
 use offshoot_types::tier::Tier;
 
 use crate::assemble::{self, Answered as _, Host, Models};
@@ -28,7 +28,7 @@ use crate::drive::{self, Elsewhere, Inquiry, Talk};
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::face::Face;
-use crate::lookup::{self, Among, Found, Session};
+use crate::lookup::{self, Found, Session};
 use crate::sessions::remove::remove_unprompted;
 use crate::signals::Signals;
 use crate::{
@@ -187,8 +187,8 @@ pub(crate) async fn open(
     let asked_model = wanted.choice.model.as_deref();
     let asked_model = asked_model.map(|model| assemble::model_name(model, Path::new(""), settings));
     let asked_model = asked_model.transpose()?;
-    let store = assemble::store(&settings.data_dir.value)?;
-    let known = existing(store.as_ref(), wanted).await?;
+    let client = assemble::client(settings)?;
+    let known = existing(&client.runtime, wanted).await?;
     if known.is_some() {
         inside_agent::refuse("what is said to a session that was there before")?;
     }
@@ -242,7 +242,8 @@ pub(crate) async fn open(
     let unmapped = definitions::without_tier_model(agents, models.choices());
     let folder = workspace.clone();
     let agents = agents.clone();
-    let runtime = assemble::runtime_of_workspaces(store.clone(), workspaces);
+    client.use_projects(workspaces);
+    let runtime = client.runtime;
     let is_known = known.is_some();
     let session = match known {
         Some(session) => session,
@@ -263,7 +264,7 @@ pub(crate) async fn open(
                 workspace,
                 caps: wanted.most.caps(),
             };
-            let session = new.open(&runtime, &store).await?;
+            let session = new.open(&runtime).await?;
             output::note(&format!("session {id}"));
             if let Some(choice) = assemble::choice(&settings.model) {
                 output::note(&choice);
@@ -349,10 +350,10 @@ impl Pricing<'_> {
 /// Finds the session to continue; `None` if one has to be opened.
 ///
 /// A part of an id stands for the session that has it, so none can be opened under such a part.
-async fn existing(store: &dyn Store, args: &Wanted<'_>) -> Result<Option<Session>, Stop> {
+async fn existing(runtime: &Runtime, args: &Wanted<'_>) -> Result<Option<Session>, Stop> {
     if args.goes_on {
         let workspace = config::workspace(args.cwd)?;
-        let session = lookup::newest_in(store, &workspace).await?;
+        let session = lookup::newest_in(runtime, &workspace).await?;
         keeps(&session, args)?;
         return Ok(Some(session));
     }
@@ -363,12 +364,12 @@ async fn existing(store: &dyn Store, args: &Wanted<'_>) -> Result<Option<Session
         };
     };
     AgentId::from_client(wanted).map_err(|error| Stop::usage(error.to_string()))?;
-    // Whoever gives a model may be opening one: not worth reading every log for.
+    // A command with a model may open a session: its id may be a part of that of an agent.
     let among = match args.choice.model {
         Some(_) => Among::Sessions,
         None => Among::Agents,
     };
-    let Some(Found { agent, session }) = lookup::search(store, wanted, among).await? else {
+    let Some(Found { agent, session }) = lookup::search(runtime, wanted, among).await? else {
         return Ok(None);
     };
     if session.id.root() != &agent {
@@ -419,7 +420,7 @@ struct New {
 
 impl New {
     /// Opens the session, or finds it when another process was quicker.
-    async fn open(self, runtime: &Runtime, store: &Arc<dyn Store>) -> Result<Session, Stop> {
+    async fn open(self, runtime: &Runtime) -> Result<Session, Stop> {
         let tree = TreeId::of(self.id.clone());
         let opening = Opening {
             definition: self.agent,
@@ -443,9 +444,9 @@ impl New {
             // Nothing of it is to be skipped: its birth is news as well.
             Ok(_) => Ok(Session::unborn(tree)),
             Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
-                born_elsewhere(store.as_ref(), tree).await
+                born_elsewhere(runtime, tree).await
             }
-            Err(error) => match lookup::session(store.as_ref(), &tree).await? {
+            Err(error) => match lookup::session(runtime, &tree).await? {
                 Some(session) => Ok(session),
                 None => Err(error.into()),
             },
@@ -454,10 +455,10 @@ impl New {
 }
 
 /// Waits for a session that another process is opening.
-async fn born_elsewhere(store: &dyn Store, tree: TreeId) -> Result<Session, Stop> {
+async fn born_elsewhere(runtime: &Runtime, tree: TreeId) -> Result<Session, Stop> {
     let born = async {
         loop {
-            if let Some(session) = lookup::session(store, &tree).await? {
+            if let Some(session) = lookup::session(runtime, &tree).await? {
                 return Ok(session);
             }
             tokio::time::sleep(LOOK).await;

@@ -18,12 +18,11 @@ pub(crate) use order::send_as;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::time::Duration;
 
 use offshoot_copilot::Fold;
+use offshoot_engine::query;
 use offshoot_types::command::Scope;
-use offshoot_types::id::{AgentId, TreeId};
-use offshoot_types::store::{Lease, Store, StoreError, StoreErrorKind};
+use offshoot_types::id::AgentId;
 use offshoot_types::tree::Tree;
 
 use crate::assemble::{self, Answered as _, Host, Models};
@@ -38,22 +37,12 @@ use crate::render::Length;
 use crate::signals::Signals;
 use crate::{clock, definitions, hooks, prompt, render, terminal, tree_view};
 
-/// How long it takes to let a session go that nobody works in, at most.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// How long it takes before it is tried again to take a session.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
-
 /// Carries out `offshoot sessions …`.
 pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code, Stop> {
     match args.command {
-        SessionsCommand::List {
-            children,
-            archived,
-            json,
-        } => {
-            let archived = list::Archived::if_asked(archived);
-            list::list(settings, children, archived, json).await?;
+        SessionsCommand::List(list) => {
+            let json = list.json;
+            list::list(settings, list.query(), json).await?;
         }
         SessionsCommand::Show {
             id,
@@ -146,8 +135,8 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
 }
 
 async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Result<(), Stop> {
-    let store = assemble::kept_store(&settings.data_dir.value)?;
-    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+    let client = assemble::reading_client(settings)?;
+    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
     let mut shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
     // What is done for an agent belongs to it. A program is told that in few events, a person in as
     // many lines as there are entries.
@@ -191,13 +180,14 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
     if json {
         return Ok(());
     }
-    export::note_cut_rows(store.as_ref(), &session, &shown).await
+    export::note_cut_rows(&client.runtime, &session, &shown).await
 }
 
 async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
-    let store = assemble::kept_store(&settings.data_dir.value)?;
-    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    let owned = store.is_owned(&session.id).await?;
+    let client = assemble::reading_client(settings)?;
+    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+    let is_owned = query::IsOwned(session.id.clone());
+    let owned = client.runtime.query(is_owned).await?;
     let mut stdout = Stdout::default();
     let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));
     if json {
@@ -238,8 +228,8 @@ async fn message(
     // Before signals are listened to: who types a prompt and presses Ctrl-C means to leave.
     let text = prompt::read(text)?;
     let mut signals = Signals::listen()?;
-    let store = assemble::store(&settings.data_dir.value)?;
-    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+    let client = assemble::client(settings)?;
+    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
     let face = Face::of(json, settings);
     let host = asking(Host::of(settings), face.can_ask());
     let mut models = match session.model() {
@@ -252,7 +242,7 @@ async fn message(
     hooks::warn(settings, workspace, &agents);
     let ends = hooks::at_end(settings, workspace);
     let host = host.working_in(settings, workspace);
-    let runtime = assemble::runtime(store, models, agents.registry(), host);
+    client.use_projects(assemble::project(&models, agents.registry(), host));
     let view = face.open(settings, &session.id, &agent)?;
     let inquiry = Inquiry {
         last: None,
@@ -266,27 +256,11 @@ async fn message(
         waits_for_clients: face.can_ask(),
         ends,
     };
-    drive::drive(runtime, inquiry, view, &mut signals).await
+    drive::drive(client.runtime, inquiry, view, &mut signals).await
 }
 
 /// Tells whether a helper works for one of these agents.
 fn is_for(tree: &Tree, helper: &AgentId, agents: &HashSet<&AgentId>) -> bool {
     let helper = tree.agent(helper).and_then(|agent| agent.spawned.helper());
     helper.is_some_and(|helper| agents.contains(&helper.of))
-}
-
-/// Takes a session for this process alone. Whoever only tells hooks of its agents lets it go.
-async fn claim(store: &dyn Store, id: &TreeId) -> Result<Lease, StoreError> {
-    let until = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        match store.claim(id).await {
-            Err(error)
-                if error.kind == StoreErrorKind::Held && tokio::time::Instant::now() < until =>
-            {
-                store.nudge(id);
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-            claimed => return claimed,
-        }
-    }
 }

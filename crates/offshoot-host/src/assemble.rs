@@ -6,7 +6,7 @@
 
 mod script;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
@@ -26,7 +26,6 @@ use offshoot_types::tier::{ModelChoices, Tier};
 use crate::config::{self, HeaderSetting, Hook, Key, Provider, Settings, Sourced};
 use crate::error::HostError;
 use crate::hooks::{self, Unheard};
-use crate::projects::Workspaces;
 use crate::rules::Rules;
 use crate::system::System;
 pub(crate) use script::Scripts;
@@ -46,8 +45,6 @@ pub struct Host {
     limits: Limits,
     /// Who answers when an agent asks.
     pub asks: Asks,
-    /// Where sessions are kept.
-    data_dir: PathBuf,
     /// The servers of models.
     providers: Vec<OpenAiChatSettings>,
     /// How conversations are shortened.
@@ -71,7 +68,6 @@ impl Host {
         Self {
             limits: settings.limits(),
             asks: Asks::NOBODY,
-            data_dir: settings.data_dir.value.clone(),
             providers: servers(settings),
             compaction: settings.compacting(),
             secret_variables: settings.secret_variables(),
@@ -380,37 +376,10 @@ fn known<'a>(asked: &'a str, settings: &Settings) -> Result<&'a str, HostError> 
     }
 }
 
-/// Makes a runtime whose sessions have the project of their own workspace, whichever that is.
-pub fn runtime_of_workspaces(store: Arc<dyn Store>, workspaces: Workspaces) -> Runtime {
-    let Host {
-        limits, data_dir, ..
-    } = workspaces.host().clone();
-    assembled(store, Arc::new(workspaces), limits, &data_dir)
-}
-
-/// Makes a runtime with these models and agents and the built-in tools, for one workspace.
-pub fn runtime(store: Arc<dyn Store>, models: Models, registry: Registry, host: Host) -> Runtime {
-    one_project(store, host.project(&models, registry), host)
-}
-
-/// Makes a runtime that is only asked what it would do: also where a model is not there, or has no key.
-pub fn looking_runtime(
-    store: Arc<dyn Store>,
-    models: Models,
-    registry: Registry,
-    host: Host,
-) -> Runtime {
-    let mut project = host.project(&models, registry);
-    project.models = Arc::new(NeverAsked(models.set(&host)));
-    one_project(store, project, host)
-}
-
-fn one_project(store: Arc<dyn Store>, project: Project, host: Host) -> Runtime {
-    let projects = Arc::new(OneProject::from(project));
-    assembled(store, projects, host.limits, &host.data_dir)
-}
-
-fn assembled(
+/// Makes a runtime with these projects.
+///
+/// `data_dir` is the folder of the store, which has made it.
+pub fn runtime(
     store: Arc<dyn Store>,
     projects: Arc<dyn Projects>,
     limits: Limits,
@@ -425,6 +394,18 @@ fn assembled(
         data: data(data_dir),
         sidecars: Arc::new(Sidecars),
     })
+}
+
+/// Returns a project with these models and agents and the built-in tools, for one workspace.
+pub fn project(models: &Models, registry: Registry, host: &Host) -> OneProject {
+    host.project(models, registry).into()
+}
+
+/// Returns a project that is only looked at: also where a model is not there, or has no key.
+pub fn looked_at_project(models: &Models, registry: Registry, host: &Host) -> OneProject {
+    let mut project = host.project(models, registry);
+    project.models = Arc::new(NeverAsked(models.set(host)));
+    project.into()
 }
 
 impl Host {

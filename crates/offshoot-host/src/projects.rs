@@ -140,11 +140,6 @@ impl Workspaces {
         }))
     }
 
-    /// Returns the host as the process was started with it.
-    pub(crate) fn host(&self) -> &Host {
-        &self.0.host
-    }
-
     /// Returns a workspace as it is now: the same as before where no file has changed. Blocks.
     pub fn read(&self, workspace: &str) -> Result<Arc<Workspace>, HostError> {
         self.0.read(workspace)

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use offshoot_types::caps::Span;
+use offshoot_types::listing::{Archived, SessionKind, SessionQuery};
 
 use super::{Consent, Trusting, Waiting, most};
 
@@ -18,17 +19,7 @@ pub(crate) struct Sessions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     /// List the sessions, the one that changed last first
-    List {
-        /// List inspectable agents of sessions as well
-        #[arg(long)]
-        children: bool,
-        /// List archived agents too: those whose start was taken back by a rewind
-        #[arg(long, requires = "children")]
-        archived: bool,
-        /// Print one JSON object a line
-        #[arg(long)]
-        json: bool,
-    },
+    List(List),
     /// Show what happened in a session, or to one agent and those below it
     Show {
         /// The id of a session or of an agent
@@ -254,6 +245,46 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// List inspectable agents of sessions as well
+    #[arg(long)]
+    children: bool,
+    /// List archived agents too: those whose start was taken back by a rewind
+    #[arg(long, requires = "children")]
+    archived: bool,
+    /// List at most N sessions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// List only sessions with this text in their title, whichever the case of its letters
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl List {
+    /// Returns the query that lists what is asked for.
+    pub(crate) fn query(self) -> SessionQuery {
+        SessionQuery {
+            kind: if self.children {
+                SessionKind::All
+            } else {
+                SessionKind::Roots
+            },
+            archived: if self.archived {
+                Archived::Shown
+            } else {
+                Archived::Hidden
+            },
+            search: self.search,
+            limit: self.limit.map(|limit| limit as usize),
+            ..SessionQuery::default()
+        }
+    }
 }
 
 impl Sessions {

@@ -1,22 +1,25 @@
 //! `inbox answer`: one answer to one ask, and what became of it.
 
+use offshoot_engine::{Runtime, query};
 use offshoot_types::client_tool::ToolResult;
 use offshoot_types::command::{Answer, Order, Receipt, Verdict};
 use offshoot_types::env::Env as _;
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, CallId, CommandId};
+use offshoot_types::listing::{Among, is_part};
 use offshoot_types::permission::Need;
 use offshoot_types::permission::argv::{self, Word};
-use offshoot_types::store::{OpenAsk, Store};
+use offshoot_types::store::OpenAsk;
 use serde_json::json;
 
 use super::words;
+use crate::assemble;
 use crate::cli::Words;
 use crate::config::Settings;
 use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::inside_agent;
-use crate::lookup::{self, Among};
+use crate::lookup;
 use crate::output::{self, Stdout};
 use crate::render;
 use crate::sessions::send_as;
@@ -32,11 +35,12 @@ pub(super) async fn answer(
     json: bool,
 ) -> Result<Code, Stop> {
     inside_agent::refuse("`inbox answer`")?;
-    let store = super::store(settings)?;
-    let asks = super::open(store.as_ref()).await?;
+    let client = assemble::client(settings)?;
+    let runtime = &client.runtime;
+    let asks = super::open(runtime).await?;
     let Meant { ask, part, call } = match find(&asks, name) {
         Ok(found) => found,
-        Err(stop) => return too_late(store.as_ref(), name, json, stop).await,
+        Err(stop) => return too_late(runtime, name, json, stop).await,
     };
     let verdict = verdict(ask, words)?;
     let denies = matches!(verdict, Verdict::Deny { .. });
@@ -47,24 +51,27 @@ pub(super) async fn answer(
     }
     // And another, of which the list had the same part, may ask by then in its place.
     if let Some(part) = part.filter(|_| !denies) {
-        refuse_several(store.as_ref(), part, &ask.agent).await?;
+        refuse_several(runtime, part, &ask.agent).await?;
     }
     // The first has won, although whoever runs the session may not have heard it yet.
-    if super::first_answer(store.as_ref(), ask).await?.is_some() {
+    if super::first_answer(runtime, ask).await?.is_some() {
         return not_answered(ANSWERED, json);
     }
     let widened = matches!(verdict, Verdict::Session | Verdict::Agent);
     let narrowed = widened && ask.ask.needs.iter().any(Need::is_of_hook);
     let order = Order::Answer(Answer::new(ask.call.clone(), verdict));
-    let found = lookup::find(store.as_ref(), ask.agent.as_str()).await?;
+    let found = lookup::find(runtime, ask.agent.as_str()).await?;
     let id = CommandId::new(System.new_id());
-    let mut receipt = send_as(settings, store.clone(), found, (id.clone(), order)).await?;
+    let mut receipt = send_as(settings, &client, found, (id.clone(), order)).await?;
     if receipt == Receipt::Queued {
         // Of several that looked before any was there, one came first.
-        match super::first_answer(store.as_ref(), ask).await? {
+        match super::first_answer(runtime, ask).await? {
             Some(first) if first == id => {}
             Some(_) => return not_answered(ANSWERED, json),
-            None => receipt = store.receipt(&id).await?.unwrap_or(receipt),
+            None => {
+                let done = runtime.query(query::ReceiptOf(id)).await?;
+                receipt = done.unwrap_or(receipt);
+            }
         }
     }
     let (word, why, code) = match &receipt {
@@ -105,16 +112,16 @@ pub(super) async fn answer(
 
 /// Tells whoever answers an agent that asks nothing any more that it is too late; whoever names nobody
 /// is told that.
-async fn too_late(store: &dyn Store, name: &str, json: bool, stop: Stop) -> Result<Code, Stop> {
+async fn too_late(runtime: &Runtime, name: &str, json: bool, stop: Stop) -> Result<Code, Stop> {
     let mut known = false;
     // Ids may have colons of their own, so whatever stands before one may be the agent.
     let ends = name.match_indices(':').map(|(end, _)| end);
     for end in ends.chain([name.len()]).filter(|end| *end > 0) {
-        let Some(found) = lookup::search(store, &name[..end], Among::Agents).await? else {
+        let Some(found) = lookup::search(runtime, &name[..end], Among::Agents).await? else {
             continue;
         };
         known = true;
-        let log = store.agent_log(&found.agent).await?;
+        let log = runtime.query(query::AgentLog(found.agent)).await?;
         let call = CallId::new(name.get(end + 1..).unwrap_or_default());
         if let Some(became) = what_became(&log, &call) {
             return not_answered(&became, json);
@@ -200,11 +207,17 @@ enum Named {
 }
 
 /// Refuses a part of an id that another session or agent that asks has as well.
-async fn refuse_several(store: &dyn Store, part: &str, agent: &AgentId) -> Result<(), Stop> {
-    let asks = store.asks().await?.into_iter().map(|ask| ask.agent);
-    let sessions = store.sessions().await?.into_iter();
-    let mut all = asks.chain(sessions.map(|session| session.agent));
-    match all.find(|other| other != agent && lookup::is_part(part, other)) {
+async fn refuse_several(runtime: &Runtime, part: &str, agent: &AgentId) -> Result<(), Stop> {
+    let find = query::Find {
+        part: part.to_owned(),
+        among: Among::Sessions,
+        // One of them may be the agent itself.
+        limit: 2,
+    };
+    let asks = runtime.query(query::Inbox).await?.into_iter();
+    let asking = asks.map(|ask| ask.agent).filter(|id| is_part(part, id));
+    let mut all = asking.chain(runtime.query(find).await?);
+    match all.find(|other| other != agent) {
         None => Ok(()),
         Some(other) => Err(Stop::usage(format!(
             "{part} could be {agent} or {other}; a yes needs the whole id"
@@ -215,9 +228,8 @@ async fn refuse_several(store: &dyn Store, part: &str, agent: &AgentId) -> Resul
 /// Finds what is meant: by its agent, and its call where that is not enough.
 fn find<'a>(asks: &'a [OpenAsk], name: &'a str) -> Result<Meant<'a>, Stop> {
     let is_whole = |ask: &OpenAsk, agent: &str| ask.agent.as_str() == agent;
-    let is_part = |ask: &OpenAsk, part: &str| {
-        !lookup::is_too_short(part) && lookup::is_part(part, &ask.agent)
-    };
+    let is_part =
+        |ask: &OpenAsk, part: &str| !lookup::is_too_short(part) && is_part(part, &ask.agent);
     // Ids may have colons of their own, and what is written out goes before what is cut.
     let mut found: Vec<Meant<'_>> = Vec::new();
     for is_agent in [&is_whole as &dyn Fn(&OpenAsk, &str) -> bool, &is_part] {

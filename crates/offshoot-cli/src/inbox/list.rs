@@ -4,6 +4,7 @@
 
 use std::io;
 
+use offshoot_engine::{Runtime, query};
 use offshoot_types::env::Env;
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, Timestamp};
@@ -11,7 +12,7 @@ use offshoot_types::json::RawJson;
 use offshoot_types::message::{Arguments, Call};
 use offshoot_types::permission::argv::{self, Word};
 use offshoot_types::permission::{Decision, Need, Reach};
-use offshoot_types::store::{OpenAsk, Store};
+use offshoot_types::store::OpenAsk;
 use offshoot_types::tree::Ask;
 use serde_json::json;
 
@@ -62,24 +63,18 @@ pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
         output::note(&nothing);
         return Ok(());
     }
-    let store = super::store(settings)?;
-    let asks = super::open(store.as_ref()).await?;
+    let runtime = assemble::client(settings)?.runtime;
+    let asks = super::open(&runtime).await?;
     let mut stdout = Stdout::default();
     let width = terminal::width(&io::stdout()).unwrap_or(WIDTH);
-    let sessions = if asks.is_empty() {
-        Vec::new()
-    } else {
-        store.sessions().await?
-    };
     for ask in &asks {
         let name = super::name(&ask.agent, &ask.call);
-        let mut sessions = sessions.iter();
-        let session = sessions.find(|session| session.tree == ask.tree);
+        let session = runtime.query(query::Summary(ask.tree.clone())).await?;
         let place = session.map(|session| Place {
-            workspace: session.workspace.clone(),
-            title: session.title.clone(),
+            workspace: session.workspace,
+            title: session.title,
         });
-        let asked = asked(store.as_ref(), ask.clone(), place).await?;
+        let asked = asked(&runtime, ask.clone(), place).await?;
         if json {
             stdout.line(&object(&asked).to_string())?;
             continue;
@@ -95,8 +90,8 @@ pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
 }
 
 /// Finds what an ask is about, and whether an answer to it waits.
-async fn asked(store: &dyn Store, ask: OpenAsk, place: Option<Place>) -> Result<Asked, Stop> {
-    let log = store.agent_log(&ask.agent).await?;
+async fn asked(runtime: &Runtime, ask: OpenAsk, place: Option<Place>) -> Result<Asked, Stop> {
+    let log = runtime.query(query::AgentLog(ask.agent.clone())).await?;
     let mut call = log.iter().rev().find_map(|entry| {
         let Event::Replied(message) = &entry.event else {
             return None;
@@ -113,7 +108,7 @@ async fn asked(store: &dyn Store, ask: OpenAsk, place: Option<Place>) -> Result<
     if let (Some(call), Some((_, arguments))) = (&mut call, rewritten) {
         call.arguments = Arguments::Json(arguments.clone());
     }
-    let answered = super::first_answer(store, &ask).await?.is_some();
+    let answered = super::first_answer(runtime, &ask).await?.is_some();
     Ok(Asked {
         ask,
         call,

@@ -6,23 +6,21 @@
 
 use std::sync::Arc;
 
-use offshoot_engine::{Ending, Runtime, Subscription, Update, is_quiet};
+use offshoot_engine::{Ending, Runtime, Subscription, Update, is_quiet, query};
 use offshoot_types::event::{Entry, Event};
 use offshoot_types::id::{AgentId, Pos, TreeId};
-use offshoot_types::manifest::Registry;
 use offshoot_types::settlement::Settlement;
 use offshoot_types::store::{StoreError, StoreErrorKind};
 use offshoot_types::tree::{Tree, Unfinished};
 
 use super::next;
-use crate::assemble::{self, Host, Models};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
 use crate::face::Face;
 use crate::lookup::{self, Found, Session};
 use crate::signals::Signals;
 use crate::view::View;
-use crate::{output, terminal, tree_view};
+use crate::{assemble, output, terminal, tree_view};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +52,11 @@ pub(super) async fn attach(
     json: bool,
 ) -> Result<Code, Stop> {
     let mut signals = Signals::listen()?;
-    let store = assemble::kept_store(&settings.data_dir.value)?;
-    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    // Who only looks needs no agents.
-    let (models, agents) = (Models::default(), Registry::default());
-    let runtime = assemble::runtime(store.clone(), models, agents, Host::of(settings));
+    let client = assemble::reading_client(settings)?;
+    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+    let runtime = client.runtime;
     if !json && from == From::Now {
-        let owned = store.is_owned(&session.id).await?;
+        let owned = runtime.query(query::IsOwned(session.id.clone())).await?;
         let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));
         let width = terminal::width(&std::io::stderr());
         // Whoever comes while nothing is said would see nothing, perhaps for long.

@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 
+use offshoot_engine::{Runtime, query};
 use offshoot_types::id::AgentId;
-use offshoot_types::store::Store;
 use offshoot_types::stored;
 use serde::Deserialize;
 
@@ -23,7 +23,7 @@ const LONG_LOG: usize = 128 * 1024;
 
 /// Says on stderr which rows of shown agents are cut: what is printed is whole (SA-37).
 pub(super) async fn note_cut_rows(
-    store: &dyn Store,
+    runtime: &Runtime,
     session: &Session,
     shown: &HashSet<&AgentId>,
 ) -> Result<(), Stop> {
@@ -38,7 +38,7 @@ pub(super) async fn note_cut_rows(
     }
     let with_rows = session.tree.walk().into_iter();
     for agent in with_rows.filter(|id| shown.contains(id) && !is_opaque(id)) {
-        let chat = store.chat(agent).await?;
+        let chat = runtime.query(query::Chat(agent.clone())).await?;
         let parts = chat.iter().flat_map(|chat| &chat.messages);
         for part in parts.flat_map(|message| &message.parts) {
             let Ok(CutPart {
@@ -67,9 +67,9 @@ struct CutPart {
 
 /// Prints a session.
 pub(super) async fn export(settings: &Settings, id: &str, format: Format) -> Result<(), Stop> {
-    let store = assemble::kept_store(&settings.data_dir.value)?;
-    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
-    let Some(chat) = store.chat(&agent).await? else {
+    let client = assemble::reading_client(settings)?;
+    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+    let Some(chat) = client.runtime.query(query::Chat(agent.clone())).await? else {
         return Err(Stop::usage(format!("there is no agent {agent}")));
     };
     if !chat.has_rows {

@@ -9,16 +9,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use offshoot_engine::scratch;
+use offshoot_engine::{Runtime, query, scratch};
 use offshoot_tools::Standing;
 use offshoot_types::event::Event;
 use offshoot_types::id::{AgentId, CallId, TreeId};
 use offshoot_types::journal::{ContentId, Traced};
 use offshoot_types::outcome::Outcome;
-use offshoot_types::store::{Store, StoreErrorKind};
+use offshoot_types::store::StoreErrorKind;
 use offshoot_types::tool::Place;
 
-use super::claim;
 use crate::changes::{self, Fate, FileChange, Kept, Now};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
@@ -28,7 +27,7 @@ use crate::{assemble, render};
 
 /// What some agents did, and where.
 struct Done<'a> {
-    store: &'a dyn Store,
+    runtime: &'a Runtime,
     session: TreeId,
     changes: Vec<FileChange>,
     place: Place,
@@ -36,9 +35,9 @@ struct Done<'a> {
 
 /// Shows what an agent and those below it changed.
 pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
-    let store = assemble::kept_store(&settings.data_dir.value)?;
-    let found = lookup::find(store.as_ref(), id).await?;
-    let done = done(store.as_ref(), &found, &settings.data_dir.value).await?;
+    let client = assemble::reading_client(settings)?;
+    let found = lookup::find(&client.runtime, id).await?;
+    let done = done(&client.runtime, &found, &settings.data_dir.value).await?;
     let mut stdout = Stdout::default();
     for change in &done.changes {
         let shown = done.shown(&change.path);
@@ -61,8 +60,8 @@ pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
 /// Puts back what an agent and those below it changed, unless the session is run.
 pub(super) async fn revert(settings: &Settings, id: &str, dry_run: bool) -> Result<Code, Stop> {
     let data_dir = &settings.data_dir.value;
-    let store = assemble::store(data_dir)?;
-    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+    let runtime = assemble::client(settings)?.runtime;
+    let Found { agent, session } = lookup::find(&runtime, id).await?;
     let held = || {
         Stop::usage(format!(
             "session {} is run by another process, which may write these files; end that first",
@@ -70,27 +69,26 @@ pub(super) async fn revert(settings: &Settings, id: &str, dry_run: bool) -> Resu
         ))
     };
     if dry_run {
-        if store.is_owned(&session.id).await? {
+        if runtime.query(query::IsOwned(session.id.clone())).await? {
             return Err(held());
         }
         let found = Found { agent, session };
-        let done = done(store.as_ref(), &found, data_dir).await?;
+        let done = done(&runtime, &found, data_dir).await?;
         return put_all_back(&done, dry_run).await;
     }
-    let claimed = claim(store.as_ref(), &session.id).await;
-    let lease = claimed.map_err(|error| {
+    let hold = runtime.hold(&session.id).await.map_err(|error| {
         if error.kind == StoreErrorKind::Held {
             return held();
         }
         error.into()
     })?;
     // What was done until it was ours counts, too.
-    let Some(session) = lookup::session(store.as_ref(), &session.id).await? else {
+    let Some(session) = lookup::session(&runtime, &session.id).await? else {
         return Err(Stop::usage(format!("session {} is gone", session.id)));
     };
-    let done = done(store.as_ref(), &Found { agent, session }, data_dir).await?;
+    let done = done(&runtime, &Found { agent, session }, data_dir).await?;
     let code = put_all_back(&done, dry_run).await;
-    if let Err(error) = store.release(lease).await {
+    if let Err(error) = hold.release().await {
         // Given up with this process, as after a crash.
         tracing::warn!(%error, "release");
     }
@@ -134,15 +132,17 @@ async fn put_all_back(done: &Done<'_>, dry_run: bool) -> Result<Code, Stop> {
     })
 }
 
-async fn done<'a>(store: &'a dyn Store, found: &Found, data_dir: &Path) -> Result<Done<'a>, Stop> {
+async fn done<'a>(runtime: &'a Runtime, found: &Found, data_dir: &Path) -> Result<Done<'a>, Stop> {
     let Found { agent, session } = found;
     let mut done = Done {
-        store,
+        runtime,
         session: session.id.clone(),
         changes: Vec::new(),
         place: place(session, data_dir),
     };
-    let records: Vec<Traced> = store.trace(&session.id).await?;
+    let records: Vec<Traced> = runtime
+        .query(query::FileChanges(session.id.clone()))
+        .await?;
     let below = session.tree.below(agent).into_iter();
     let agents: BTreeSet<AgentId> = below.cloned().collect();
     let outcomes = outcomes(session);
@@ -195,7 +195,8 @@ impl Done<'_> {
             Standing::Nothing => Now::Absent,
             Standing::Other(why) => Now::Other(why),
             Standing::File(bytes) => {
-                let known = self.store.find_content(&self.session, bytes).await?;
+                let known = query::FindContent(self.session.clone(), bytes);
+                let known = self.runtime.query(known).await?;
                 known.map_or(Now::Unknown, Now::Known)
             }
         })
@@ -205,7 +206,11 @@ impl Done<'_> {
     async fn content(&self, id: Option<ContentId>) -> Result<Option<Vec<u8>>, Stop> {
         match id {
             None => Ok(None),
-            Some(id) => match self.store.content(&self.session, id).await? {
+            Some(id) => match self
+                .runtime
+                .query(query::FileContent(self.session.clone(), id))
+                .await?
+            {
                 Some(content) => Ok(Some(content)),
                 None => Err(Stop::usage(format!("session {} is gone", self.session))),
             },

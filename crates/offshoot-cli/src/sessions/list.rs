@@ -6,9 +6,11 @@
 use std::collections::HashSet;
 use std::io;
 
+use offshoot_engine::{Runtime, query};
 use offshoot_types::env::Env;
 use offshoot_types::id::{AgentId, Timestamp};
-use offshoot_types::store::{SessionSummary, Store};
+use offshoot_types::listing::SessionQuery;
+use offshoot_types::store::SessionSummary;
 use serde_json::json;
 
 use crate::config::Settings;
@@ -25,65 +27,48 @@ const NARROW: [&str; 5] = ["ID", "AGENT", "STATUS", "AGE", "TITLE"];
 /// The least that is worth showing of a title, before ids are cut.
 const LEAST_TITLE: usize = 16;
 
-/// Whether archived rows are listed (PER-03).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Archived {
-    /// They are.
-    Shown,
-    /// They are not.
-    Hidden,
-}
-
-impl Archived {
-    /// Returns what a flag says.
-    pub(super) fn if_asked(asked: bool) -> Self {
-        if asked { Self::Shown } else { Self::Hidden }
-    }
-}
-
-/// Lists the sessions, the one that changed last first.
+/// Lists sessions, the one that changed last first.
 pub(super) async fn list(
     settings: &Settings,
-    children: bool,
-    archived: Archived,
+    wanted: SessionQuery,
     json: bool,
 ) -> Result<(), Stop> {
     if let Some(nothing) = assemble::nothing_in(&settings.data_dir.value) {
         output::note(&nothing);
         return Ok(());
     }
-    let store = assemble::store(&settings.data_dir.value)?;
-    let mut sessions = store.sessions().await?;
-    if children {
-        sessions.extend(store.children().await?);
-        sessions.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
-    }
-    if archived == Archived::Hidden {
-        sessions.retain(|session| session.archived_at.is_none());
-    }
-    let asleep = asleep(store.as_ref()).await?;
+    let runtime = assemble::client(settings)?.runtime;
+    let is_searched = wanted.search.is_some();
+    let page = runtime.query(query::Sessions(wanted)).await?;
+    let sessions = page.sessions;
+    let asleep = asleep(&runtime).await?;
     let mut stdout = Stdout::default();
     if json {
         for session in &sessions {
             stdout.line(&session_json(session, &asleep).to_string())?;
         }
-        return Ok(());
+    } else if sessions.is_empty() {
+        output::note(if is_searched {
+            "no session has this text in its title"
+        } else {
+            "there are no sessions yet"
+        });
+    } else {
+        let width = terminal::width(&io::stdout());
+        for line in lines(&sessions, &asleep, System.now(), width) {
+            stdout.line(&line)?;
+        }
     }
-    if sessions.is_empty() {
-        output::note("there are no sessions yet");
-        return Ok(());
-    }
-    let width = terminal::width(&io::stdout());
-    for line in lines(&sessions, &asleep, System.now(), width) {
-        stdout.line(&line)?;
+    if page.next.is_some() {
+        output::note("there are more sessions; list them with a larger --limit");
     }
     Ok(())
 }
 
 /// Returns the sessions that wait for an answer and that nobody runs. What a child asked died with
 /// its process; what a root asked waits (R16).
-async fn asleep(store: &dyn Store) -> Result<HashSet<AgentId>, Stop> {
-    let asks = store.asks().await?.into_iter();
+async fn asleep(runtime: &Runtime) -> Result<HashSet<AgentId>, Stop> {
+    let asks = runtime.query(query::Inbox).await?.into_iter();
     let asleep = asks.filter(|ask| !ask.owned && ask.path.len() == 1);
     Ok(asleep.map(|ask| ask.agent).collect())
 }

@@ -1,21 +1,21 @@
 //! `sessions rm`: removes whole sessions, for good (R8).
 //!
-//! Only what nobody runs: whoever holds a session is named by the refusal. What
-//! agents changed in the workspace stays as it is; what can put it back goes.
+//! A session that another process runs is refused. What agents changed in the workspace stays as it is;
+//! what can put it back goes.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use offshoot_engine::scratch;
-use offshoot_store::Handle;
-use offshoot_types::event::{Entry, Event};
-use offshoot_types::id::{Pos, TreeId};
-use offshoot_types::store::{Lease, Store, StoreErrorKind};
+use offshoot_engine::{CommandError, Limits, Runtime};
+use offshoot_types::command::{Command, Deletion, Order, Receipt};
+use offshoot_types::env::Env as _;
+use offshoot_types::id::{CommandId, TreeId};
+use offshoot_types::store::StoreErrorKind;
 
-use super::claim;
-use crate::assemble;
+use crate::assemble::{self, Client};
 use crate::cli::Consent;
 use crate::config::Settings;
+use crate::env::System;
 use crate::exit::{Code, Stop};
 use crate::inside_agent;
 use crate::lookup::{self, Found, Session};
@@ -36,10 +36,10 @@ pub(super) async fn remove(
     ids: &[String],
     consent: Consent,
 ) -> Result<Code, Stop> {
-    let store = Handle::open(&settings.data_dir.value)?;
+    let Client { runtime, .. } = assemble::client(settings)?;
     let mut sessions = Vec::new();
     for id in ids {
-        let Found { agent, session } = lookup::find(&store, id).await?;
+        let Found { agent, session } = lookup::find(&runtime, id).await?;
         if agent != *session.id.root() {
             return Err(Stop::usage(format!(
                 "{agent} is an agent of session {}; only whole sessions are removed",
@@ -59,12 +59,13 @@ pub(super) async fn remove(
     }
     let mut stdout = Stdout::default();
     let mut code = Code::Completed;
-    let mut removed = 0;
+    let mut is_wiped = true;
     for session in sessions {
         let session = session.id;
-        match remove_one(&store, &session, &settings.data_dir.value).await {
-            Ok(()) => {
-                removed += 1;
+        match remove_one(&runtime, &session).await {
+            // The last deletion wipes what earlier ones had to leave.
+            Ok(is_all_wiped) => {
+                is_wiped = is_all_wiped;
                 stdout.line(&format!("removed {session}"))?;
             }
             Err(stop) => {
@@ -73,7 +74,7 @@ pub(super) async fn remove(
             }
         }
     }
-    if removed > 0 && !store.swept().await {
+    if !is_wiped {
         output::complain(STILL_THERE);
         code = worse(code, Code::Partial);
     }
@@ -90,44 +91,33 @@ fn worse(one: Code, other: Code) -> Code {
     }
 }
 
-async fn remove_one(store: &dyn Store, session: &TreeId, data_dir: &Path) -> Result<(), Stop> {
-    let lease = claim(store, session).await.map_err(|error| {
-        if error.kind == StoreErrorKind::Held {
+/// Removes a session; returns whether nothing of what was removed is left in the files of the store.
+async fn remove_one(runtime: &Runtime, session: &TreeId) -> Result<bool, Stop> {
+    match runtime.command(delete(session, Deletion::Always)).await {
+        Ok(receipt) => Ok(receipt == Receipt::Deleted { is_wiped: true }),
+        Err(CommandError::Store(error)) if error.kind == StoreErrorKind::Held => {
             let text = format!("session {session} is run by another process; stop that first");
-            return Stop::usage(text);
+            Err(Stop::usage(text))
         }
-        error.into()
-    })?;
-    delete(store, lease, data_dir).await
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Removes a session that this process opened and in which nothing was said; returns whether it did. Leaves
 /// one alone that another process has used meanwhile.
 pub(crate) async fn remove_unprompted(session: &TreeId, data_dir: &Path) -> Result<bool, Stop> {
-    let store = assemble::store(data_dir)?;
-    let store = store.as_ref();
-    let lease = claim(store, session).await?;
-    let log = lookup::log(store, session, Pos::ZERO).await?;
-    let is_unused = |entry: &Entry| matches!(entry.event, Event::Spawned(_) | Event::Hooked(_));
-    if log.iter().all(is_unused) && store.pending(session).await?.is_empty() {
-        delete(store, lease, data_dir).await?;
-        return Ok(true);
-    }
-    store.release(lease).await?;
-    Ok(false)
+    let Client { runtime, .. } = assemble::client_in(data_dir, Limits::default())?;
+    let receipt = runtime.command(delete(session, Deletion::IfUnprompted));
+    Ok(matches!(receipt.await?, Receipt::Deleted { .. }))
 }
 
-/// Deletes the log of a session and its scratch folder.
-async fn delete(store: &dyn Store, lease: Lease, data_dir: &Path) -> Result<(), Stop> {
-    let session = lease.tree.clone();
-    store.delete(lease).await?;
-    if let Some(base) = data_dir.join("scratch").to_str() {
-        match std::fs::remove_dir_all(scratch::of_session(base, &session)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            Ok(()) | Err(_) => {}
-        }
+fn delete(session: &TreeId, which: Deletion) -> Command {
+    Command {
+        id: CommandId::new(System.new_id()),
+        tree: session.clone(),
+        agent: session.root().clone(),
+        order: Order::Delete(which),
     }
-    Ok(())
 }
 
 /// Names a session as people know it: `ID  'first words', in FOLDER, 3 agents`.

@@ -3,7 +3,7 @@
 //! Looks only. The engine rebuilds the request with the code that builds those
 //! it sends, and says whether it is the same; here it is printed.
 
-use offshoot_engine::{NoRequest, RebuiltRequest, Runtime, query};
+use offshoot_engine::{NoRequest, OneProject, RebuiltRequest, query};
 use offshoot_types::message::{Arguments, AssistantPart};
 use offshoot_types::model::{Request, RequestMessage, ToolChoice};
 use serde_json::{Value, json};
@@ -26,13 +26,13 @@ pub(super) async fn request(
     wanted: &[String],
     json: bool,
 ) -> Result<(), Stop> {
-    let store = assemble::kept_store(&settings.data_dir.value)?;
-    let Found { agent, session } = lookup::find(store.as_ref(), id).await?;
+    let client = assemble::reading_client(settings)?;
+    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
     let (whom, step) = split(wanted)?;
     let agent = match whom {
         None => agent,
         Some(whom) => {
-            let found = lookup::find(store.as_ref(), whom).await?;
+            let found = lookup::find(&client.runtime, whom).await?;
             if found.session.id != session.id {
                 let text = format!("{} is no agent of session {}", found.agent, session.id);
                 return Err(Stop::usage(text));
@@ -40,8 +40,8 @@ pub(super) async fn request(
             found.agent
         }
     };
-    let runtime = runtime(settings, &session, store)?;
-    let rebuilt = match runtime.query(query::Request(agent, step)).await? {
+    client.use_projects(project(settings, &session)?);
+    let rebuilt = match client.runtime.query(query::Request(agent, step)).await? {
         Ok(rebuilt) => rebuilt,
         Err(why @ (NoRequest::UnknownAgent(_) | NoRequest::UnknownStep { .. })) => {
             return Err(Stop::usage(why.to_string()));
@@ -82,12 +82,8 @@ fn split(wanted: &[String]) -> Result<(Option<&str>, Option<u32>), Stop> {
     }
 }
 
-/// Makes a runtime that knows what a session is worked on with, and asks no model.
-fn runtime(
-    settings: &Settings,
-    session: &Session,
-    store: std::sync::Arc<dyn offshoot_types::store::Store>,
-) -> Result<Runtime, Stop> {
+/// Returns what a session works with, for a runtime that asks no model.
+fn project(settings: &Settings, session: &Session) -> Result<OneProject, Stop> {
     let mut models = match session.model() {
         Some(model) => Models::load(model, settings)?,
         None => Models::default(),
@@ -95,12 +91,8 @@ fn runtime(
     let agents = definitions::load(settings, session.workspace(), &mut models);
     let workspace = session.workspace().unwrap_or_default();
     let host = Host::of(settings).working_in(settings, workspace);
-    Ok(assemble::looking_runtime(
-        store,
-        models,
-        agents.registry(),
-        host,
-    ))
+    let registry = agents.registry();
+    Ok(assemble::looked_at_project(&models, registry, host))
 }
 
 /// Returns a request as one JSON document.

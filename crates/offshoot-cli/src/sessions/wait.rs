@@ -8,15 +8,13 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use offshoot_engine::{Runtime, Update};
+use offshoot_engine::{Runtime, Update, query};
 use offshoot_types::caps::Span;
-use offshoot_types::id::{AgentId, Pos, TreeId};
-use offshoot_types::manifest::Registry;
+use offshoot_types::id::{AgentId, TreeId};
 use offshoot_types::settlement::Settlement;
-use offshoot_types::store::{Store, StoreError, StoreErrorKind};
+use offshoot_types::store::{StoreError, StoreErrorKind};
 use serde_json::json;
 
-use crate::assemble::{Host, Models};
 use crate::config::Settings;
 use crate::exit::{Code, Stop};
 use crate::lookup::{self, Found, Session};
@@ -58,10 +56,10 @@ pub(super) async fn wait(
     json: bool,
 ) -> Result<Code, Stop> {
     let mut signals = Signals::listen()?;
-    let store = assemble::store(&settings.data_dir.value)?;
+    let runtime = assemble::client(settings)?.runtime;
     let mut waiting: Vec<Found> = Vec::new();
     for id in ids {
-        let found = lookup::find(store.as_ref(), id).await?;
+        let found = lookup::find(&runtime, id).await?;
         if waiting.iter().all(|known| known.agent != found.agent) {
             waiting.push(found);
         }
@@ -71,13 +69,14 @@ pub(super) async fn wait(
     let mut still: Vec<Found> = Vec::new();
     let before = waiting.len();
     for found in waiting {
-        let owned = store.is_owned(&found.session.id).await?;
+        let is_owned = query::IsOwned(found.session.id.clone());
+        let owned = runtime.query(is_owned).await?;
         match stand(&found, owned) {
             Stand::Works => still.push(found),
             stand => {
                 code = worse(
                     code,
-                    told(store.as_ref(), &mut stdout, &found, &stand, json).await?,
+                    told(&runtime, &mut stdout, &found, &stand, json).await?,
                 )
             }
         }
@@ -85,9 +84,6 @@ pub(super) async fn wait(
     if still.is_empty() || (until == Until::Any && still.len() < before) {
         return Ok(code);
     }
-    // Only follows: needs neither agents nor models.
-    let (models, agents) = (Models::default(), Registry::default());
-    let runtime = assemble::runtime(store.clone(), models, agents, Host::of(settings));
     let mut running: Vec<(AgentId, TreeId)> = still.iter().map(names).collect();
     let mut ending: FuturesUnordered<_> = still
         .into_iter()
@@ -109,7 +105,7 @@ pub(super) async fn wait(
                 };
                 let (found, stand) = ended?;
                 running.retain(|(agent, _)| *agent != found.agent);
-                code = worse(code, told(store.as_ref(), &mut stdout, &found, &stand, json).await?);
+                code = worse(code, told(&runtime, &mut stdout, &found, &stand, json).await?);
                 if until == Until::Any || stdout.is_closed() {
                     return Ok(code);
                 }
@@ -131,7 +127,7 @@ fn names(found: &Found) -> (AgentId, TreeId) {
 
 /// Prints how an agent ended, and returns the exit code that this stands for.
 async fn told(
-    store: &dyn Store,
+    runtime: &Runtime,
     stdout: &mut Stdout,
     found: &Found,
     stand: &Stand,
@@ -141,7 +137,9 @@ async fn told(
     if let Stand::Asks(answer) = stand {
         output::note(&way(found, answer));
     }
-    let log = lookup::log(store, &found.session.id, Pos::ZERO).await?;
+    let log = runtime
+        .query(query::Log::of(found.session.id.clone()))
+        .await?;
     let unfinished = lookup::unfinished(&found.session.id, &found.agent, &log)?;
     Ok(stand.code().with(&unfinished, &found.session.id))
 }

@@ -24,6 +24,7 @@ mod damaged;
 mod definitions;
 mod doctor;
 mod events;
+mod finding;
 mod flags;
 mod forwarding;
 mod hooking;

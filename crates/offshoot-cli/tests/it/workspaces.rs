@@ -11,7 +11,7 @@ use futures_util::stream::{self, BoxStream};
 use offshoot_engine::{
     Attachment, CommandError, Overlay, Projects as _, Runtime, Subscription, Update,
 };
-use offshoot_host::assemble::{Host, KEEP, runtime_of_workspaces};
+use offshoot_host::assemble::{Host, KEEP, runtime};
 use offshoot_host::config::{Files, Layer, Settings};
 use offshoot_host::projects::{MOST_WORKSPACES, Workspaces};
 use offshoot_host::{Surroundings, definitions, trust};
@@ -49,7 +49,9 @@ impl World {
         };
         let workspaces = Workspaces::new(settings.clone(), host);
         let store = Arc::new(Handle::open(&settings.data_dir.value).unwrap());
-        let runtime = runtime_of_workspaces(store, workspaces.clone());
+        let projects = Arc::new(workspaces.clone());
+        let data = &settings.data_dir.value;
+        let runtime = runtime(store, projects, settings.limits(), data);
         Self {
             home,
             settings,
