@@ -26,12 +26,14 @@ const RULES: &[Rule] = &[
     rules::banned_words,
     rules::listed_tests,
     rules::sql_only_in_store,
+    rules::no_store_in_faces,
     rules::authority_only_in_engine,
     rules::machine_paths,
     rules::biased_selects,
     rules::no_hashing_in_engine,
     crates::types_allow_list,
     crates::arrows,
+    crates::embeddable,
     crates::sources,
 ];
 

@@ -4,12 +4,17 @@
 //! enough; a form it does not know shows as a dependency of an odd name, never
 //! as none.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Finding;
 use super::tree::{File, Tree};
 
 /// What `offshoot-types` may depend on. Whoever embeds us gets all of these.
 const TYPES: &[&str] = &["futures-core", "serde", "serde_json", "thiserror"];
 const TYPES_DEV: &[&str] = &["criterion", "proptest"];
+
+/// What no program gets that embeds the library: it has its own, or needs none.
+const NOT_EMBEDDED: &[&str] = &["clap", "crossterm", "tracing-subscriber"];
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -137,6 +142,61 @@ pub(super) fn arrows(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The library `offshoot`, with everything that it pulls in, brings nothing that is the program's own.
+///
+/// Our crates are followed by their manifests, because the lock file does not tell what only tests need;
+/// all others by the lock file, where several versions of one crate count as one.
+pub(super) fn embeddable(tree: &Tree) -> Vec<Finding> {
+    let manifests: BTreeMap<&str, &File> =
+        packages(tree).map(|(file, name)| (name, file)).collect();
+    let locks = tree.files.iter().filter(|file| file.path == "Cargo.lock");
+    let locked: BTreeMap<&str, BTreeSet<&str>> =
+        locks.flat_map(|lock| locked(&lock.text)).collect();
+    let Some(library) = manifests.get("offshoot") else {
+        return Vec::new();
+    };
+    // Each package that is reached, with the way to it.
+    let mut ways = BTreeMap::from([("offshoot", "offshoot".to_owned())]);
+    let mut next = vec!["offshoot"];
+    while let Some(package) = next.pop() {
+        let needed: Vec<&str> = match manifests.get(package) {
+            Some(manifest) => {
+                let all = dependencies(&manifest.text).into_iter();
+                let built = all.filter(|dependency| !dependency.in_tests);
+                built.map(|dependency| dependency.name).collect()
+            }
+            None => locked.get(package).into_iter().flatten().copied().collect(),
+        };
+        let way = ways[package].clone();
+        for name in needed {
+            if !ways.contains_key(name) {
+                ways.insert(name, format!("{way} > {name}"));
+                next.push(name);
+            }
+        }
+    }
+    let banned = NOT_EMBEDDED.iter().filter_map(|name| ways.get(name));
+    let what = |way| format!("a program that embeds the library would get {way}, leave it out");
+    banned
+        .map(|way| Finding::new(&library.path, 1, what(way)))
+        .collect()
+}
+
+/// Returns what each package of a lock file depends on, by name.
+fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut packages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut package = "";
+    for line in lock.lines() {
+        if let Some(name) = line.strip_prefix("name = \"") {
+            package = name.trim_end_matches('"');
+        } else if let Some(dependency) = line.strip_prefix(" \"") {
+            let name = dependency.split([' ', '"']).next().unwrap_or_default();
+            packages.entry(package).or_default().insert(name);
+        }
+    }
+    packages
 }
 
 /// Everything comes from crates.io, and no manifest names another place to get it from.

@@ -30,6 +30,21 @@ const EMPTY_NAMES: &[&str] = &["util.rs", "utils.rs", "common.rs", "helpers.rs"]
 /// Files of the engine that may hash, with the reason why order cannot leak from them.
 const MAY_HASH: &[(&str, &str)] = &[];
 
+/// What faces are made of.
+const FACES: &[&str] = &[
+    "crates/offshoot-cli/src/",
+    "crates/offshoot-server/src/",
+    "crates/offshoot/src/",
+];
+
+/// Where a face opens the store that it hands to its runtime, and where `doctor` looks at a data folder
+/// that may have none.
+const OPENS_STORES: &[&str] = &[
+    "crates/offshoot-cli/src/assemble.rs",
+    "crates/offshoot-cli/src/doctor/data.rs",
+    "crates/offshoot/src/facade/builder.rs",
+];
+
 pub(super) fn headers(tree: &Tree) -> Vec<Finding> {
     tree.rust()
         .filter(|file| !file.text.starts_with("//!"))
@@ -126,6 +141,37 @@ pub(super) fn sql_only_in_store(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// R9: what a face can do is a command or a query; none calls the store.
+pub(super) fn no_store_in_faces(tree: &Tree) -> Vec<Finding> {
+    let is_face = |file: &&File| FACES.iter().any(|face| file.path.starts_with(face));
+    let has_none = |file: &&File| !file.is_test() && !OPENS_STORES.contains(&file.path.as_str());
+    let mut findings = Vec::new();
+    for file in tree.rust().filter(is_face).filter(has_none) {
+        let mut is_import = false;
+        for (number, line) in file.code() {
+            let line = line.trim_start();
+            is_import |= line.starts_with("use ") || line.starts_with("pub use ");
+            if line.contains("offshoot_store") || names_store(line, is_import) {
+                let what = "a face calls no store, use a query or a command of the runtime";
+                findings.push(Finding::new(&file.path, number, what));
+            }
+            is_import &= !line.ends_with(';');
+        }
+    }
+    findings
+}
+
+/// Tells whether a line names the trait `Store`, and not a variant or a longer word.
+fn names_store(line: &str, is_import: bool) -> bool {
+    line.match_indices("Store").any(|(at, word)| {
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        let is_word = !before.ends_with(char::is_alphanumeric)
+            && !after.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+        let is_trait = ["dyn ", "impl ", "store::", "as "];
+        is_word && (is_import || is_trait.iter().any(|word| before.ends_with(word)))
+    })
 }
 
 /// EXA-03: chains and grants are made where sessions are run, and nowhere else.

@@ -149,6 +149,50 @@ fn sql_is_found_outside_the_store() {
 }
 
 #[test]
+fn r9_a_face_that_calls_the_store_is_found() {
+    let import = "use offshoot_types::store::{StoreError, Store};";
+    let long =
+        "use offshoot_types::store::{\n    OpenAsk, Store,\n};\nlet it = Error::Store(error);";
+    let others =
+        "use offshoot_types::store::StoreError;\n// dyn Store\nError::Store(error);\nself.Store_";
+    check(
+        rules::no_store_in_faces,
+        &[
+            ("crates/offshoot-cli/src/a.rs", import),
+            ("crates/offshoot-cli/src/assemble.rs", import),
+            ("crates/offshoot-cli/src/b.rs", others),
+            (
+                "crates/offshoot-cli/src/c.rs",
+                "fn f(\n    store: &dyn Store,\n",
+            ),
+            (
+                "crates/offshoot-cli/src/doctor.rs",
+                "offshoot_store::look(folder)",
+            ),
+            (
+                "crates/offshoot-cli/src/doctor/data.rs",
+                "use offshoot_store::Look;",
+            ),
+            ("crates/offshoot-cli/tests/it/a.rs", import),
+            ("crates/offshoot-engine/src/a.rs", import),
+            ("crates/offshoot-server/src/a.rs", long),
+            (
+                "crates/offshoot/src/facade/a.rs",
+                "offshoot_types::store::Store",
+            ),
+            ("crates/offshoot/src/facade/builder.rs", import),
+        ],
+        &[
+            "crates/offshoot-cli/src/a.rs:1",
+            "crates/offshoot-cli/src/c.rs:2",
+            "crates/offshoot-cli/src/doctor.rs:1",
+            "crates/offshoot-server/src/a.rs:2",
+            "crates/offshoot/src/facade/a.rs:1",
+        ],
+    );
+}
+
+#[test]
 fn exa_03_chains_and_grants_that_are_made_outside_the_engine_are_found() {
     let chain = word!("let chain = Permissions::" "empty();");
     let grant = word!("let grant = Grant::" "like(agent, &needs, \"/w\");");
@@ -266,6 +310,47 @@ offshoot-models.workspace = true
             "crates/offshoot-new/Cargo.toml:1",
         ],
     );
+}
+
+/// A lock file in which `printer` needs `clap` by way of another crate.
+const LOCK: &str = "\
+[[package]]
+name = \"printer\"
+version = \"1.0.0\"
+dependencies = [
+ \"arguments 2.0.1\",
+]
+
+[[package]]
+name = \"arguments\"
+version = \"2.0.1\"
+dependencies = [
+ \"clap\",
+]
+
+[[package]]
+name = \"clap\"
+version = \"4.0.0\"
+";
+
+#[test]
+fn what_the_library_would_bring_to_a_program_is_found() {
+    let library = "[dependencies]\noffshoot-host.workspace = true\n";
+    let host = "[dependencies]\nprinter.workspace = true\n";
+    let in_tests = "[dev-dependencies]\nprinter.workspace = true\n";
+    let cli = "[dependencies]\nclap.workspace = true\noffshoot.workspace = true\n";
+    for (host, expected) in [
+        (host, &["crates/offshoot/Cargo.toml:1"][..]),
+        (in_tests, &[]),
+    ] {
+        let files = [
+            ("Cargo.lock", LOCK),
+            ("crates/offshoot/Cargo.toml", library),
+            ("crates/offshoot-host/Cargo.toml", host),
+            ("crates/offshoot-cli/Cargo.toml", cli),
+        ];
+        check(crates::embeddable, &files, expected);
+    }
 }
 
 #[test]
