@@ -25,12 +25,12 @@ use crate::{clock, drive, output};
 /// Serves a client until it hangs up, or a signal ends the process.
 pub(crate) async fn acp(settings: &Settings) -> Result<Code, Stop> {
     let mut signals = Signals::listen()?;
-    let client = assemble::client(settings)?;
+    let folder = assemble::data_folder(settings)?;
     let mut host = assemble::Host::of(settings);
     host.asks = Asks::SOMEBODY;
     let workspaces = assemble::served_workspaces(settings, host.clone());
-    client.use_projects(workspaces.clone());
-    let runtime = Arc::new(client.runtime);
+    folder.use_projects(workspaces.clone());
+    let runtime = Arc::new(folder.runtime);
     let setup = Setup {
         runtime: runtime.clone(),
         env: Arc::new(System),

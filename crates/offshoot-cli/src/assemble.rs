@@ -70,17 +70,17 @@ pub(crate) fn choice(model: &Sourced<String>) -> Option<String> {
     }
 }
 
-/// What a command works with: a runtime that answers queries and takes orders that open no session at
+/// The data folder of a command: a runtime that answers queries and takes orders that open no session at
 /// once, and the others once it has projects.
 ///
 /// A session has to be found before it is known which project it needs, and a store tells one runtime
 /// only what is committed.
-pub(crate) struct Client {
+pub(crate) struct DataFolder {
     pub(crate) runtime: Runtime,
     projects: Arc<LateProjects>,
 }
 
-impl Client {
+impl DataFolder {
     /// Says what the sessions of this process work with. The first call counts.
     pub(crate) fn use_projects(&self, projects: impl Projects + 'static) {
         self.projects.0.get_or_init(|| Box::new(projects));
@@ -104,23 +104,23 @@ impl Projects for LateProjects {
 }
 
 /// Opens the data folder of a command.
-pub(crate) fn client(settings: &Settings) -> Result<Client, Stop> {
-    client_in(&settings.data_dir.value, settings.limits())
+pub(crate) fn data_folder(settings: &Settings) -> Result<DataFolder, Stop> {
+    data_folder_at(&settings.data_dir.value, settings.limits())
 }
 
 /// Opens the data folder of a command that only reads: where there is nothing yet, nothing is made.
-pub(crate) fn reading_client(settings: &Settings) -> Result<Client, Stop> {
+pub(crate) fn kept_data_folder(settings: &Settings) -> Result<DataFolder, Stop> {
     match nothing_in(&settings.data_dir.value) {
         Some(nothing) => Err(Stop::usage(nothing)),
-        None => client(settings),
+        None => data_folder(settings),
     }
 }
 
 /// Opens a data folder.
-pub(crate) fn client_in(data_dir: &Path, limits: Limits) -> Result<Client, Stop> {
+pub(crate) fn data_folder_at(data_dir: &Path, limits: Limits) -> Result<DataFolder, Stop> {
     let store = Arc::new(Handle::open(data_dir)?);
     let projects = Arc::new(LateProjects::default());
-    Ok(Client {
+    Ok(DataFolder {
         runtime: host::runtime(store, projects.clone(), limits, data_dir),
         projects,
     })

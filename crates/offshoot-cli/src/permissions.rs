@@ -95,8 +95,8 @@ impl Subject {
     }
 
     async fn in_session(id: &str, settings: &Settings) -> Result<Self, Stop> {
-        let client = assemble::reading_client(settings)?;
-        let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+        let folder = assemble::kept_data_folder(settings)?;
+        let Found { agent, session } = lookup::find(&folder.runtime, id).await?;
         let rules = Rules::of(settings);
         let workspace = session.workspace().unwrap_or_default().to_owned();
         let data = assemble::data(&settings.data_dir.value);

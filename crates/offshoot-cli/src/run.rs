@@ -187,8 +187,8 @@ pub(crate) async fn open(
     let asked_model = wanted.choice.model.as_deref();
     let asked_model = asked_model.map(|model| assemble::model_name(model, Path::new(""), settings));
     let asked_model = asked_model.transpose()?;
-    let client = assemble::client(settings)?;
-    let known = existing(&client.runtime, wanted).await?;
+    let folder = assemble::data_folder(settings)?;
+    let known = existing(&folder.runtime, wanted).await?;
     if known.is_some() {
         inside_agent::refuse("what is said to a session that was there before")?;
     }
@@ -240,10 +240,10 @@ pub(crate) async fn open(
     }
     let barred = pricing.barred();
     let unmapped = definitions::without_tier_model(agents, models.choices());
-    let folder = workspace.clone();
     let agents = agents.clone();
-    client.use_projects(workspaces);
-    let runtime = client.runtime;
+    folder.use_projects(workspaces);
+    let runtime = folder.runtime;
+    let folder = workspace.clone();
     let is_known = known.is_some();
     let session = match known {
         Some(session) => session,

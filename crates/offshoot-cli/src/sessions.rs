@@ -135,8 +135,8 @@ pub(crate) async fn sessions(args: Sessions, settings: &Settings) -> Result<Code
 }
 
 async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Result<(), Stop> {
-    let client = assemble::reading_client(settings)?;
-    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::kept_data_folder(settings)?;
+    let Found { agent, session } = lookup::find(&folder.runtime, id).await?;
     let mut shown: HashSet<&AgentId> = session.tree.below(&agent).into_iter().collect();
     // What is done for an agent belongs to it. A program is told that in few events, a person in as
     // many lines as there are entries.
@@ -180,14 +180,14 @@ async fn show(settings: &Settings, id: &str, length: Length, json: bool) -> Resu
     if json {
         return Ok(());
     }
-    export::note_cut_rows(&client.runtime, &session, &shown).await
+    export::note_cut_rows(&folder.runtime, &session, &shown).await
 }
 
 async fn tree(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
-    let client = assemble::reading_client(settings)?;
-    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::kept_data_folder(settings)?;
+    let Found { agent, session } = lookup::find(&folder.runtime, id).await?;
     let is_owned = query::IsOwned(session.id.clone());
-    let owned = client.runtime.query(is_owned).await?;
+    let owned = folder.runtime.query(is_owned).await?;
     let mut stdout = Stdout::default();
     let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));
     if json {
@@ -228,8 +228,8 @@ async fn message(
     // Before signals are listened to: who types a prompt and presses Ctrl-C means to leave.
     let text = prompt::read(text)?;
     let mut signals = Signals::listen()?;
-    let client = assemble::client(settings)?;
-    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let Found { agent, session } = lookup::find(&folder.runtime, id).await?;
     let face = Face::of(json, settings);
     let host = asking(Host::of(settings), face.can_ask());
     let mut models = match session.model() {
@@ -242,7 +242,7 @@ async fn message(
     hooks::warn(settings, workspace, &agents);
     let ends = hooks::at_end(settings, workspace);
     let host = host.working_in(settings, workspace);
-    client.use_projects(assemble::project(&models, agents.registry(), host));
+    folder.use_projects(assemble::project(&models, agents.registry(), host));
     let view = face.open(settings, &session.id, &agent)?;
     let inquiry = Inquiry {
         last: None,
@@ -256,7 +256,7 @@ async fn message(
         waits_for_clients: face.can_ask(),
         ends,
     };
-    drive::drive(client.runtime, inquiry, view, &mut signals).await
+    drive::drive(folder.runtime, inquiry, view, &mut signals).await
 }
 
 /// Tells whether a helper works for one of these agents.

@@ -35,8 +35,8 @@ pub(super) async fn answer(
     json: bool,
 ) -> Result<Code, Stop> {
     inside_agent::refuse("`inbox answer`")?;
-    let client = assemble::client(settings)?;
-    let runtime = &client.runtime;
+    let folder = assemble::data_folder(settings)?;
+    let runtime = &folder.runtime;
     let asks = super::open(runtime).await?;
     let Meant { ask, part, call } = match find(&asks, name) {
         Ok(found) => found,
@@ -62,7 +62,7 @@ pub(super) async fn answer(
     let order = Order::Answer(Answer::new(ask.call.clone(), verdict));
     let found = lookup::find(runtime, ask.agent.as_str()).await?;
     let id = CommandId::new(System.new_id());
-    let mut receipt = send_as(settings, &client, found, (id.clone(), order)).await?;
+    let mut receipt = send_as(settings, &folder, found, (id.clone(), order)).await?;
     if receipt == Receipt::Queued {
         // Of several that looked before any was there, one came first.
         match super::first_answer(runtime, ask).await? {

@@ -63,7 +63,7 @@ pub(super) async fn list(settings: &Settings, json: bool) -> Result<(), Stop> {
         output::note(&nothing);
         return Ok(());
     }
-    let runtime = assemble::client(settings)?.runtime;
+    let runtime = assemble::data_folder(settings)?.runtime;
     let asks = super::open(&runtime).await?;
     let mut stdout = Stdout::default();
     let width = terminal::width(&io::stdout()).unwrap_or(WIDTH);

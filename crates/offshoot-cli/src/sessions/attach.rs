@@ -52,9 +52,9 @@ pub(super) async fn attach(
     json: bool,
 ) -> Result<Code, Stop> {
     let mut signals = Signals::listen()?;
-    let client = assemble::reading_client(settings)?;
-    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
-    let runtime = client.runtime;
+    let folder = assemble::kept_data_folder(settings)?;
+    let Found { agent, session } = lookup::find(&folder.runtime, id).await?;
+    let runtime = folder.runtime;
     if !json && from == From::Now {
         let owned = runtime.query(query::IsOwned(session.id.clone())).await?;
         let lines = tree_view::lines(&session, &agent, (owned, next(settings, &session)));

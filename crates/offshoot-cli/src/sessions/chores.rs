@@ -12,7 +12,7 @@ use offshoot_types::tier::Tier;
 use serde_json::json;
 
 use super::order;
-use crate::assemble::{self, Client, Host, Models};
+use crate::assemble::{self, DataFolder, Host, Models};
 use crate::config::Settings;
 use crate::definitions;
 use crate::exit::{Code, Stop};
@@ -30,8 +30,8 @@ pub(super) enum Fresh {
 
 /// Gives a session a name.
 pub(super) async fn rename(settings: &Settings, id: &str, title: String) -> Result<Code, Stop> {
-    let client = assemble::client(settings)?;
-    let found = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let found = lookup::find(&folder.runtime, id).await?;
     if found.agent != *found.session.id.root() {
         let (agent, session) = (found.agent, found.session.id);
         let text = format!("{agent} is an agent of session {session}; only sessions have names");
@@ -41,7 +41,7 @@ pub(super) async fn rename(settings: &Settings, id: &str, title: String) -> Resu
         title,
         by: Author::Human,
     };
-    let receipt = order::send(settings, &client, found, Order::Rename(rename)).await?;
+    let receipt = order::send(settings, &folder, found, Order::Rename(rename)).await?;
     told(&receipt, false)
 }
 
@@ -52,8 +52,8 @@ pub(super) async fn summary(
     fresh: Fresh,
     json: bool,
 ) -> Result<Code, Stop> {
-    let client = assemble::client(settings)?;
-    let found = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let found = lookup::find(&folder.runtime, id).await?;
     let agent = found.agent.clone();
     let print = |summary: &str, made: bool| {
         let mut stdout = Stdout::default();
@@ -72,8 +72,8 @@ pub(super) async fn summary(
         print(&known, false)?;
         return Ok(Code::Completed);
     }
-    ready(settings, &client, &found, "summary").await?;
-    match order::send(settings, &client, found, Order::Summarise).await? {
+    ready(settings, &folder, &found, "summary").await?;
+    match order::send(settings, &folder, found, Order::Summarise).await? {
         Receipt::Summarised { summary } => {
             print(&summary, true)?;
             Ok(Code::Completed)
@@ -103,14 +103,14 @@ pub(super) async fn summary(
 
 /// Closes a session: a summary is written if there is news and a model for it.
 pub(super) async fn close(settings: &Settings, id: &str, json: bool) -> Result<Code, Stop> {
-    let client = assemble::client(settings)?;
-    let found = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let found = lookup::find(&folder.runtime, id).await?;
     if found.agent != *found.session.id.root() {
         let (agent, session) = (found.agent, found.session.id);
         let text = format!("{agent} is an agent of session {session}; only sessions are closed");
         return Err(Stop::usage(text));
     }
-    let receipt = order::send(settings, &client, found, Order::Close).await?;
+    let receipt = order::send(settings, &folder, found, Order::Close).await?;
     let text = match &receipt {
         Receipt::Summarised { .. } => "closed; its summary is written".to_owned(),
         Receipt::NoEffect { why } => format!("closed without a new summary: {why}"),
@@ -128,12 +128,12 @@ pub(super) async fn close(settings: &Settings, id: &str, json: bool) -> Result<C
 
 /// Puts a summary in the place of what was said.
 pub(super) async fn compact(settings: &Settings, id: &str, json: bool) -> Result<Code, Stop> {
-    let client = assemble::client(settings)?;
-    let found = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let found = lookup::find(&folder.runtime, id).await?;
     let is_compaction = |event: &Event| matches!(event, Event::Compacted(_));
     let news = has_news(&found.session, &found.agent, is_compaction);
-    ready(settings, &client, &found, "compaction").await?;
-    let receipt = order::send(settings, &client, found, Order::Compact).await?;
+    ready(settings, &folder, &found, "compaction").await?;
+    let receipt = order::send(settings, &folder, found, Order::Compact).await?;
     let (text, code) = match &receipt {
         Receipt::Compacted { summary_tokens } => {
             let text = format!("compacted: the summary has {summary_tokens} tokens");
@@ -211,12 +211,12 @@ fn told(receipt: &Receipt, json: bool) -> Result<Code, Stop> {
 /// asks them.
 async fn ready(
     settings: &Settings,
-    client: &Client,
+    folder: &DataFolder,
     found: &Found,
     helper: &str,
 ) -> Result<(), Stop> {
     let is_owned = query::IsOwned(found.session.id.clone());
-    if client.runtime.query(is_owned).await? {
+    if folder.runtime.query(is_owned).await? {
         return Ok(());
     }
     let host = Host::of(settings);

@@ -67,9 +67,9 @@ struct CutPart {
 
 /// Prints a session.
 pub(super) async fn export(settings: &Settings, id: &str, format: Format) -> Result<(), Stop> {
-    let client = assemble::reading_client(settings)?;
-    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
-    let Some(chat) = client.runtime.query(query::Chat(agent.clone())).await? else {
+    let folder = assemble::kept_data_folder(settings)?;
+    let Found { agent, session } = lookup::find(&folder.runtime, id).await?;
+    let Some(chat) = folder.runtime.query(query::Chat(agent.clone())).await? else {
         return Err(Stop::usage(format!("there is no agent {agent}")));
     };
     if !chat.has_rows {

@@ -35,9 +35,9 @@ struct Done<'a> {
 
 /// Shows what an agent and those below it changed.
 pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
-    let client = assemble::reading_client(settings)?;
-    let found = lookup::find(&client.runtime, id).await?;
-    let done = done(&client.runtime, &found, &settings.data_dir.value).await?;
+    let folder = assemble::kept_data_folder(settings)?;
+    let found = lookup::find(&folder.runtime, id).await?;
+    let done = done(&folder.runtime, &found, &settings.data_dir.value).await?;
     let mut stdout = Stdout::default();
     for change in &done.changes {
         let shown = done.shown(&change.path);
@@ -60,7 +60,7 @@ pub(super) async fn diff(settings: &Settings, id: &str) -> Result<(), Stop> {
 /// Puts back what an agent and those below it changed, unless the session is run.
 pub(super) async fn revert(settings: &Settings, id: &str, dry_run: bool) -> Result<Code, Stop> {
     let data_dir = &settings.data_dir.value;
-    let runtime = assemble::client(settings)?.runtime;
+    let runtime = assemble::data_folder(settings)?.runtime;
     let Found { agent, session } = lookup::find(&runtime, id).await?;
     let held = || {
         Stop::usage(format!(

@@ -37,7 +37,7 @@ pub(super) async fn list(
         output::note(&nothing);
         return Ok(());
     }
-    let runtime = assemble::client(settings)?.runtime;
+    let runtime = assemble::data_folder(settings)?.runtime;
     let is_searched = wanted.search.is_some();
     let page = runtime.query(query::Sessions(wanted)).await?;
     let sessions = page.sessions;

@@ -13,7 +13,7 @@ use offshoot_types::settlement::Settlement;
 use offshoot_types::tree::Tree;
 use serde_json::json;
 
-use crate::assemble::{self, Client, Host, Models};
+use crate::assemble::{self, DataFolder, Host, Models};
 use crate::config::Settings;
 use crate::env::System;
 use crate::exit::Stop;
@@ -29,10 +29,10 @@ pub(super) async fn cancel(
     scope: Scope,
     json: bool,
 ) -> Result<(), Stop> {
-    let client = assemble::client(settings)?;
-    let found = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let found = lookup::find(&folder.runtime, id).await?;
     let ended = ended(&found.session.tree, &found.agent);
-    let receipt = send(settings, &client, found, Order::Cancel(scope)).await?;
+    let receipt = send(settings, &folder, found, Order::Cancel(scope)).await?;
     let mut stdout = Stdout::default();
     if json {
         stdout.line(&json!({ "status": word(&receipt), "receipt": receipt }).to_string())?;
@@ -73,12 +73,12 @@ pub(super) async fn cancel(
 
 /// Sends an agent that is waited for to the background.
 pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result<(), Stop> {
-    let client = assemble::client(settings)?;
-    let found = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let found = lookup::find(&folder.runtime, id).await?;
     // Where nobody runs, nobody waits; taking the session over would only bury what was left.
     let is_owned = query::IsOwned(found.session.id.clone());
-    let receipt = if client.runtime.query(is_owned).await? {
-        send(settings, &client, found, Order::Promote).await?
+    let receipt = if folder.runtime.query(is_owned).await? {
+        send(settings, &folder, found, Order::Promote).await?
     } else {
         Receipt::NoEffect {
             why: format!("nobody runs session {}", found.session.id),
@@ -119,18 +119,18 @@ pub(super) async fn promote(settings: &Settings, id: &str, json: bool) -> Result
 /// Sends an order, and leaves when what it started is done.
 pub(super) async fn send(
     settings: &Settings,
-    client: &Client,
+    folder: &DataFolder,
     found: Found,
     order: Order,
 ) -> Result<Receipt, Stop> {
     let id = CommandId::new(System.new_id());
-    send_as(settings, client, found, (id, order)).await
+    send_as(settings, folder, found, (id, order)).await
 }
 
 /// Sends an order under an id that the sender knows.
 pub(crate) async fn send_as(
     settings: &Settings,
-    client: &Client,
+    folder: &DataFolder,
     found: Found,
     (id, order): (CommandId, Order),
 ) -> Result<Receipt, Stop> {
@@ -143,8 +143,8 @@ pub(crate) async fn send_as(
     let mut models = models.and_then(Result::ok).unwrap_or_default();
     let agents = definitions::load(settings, session.workspace(), &mut models);
     let host = host.working_in(settings, session.workspace().unwrap_or_default());
-    client.use_projects(assemble::project(&models, agents.registry(), host));
-    let runtime = &client.runtime;
+    folder.use_projects(assemble::project(&models, agents.registry(), host));
+    let runtime = &folder.runtime;
     let command = Command {
         id,
         tree: session.id,

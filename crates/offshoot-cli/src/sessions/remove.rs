@@ -12,7 +12,7 @@ use offshoot_types::env::Env as _;
 use offshoot_types::id::{CommandId, TreeId};
 use offshoot_types::store::StoreErrorKind;
 
-use crate::assemble::{self, Client};
+use crate::assemble::{self, DataFolder};
 use crate::cli::Consent;
 use crate::config::Settings;
 use crate::env::System;
@@ -36,7 +36,7 @@ pub(super) async fn remove(
     ids: &[String],
     consent: Consent,
 ) -> Result<Code, Stop> {
-    let Client { runtime, .. } = assemble::client(settings)?;
+    let DataFolder { runtime, .. } = assemble::data_folder(settings)?;
     let mut sessions = Vec::new();
     for id in ids {
         let Found { agent, session } = lookup::find(&runtime, id).await?;
@@ -106,7 +106,7 @@ async fn remove_one(runtime: &Runtime, session: &TreeId) -> Result<bool, Stop> {
 /// Removes a session that this process opened and in which nothing was said; returns whether it did. Leaves
 /// one alone that another process has used meanwhile.
 pub(crate) async fn remove_unprompted(session: &TreeId, data_dir: &Path) -> Result<bool, Stop> {
-    let Client { runtime, .. } = assemble::client_in(data_dir, Limits::default())?;
+    let DataFolder { runtime, .. } = assemble::data_folder_at(data_dir, Limits::default())?;
     let receipt = runtime.command(delete(session, Deletion::IfUnprompted));
     Ok(matches!(receipt.await?, Receipt::Deleted { .. }))
 }

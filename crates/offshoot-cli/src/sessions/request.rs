@@ -26,13 +26,13 @@ pub(super) async fn request(
     wanted: &[String],
     json: bool,
 ) -> Result<(), Stop> {
-    let client = assemble::reading_client(settings)?;
-    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::kept_data_folder(settings)?;
+    let Found { agent, session } = lookup::find(&folder.runtime, id).await?;
     let (whom, step) = split(wanted)?;
     let agent = match whom {
         None => agent,
         Some(whom) => {
-            let found = lookup::find(&client.runtime, whom).await?;
+            let found = lookup::find(&folder.runtime, whom).await?;
             if found.session.id != session.id {
                 let text = format!("{} is no agent of session {}", found.agent, session.id);
                 return Err(Stop::usage(text));
@@ -40,8 +40,8 @@ pub(super) async fn request(
             found.agent
         }
     };
-    client.use_projects(project(settings, &session)?);
-    let rebuilt = match client.runtime.query(query::Request(agent, step)).await? {
+    folder.use_projects(project(settings, &session)?);
+    let rebuilt = match folder.runtime.query(query::Request(agent, step)).await? {
         Ok(rebuilt) => rebuilt,
         Err(why @ (NoRequest::UnknownAgent(_) | NoRequest::UnknownStep { .. })) => {
             return Err(Stop::usage(why.to_string()));

@@ -36,8 +36,8 @@ pub(super) async fn rewind(
     back: Back,
     json: bool,
 ) -> Result<(), Stop> {
-    let client = assemble::client(settings)?;
-    let found = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let found = lookup::find(&folder.runtime, id).await?;
     let Found { agent, session } = &found;
     let talk = session.conversation(agent)?;
     let to = match back {
@@ -48,7 +48,7 @@ pub(super) async fn rewind(
     let prompt = prompt.map(|prompt| prompt.text.clone());
     let agent = agent.clone();
     let order = Order::Rewind(Rewind { to });
-    let receipt = order::send(settings, &client, found, order).await?;
+    let receipt = order::send(settings, &folder, found, order).await?;
     let hidden = match &receipt {
         Receipt::Rewound { hidden } => Some(*hidden),
         Receipt::NoEffect { why } => {
@@ -107,8 +107,8 @@ pub(super) async fn fork(
     json: bool,
 ) -> Result<(), Stop> {
     let mut signals = Signals::listen()?;
-    let client = assemble::client(settings)?;
-    let Found { agent, session } = lookup::find(&client.runtime, id).await?;
+    let folder = assemble::data_folder(settings)?;
+    let Found { agent, session } = lookup::find(&folder.runtime, id).await?;
     let at = match at {
         Some(part) => Some(lookup::message(&session.conversation(&agent)?, &part)?),
         None => None,
@@ -118,7 +118,7 @@ pub(super) async fn fork(
     let agents = definitions::load(settings, session.workspace(), &mut models);
     let workspace = session.workspace().unwrap_or_default();
     let host = Host::of(settings).working_in(settings, workspace);
-    client.use_projects(assemble::project(&models, agents.registry(), host));
+    folder.use_projects(assemble::project(&models, agents.registry(), host));
     let copy = AgentId::new(System.new_id());
     let command = Command {
         id: CommandId::new(System.new_id()),
@@ -131,8 +131,8 @@ pub(super) async fn fork(
         }),
     };
     logging::sent(&command);
-    let receipt = client.runtime.command(command).await;
-    drive::leave(client.runtime.shutdown(Ending::WhenQuiet), &mut signals).await;
+    let receipt = folder.runtime.command(command).await;
+    drive::leave(folder.runtime.shutdown(Ending::WhenQuiet), &mut signals).await;
     receipt?;
     let mut stdout = Stdout::default();
     if json {

@@ -56,7 +56,7 @@ pub(super) async fn wait(
     json: bool,
 ) -> Result<Code, Stop> {
     let mut signals = Signals::listen()?;
-    let runtime = assemble::client(settings)?.runtime;
+    let runtime = assemble::data_folder(settings)?.runtime;
     let mut waiting: Vec<Found> = Vec::new();
     for id in ids {
         let found = lookup::find(&runtime, id).await?;
