@@ -3,7 +3,7 @@
 //! The face is `offshoot-server`'s; here it gets a runtime and what the sessions of a folder begin with.
 //! Stdout carries messages of the protocol and nothing else. Permissions are asked through the client.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -61,6 +61,11 @@ struct Folders {
 }
 
 impl Starts for Folders {
+    fn resolve(&self, folder: &Path) -> PathBuf {
+        let resolved = folder.canonicalize();
+        resolved.unwrap_or_else(|_| folder.to_owned())
+    }
+
     fn session_start<'a>(
         &'a self,
         folder: &'a Path,

@@ -13,11 +13,14 @@ mod delegation;
 mod error;
 mod flat;
 mod fold;
+mod hidden;
+mod inputs;
 mod lines;
 mod live;
 mod options;
 mod prompts;
 mod said;
+mod send;
 mod serve;
 mod sessions;
 mod setup;
@@ -61,7 +64,10 @@ impl Form {
         if said.subagents.is_some_and(|value| is_object(&value)) {
             return Self::Sessions;
         }
-        Self::Flat(if said.meta.transcript {
+        let meta = said.meta.and_then(|meta| meta.read().ok());
+        let CapabilitiesMeta { transcript } = meta.unwrap_or_default();
+        let wants_words = transcript.is_some_and(|value| value.as_str().trim() == "true");
+        Self::Flat(if wants_words {
             Transcripts::Shown
         } else {
             Transcripts::Hidden
@@ -69,17 +75,18 @@ impl Form {
     }
 }
 
-/// What we look at of a client's capabilities.
+/// What we look at of a client's capabilities. Each value is read on its own: a malformed one costs the
+/// client nothing else.
 #[derive(Default, Deserialize)]
 struct Capabilities {
     #[serde(default)]
     subagents: Option<RawJson>,
     #[serde(default, rename = "_meta")]
-    meta: CapabilitiesMeta,
+    meta: Option<RawJson>,
 }
 
 #[derive(Default, Deserialize)]
 struct CapabilitiesMeta {
     #[serde(default, rename = "subagent-transcript")]
-    transcript: bool,
+    transcript: Option<RawJson>,
 }

@@ -4,15 +4,22 @@
 //! `$/cancel_request`. In the flat form every request is on the root's session, with the path of the agent
 //! that asks in its title: a client that knows no child sessions would lose it otherwise.
 
+use std::collections::BTreeMap;
+
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, ElicitationAction, ElicitationContentValue, ElicitationFormMode,
     ElicitationSchema, ElicitationSessionScope, PermissionOption, PermissionOptionKind,
     RequestPermissionOutcome, RequestPermissionRequest, ToolCallUpdate, ToolCallUpdateFields,
 };
-use agent_client_protocol::{Client, Error};
+use agent_client_protocol::{
+    Client, Error, is_connection_terminated, is_incoming_transport_closed,
+};
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::stream::FuturesUnordered;
 use offshoot_types::command::Verdict;
-use offshoot_types::id::AgentId;
+use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::question::Question;
 use serde_json::json;
 
@@ -29,6 +36,81 @@ pub(super) struct Ask {
     pub(super) path: Vec<String>,
     /// What the agent wants to know; empty for a permission.
     pub(super) questions: Vec<Question>,
+}
+
+/// The requests to the client that are open in one session, and the answers on their way to the agents.
+#[derive(Default)]
+pub(super) struct OpenAsks {
+    asked: BTreeMap<(AgentId, CallId), AbortHandle>,
+    answers: FuturesUnordered<BoxFuture<'static, Option<Answered>>>,
+}
+
+/// The answer of the client to what an agent asked.
+pub(super) struct Answered {
+    pub(super) agent: AgentId,
+    pub(super) call: CallId,
+    pub(super) verdict: Verdict,
+}
+
+impl OpenAsks {
+    /// Asks the client, in the place of an earlier request about the same call.
+    pub(super) fn put(
+        &mut self,
+        agent: AgentId,
+        call: CallId,
+        answer: impl Future<Output = Option<Verdict>> + Send + 'static,
+    ) {
+        let (handle, registration) = AbortHandle::new_pair();
+        let answer = Abortable::new(answer, registration);
+        self.withdraw(&agent, &call);
+        self.asked.insert((agent.clone(), call.clone()), handle);
+        self.answers.push(Box::pin(async move {
+            let verdict = answer.await.ok()??;
+            Some(Answered {
+                agent,
+                call,
+                verdict,
+            })
+        }));
+    }
+
+    /// Takes back the request about a call.
+    pub(super) fn withdraw(&mut self, agent: &AgentId, call: &CallId) {
+        if let Some(handle) = self.asked.remove(&(agent.clone(), call.clone())) {
+            handle.abort();
+        }
+    }
+
+    /// Takes back all requests of these agents.
+    pub(super) fn withdraw_of(&mut self, is_of: impl Fn(&AgentId) -> bool) {
+        for (_, handle) in self.asked.extract_if(.., |(agent, _), _| is_of(agent)) {
+            handle.abort();
+        }
+    }
+
+    /// Waits for the next answer of the client. Requests that were taken back have none (rule 17).
+    pub(super) async fn next(&mut self) -> Answered {
+        loop {
+            match self.answers.next().await {
+                Some(Some(answer)) => {
+                    let key = (answer.agent.clone(), answer.call.clone());
+                    if self.asked.remove(&key).is_some() {
+                        return answer;
+                    }
+                }
+                Some(None) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Carries an answer to its agent, beside everything else.
+    pub(super) fn carry(&mut self, carried: impl Future<Output = ()> + Send + 'static) {
+        self.answers.push(Box::pin(async move {
+            carried.await;
+            None
+        }));
+    }
 }
 
 /// Options of a permission request, by what they mean here.
@@ -60,7 +142,14 @@ impl Ask {
         };
         match answer {
             Ok(verdict) => Some(verdict),
-            Err(_) if client.is_incoming_closed() => None,
+            // The library fails open requests a moment before it says that the client is gone.
+            Err(error)
+                if is_incoming_transport_closed(&error)
+                    || is_connection_terminated(&error)
+                    || client.is_incoming_closed() =>
+            {
+                None
+            }
             Err(error) => {
                 let why = format!("the client failed to ask its user: {}", error.message);
                 Some(deny(&why))

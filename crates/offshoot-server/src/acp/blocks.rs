@@ -12,6 +12,22 @@ use offshoot_types::id::AgentId;
 
 use super::error::{command_error, invalid};
 
+/// Returns how many bytes the blocks of a prompt take, about.
+pub(super) fn size(blocks: &[ContentBlock]) -> usize {
+    let size = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.len(),
+        ContentBlock::Image(image) => image.data.len(),
+        ContentBlock::Audio(audio) => audio.data.len(),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            EmbeddedResourceResource::TextResourceContents(text) => text.text.len(),
+            EmbeddedResourceResource::BlobResourceContents(blob) => blob.blob.len(),
+            _ => 0,
+        },
+        _ => 0,
+    };
+    blocks.iter().map(size).sum()
+}
+
 /// Returns the content of a prompt, with its bytes stored.
 pub(super) async fn content(
     runtime: &Runtime,
@@ -96,11 +112,11 @@ async fn store(
         Bytes::Base64(text) => {
             let shown = name.as_deref().unwrap_or(media_type);
             let decoded = base64::decode(shown, text, runtime.limits().attachments.part);
-            decoded.map_err(|error| command_error(&CommandError::Attachment(error)))?
+            decoded.map_err(|error| command_error(&CommandError::Attachment(error), session))?
         }
     };
     let stored = runtime.store_blob(session, name, media_type, bytes).await;
-    let mut attached = stored.map_err(|error| command_error(&error))?;
+    let mut attached = stored.map_err(|error| command_error(&error, session))?;
     attached.uri = uri;
     Ok(attached)
 }

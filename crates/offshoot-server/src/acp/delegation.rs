@@ -9,6 +9,7 @@ use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::Meta;
 use offshoot_types::json::RawJson;
 use offshoot_types::message::Delegation;
+use offshoot_types::store::SessionSummary;
 use serde_json::{Value, json};
 
 use super::error::invalid;
@@ -35,6 +36,13 @@ pub(super) fn catalogue(start: &SessionStart) -> RawJson {
     let agent = |agent: &AgentSummary| json!({ "id": agent.name, "title": agent.name, "description": agent.description });
     let agents: Vec<Value> = start.subagents.iter().map(agent).collect();
     RawJson::of(&json!({ NAMESPACE: { "availableSubagents": agents } }))
+}
+
+/// Returns the parent fields of a child in a list; `None` for a session that a client opened.
+pub(super) fn parent_of(session: &SessionSummary) -> Option<Meta> {
+    let parent = session.parent.as_ref()?;
+    let ours = json!({ "parentSessionId": parent, "subagentId": session.definition });
+    Some(Meta::from_iter([(NAMESPACE.to_owned(), ours)]))
 }
 
 /// Returns the delegation of a prompt; `None` where the model decides.

@@ -38,14 +38,17 @@ pub(super) fn is_child(id: &AgentId) -> Error {
     invalid(why).data(json!({ "sessionId": id, "reason": "subagent" }))
 }
 
-/// Returns the error for a command that was not taken.
-pub(super) fn command_error(error: &CommandError) -> Error {
+/// Returns the error for a command about a session that was not taken.
+pub(super) fn command_error(error: &CommandError, session: &AgentId) -> Error {
     match error {
         CommandError::Invalid(_)
         | CommandError::Missing(Missing::Agent(_) | Missing::Model(_))
         | CommandError::Attachment(_)
         | CommandError::Project(_) => invalid(error),
-        CommandError::Unknown(_) => Error::new(RESOURCE_NOT_FOUND, error.to_string()),
+        CommandError::Unknown(_) => {
+            let error = Error::new(RESOURCE_NOT_FOUND, error.to_string());
+            error.data(json!({ "sessionId": session }))
+        }
         CommandError::Store(_) | CommandError::Closed => internal(error),
     }
 }

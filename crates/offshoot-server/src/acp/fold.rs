@@ -4,13 +4,13 @@
 //! at the place where its form shows them. What differs, a child itself, is in
 //! `sessions` and `flat`. The same entries give the same notifications.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use offshoot_types::caps::Money;
 use offshoot_types::event::{Entry, Event, Origin, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, RunId, RunNo, TreeId};
 use offshoot_types::message::{AssistantMessage, Author, UserMessage};
-use offshoot_types::outcome::Outcome;
+use offshoot_types::outcome::{Body, ErrorKind, Outcome};
 use offshoot_types::question::Question;
 use offshoot_types::settlement::Settlement;
 
@@ -28,6 +28,8 @@ pub struct Fold {
     agents: BTreeMap<AgentId, Agent>,
     /// Agents in the order of their births: parents first.
     order: Vec<AgentId>,
+    /// Children that were taken back.
+    dropped: BTreeSet<AgentId>,
     /// How runs ended that have not been told to their parents.
     settled: BTreeMap<(AgentId, RunNo), Settlement>,
     /// What all agents have cost, as far as prices were known.
@@ -84,6 +86,7 @@ impl Fold {
             workspace: String::new(),
             agents: BTreeMap::new(),
             order: Vec::new(),
+            dropped: BTreeSet::new(),
             settled: BTreeMap::new(),
             cost: None,
         }
@@ -113,8 +116,9 @@ impl Fold {
             | Event::RoleChosen(_)
             | Event::Compacted(_)
             | Event::Hooked(_) => Vec::new(),
-            Event::Rewound { hides, .. } => {
+            Event::Rewound { hides, drops, .. } => {
                 // What waited waits no longer; there is no update that takes words back.
+                self.dropped.extend(drops.iter().cloned());
                 if let Some(agent) = self.agents.get_mut(agent) {
                     agent.queued.retain(|id, _| !hides.contains(id));
                 }
@@ -161,7 +165,7 @@ impl Fold {
             return Vec::new();
         }
         let now = |id: &AgentId| {
-            let agent = self.agents.get(id)?;
+            let agent = self.agents.get(id).filter(|_| !self.is_dropped(id))?;
             let state = match (watch, &agent.state) {
                 (Watch::Live, state) => state.clone(),
                 (Watch::Unwatched, Some(idle @ State::Idle { .. })) => Some(idle.clone()),
@@ -210,6 +214,24 @@ impl Fold {
     pub(super) fn session_of(&self, id: &AgentId) -> AgentId {
         let place = self.place(id);
         place.map_or_else(|| self.tree.root().clone(), |place| place.session)
+    }
+
+    /// Tells whether an agent was taken back, or one above it.
+    fn is_dropped(&self, id: &AgentId) -> bool {
+        self.dropped.iter().any(|top| self.is_at_or_below(id, top))
+    }
+
+    /// Tells whether an agent is another one, or below it.
+    pub(super) fn is_at_or_below(&self, id: &AgentId, top: &AgentId) -> bool {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            if id == top {
+                return true;
+            }
+            let parent = self.agents.get(id).and_then(Agent::parent);
+            next = parent.map(|parent| &parent.agent);
+        }
+        false
     }
 
     /// Returns what all agents have cost; `None` if no price was known.
@@ -489,7 +511,15 @@ impl Fold {
         outcome: &Outcome,
         delivers: &[RunId],
     ) -> Vec<Notification> {
-        let mut told = self.answered(id, call);
+        let is_cancelled =
+            matches!(&outcome.body, Body::Error { kind, .. } if *kind == ErrorKind::Cancelled);
+        let mut told = Vec::new();
+        if !is_cancelled {
+            told.extend(self.answered(id, call));
+        } else if let Some(agent) = self.agents.get_mut(id) {
+            // The call ends with its turn: the agent does not work on.
+            agent.asks.remove(call);
+        }
         let open = self
             .agents
             .get_mut(id)

@@ -2,58 +2,38 @@
 //!
 //! A task owns all of it. What the client asks is carried out one after the other, in the order in which
 //! it came, beside the updates, which go on meanwhile: a cancel behind a prompt always finds the prompt.
-//! The engine decides everything; this task folds what it publishes.
+//! What the client asks is looked at first, so that no stream of updates holds up a cancel. The engine
+//! decides everything; this task folds what it publishes.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use agent_client_protocol::Client;
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ForkSessionResponse, LoadSessionResponse, PromptResponse, ResumeSessionResponse,
-    StopReason,
+    ForkSessionResponse, LoadSessionResponse, PromptResponse, ResumeSessionResponse, StopReason,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
-use agent_client_protocol::{Client, Error};
 use futures_util::StreamExt;
-use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use offshoot_engine::{CommandError, DeltaKind, Subscription, Update as News};
-use offshoot_types::command::{Answer, Command, Order, Prompt, Receipt, Scope, Verdict};
+use offshoot_engine::{DeltaKind, Subscription, Update as News};
+use offshoot_types::command::{Answer, Deletion, Order, Receipt};
 use offshoot_types::event::{Entry, Event, RoleChoice};
-use offshoot_types::id::{AgentId, CallId, CommandId, MessageId, TreeId};
-use offshoot_types::message::{Author, Delegation};
+use offshoot_types::id::{AgentId, CallId, MessageId, Pos, TreeId};
 use offshoot_types::store::StoreError;
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 
-use super::error::{command_error, internal, invalid, note_sent};
+use super::asks::{Answered, OpenAsks};
+use super::delegation;
+use super::error::{command_error, internal, note_sent};
 use super::fold::{Fold, Piece, PieceKind, Watch};
+use super::hidden::Hidden;
+use super::inputs::{Arrived, Backlog, Input, PromptRequest, Reply, SentPrompt, Withdrawn};
 use super::options::{self, Role};
 use super::prompts::{PromptEnd, Prompts};
+use super::send::{self, Wanted};
 use super::serve::Shared;
 use super::setup::SessionStart;
 use super::wire::{self, Notification, Update};
-use super::{blocks, delegation};
-
-/// Requests of a client that may wait for their turn.
-pub(super) const INPUTS: usize = 256;
-
-/// What a client asks of a session that it has attached.
-pub(super) enum Input {
-    /// To send a prompt.
-    Prompt(Box<SentPrompt>),
-    /// To stop what runs and to forget what is queued.
-    Cancel,
-    /// To go on with another agent or model.
-    Choose(RoleChoice, Box<dyn FnOnce(Result<Role, Error>) + Send>),
-    /// To stop everything and to let the session go.
-    Close(Box<dyn FnOnce(Result<(), Error>) + Send>),
-}
-
-/// A prompt, and the request that waits for its end.
-pub(super) struct SentPrompt {
-    pub(super) blocks: Vec<ContentBlock>,
-    pub(super) delegation: Option<Delegation>,
-    pub(super) responder: Responder<PromptResponse>,
-}
 
 /// How a session is attached.
 pub(super) enum Start {
@@ -67,91 +47,153 @@ pub(super) enum Start {
     Fork(Responder<ForkSessionResponse>),
 }
 
+/// What becomes of what was said before a session is attached.
+pub(super) enum History {
+    /// It is written to the client.
+    Shown,
+    /// It is not.
+    Silent,
+    /// An attachment that has just ended has written it, up to here.
+    Known(Box<Handover>),
+}
+
+impl Start {
+    /// Returns what becomes of the history, after an earlier attachment that knew this.
+    pub(super) fn history(&self, former: Option<Handover>) -> History {
+        match (self, former) {
+            (Self::Load(_), _) => History::Shown,
+            (Self::Resume(_), Some(former)) => History::Known(Box::new(former)),
+            (Self::New | Self::Resume(_) | Self::Fork(_), _) => History::Silent,
+        }
+    }
+}
+
+/// What an attachment knew, for the next attachment of the same session: a session that is resumed goes on
+/// where its client stopped reading.
+pub(super) struct Handover {
+    fold: Fold,
+    role: Role,
+    pos: Pos,
+}
+
 /// Follows one session for its client.
 pub(super) struct Live {
     shared: Arc<Shared>,
     client: ConnectionTo<Client>,
     tree: TreeId,
     fold: Fold,
+    /// The last entry that was folded.
+    pos: Pos,
     updates: Subscription,
-    prompts: Prompts<Responder<PromptResponse>>,
+    prompts: Prompts<PromptRequest>,
+    /// Requests that the client may withdraw.
+    withdrawals: FuturesUnordered<Withdrawn>,
     /// What a session of this folder may go on with.
     start: Arc<SessionStart>,
     role: Role,
-    inputs: mpsc::Receiver<Input>,
-    backlog: VecDeque<Input>,
+    inputs: Backlog,
     /// What is carried out now.
     work: Option<BoxFuture<'static, Done>>,
-    /// Requests to the client that are open, by what was asked.
-    asked: BTreeMap<(AgentId, CallId), AbortHandle>,
-    answers: FuturesUnordered<BoxFuture<'static, (AgentId, CallId, Option<Verdict>)>>,
+    /// The conversation is being shortened: orders are carried out meanwhile.
+    compaction: Option<BoxFuture<'static, Done>>,
+    asks: OpenAsks,
 }
 
 /// What became of something that the client asked.
 enum Done {
-    Refused(MessageId, Box<Error>),
-    /// It needed no turn.
-    Over(MessageId),
-    Cancelled,
-    Closed(Box<dyn FnOnce(Result<(), Error>) + Send>),
-    Sent,
+    /// The prompt has no turn, and this answer.
+    NoTurn(MessageId, PromptEnd),
+    /// The same, and the user is told why.
+    NoEffect(MessageId, String),
+    Closed(Reply<()>),
+    Deleted(Reply<()>),
+    Carried,
 }
 
 /// Whether the session goes on.
 enum Flow {
     Continue,
     Ended,
+    /// The client attaches it again.
+    Detached(oneshot::Sender<Handover>),
 }
 
 impl Live {
-    /// Follows a session from its log on: shows what was said, or not, and returns the follower and what
-    /// is to be sent once the request is answered.
+    /// Follows a session from its log on, and shows what was said before if the client loads it. A session
+    /// that the client had attached before goes on where that attachment ended.
     pub(super) async fn attach(
         shared: Arc<Shared>,
         client: ConnectionTo<Client>,
         tree: TreeId,
-        start: Arc<SessionStart>,
-        shows_history: bool,
-        inputs: mpsc::Receiver<Input>,
+        parts: Arc<SessionStart>,
+        history: History,
+        inputs: Backlog,
     ) -> Result<Self, StoreError> {
-        let log = shared.log(&tree).await?;
-        let mut fold = Fold::new(tree.clone(), shared.profile().form);
-        let mut prompts = Prompts::default();
-        let mut role = Role::of(&start);
-        let mut pos = offshoot_types::id::Pos::ZERO;
-        for entry in &log {
-            let told = fold.entry(entry);
-            if shows_history {
-                for notification in &told {
-                    shared.outgoing.update(notification).await;
-                }
-            }
-            if entry.agent == *tree.root() {
-                drop(prompts.entry(&entry.event));
-                role.entry(&entry.event);
-            }
-            pos = entry.pos;
-        }
+        let Handover { fold, role, pos } = match history {
+            History::Known(former) => *former,
+            History::Shown => replay(&shared, &tree, &parts, Replay::Shown).await?,
+            History::Silent => replay(&shared, &tree, &parts, Replay::Silent).await?,
+        };
         let updates = shared.setup.runtime.subscribe(&tree, pos).await;
         Ok(Self {
             shared,
             client,
             tree,
             fold,
+            pos,
             updates,
-            prompts,
-            start,
+            prompts: Prompts::default(),
+            withdrawals: FuturesUnordered::new(),
+            start: parts,
             role,
             inputs,
-            backlog: VecDeque::new(),
             work: None,
-            asked: BTreeMap::new(),
-            answers: FuturesUnordered::new(),
+            compaction: None,
+            asks: OpenAsks::default(),
         })
     }
 
     /// Answers the request that attached the session, says how things are, and follows it to its end.
     pub(super) async fn run(mut self, start: Start) {
+        self.respond_attached(start);
+        self.say_how_things_are().await;
+        loop {
+            self.begin_work();
+            let flow = tokio::select! {
+                biased;
+                arrived = self.inputs.next() => match arrived {
+                    Some(arrived) => self.take(arrived).await,
+                    None => Flow::Ended,
+                },
+                Some(withdrawn) = self.withdrawals.next(), if !self.withdrawals.is_empty() => {
+                    self.withdraw(withdrawn);
+                    Flow::Continue
+                }
+                answered = self.asks.next() => {
+                    self.answered(answered);
+                    Flow::Continue
+                }
+                done = finished(&mut self.work) => self.done(done).await,
+                done = finished(&mut self.compaction) => self.done(done).await,
+                update = self.updates.next() => self.update(update).await,
+            };
+            match flow {
+                Flow::Continue => {}
+                Flow::Ended => return self.let_go(),
+                Flow::Detached(detached) => {
+                    self.let_go();
+                    let Self {
+                        fold, role, pos, ..
+                    } = self;
+                    // The task that attaches the session again may be gone with the connection.
+                    drop(detached.send(Handover { fold, role, pos }));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn respond_attached(&self, start: Start) {
         let modes = self.role.modes(&self.start);
         let options = self.role.options(&self.start);
         note_sent(match start {
@@ -169,6 +211,9 @@ impl Live {
                 responder.respond(response.modes(modes).config_options(options))
             }
         });
+    }
+
+    async fn say_how_things_are(&mut self) {
         let root = self.tree.root().clone();
         self.shared.outgoing.after_library(&self.client).await;
         let commands = Update::AvailableCommandsUpdate {
@@ -191,137 +236,227 @@ impl Live {
         for (agent, call) in self.fold.open_asks() {
             self.put(&agent, &call);
         }
-        loop {
-            self.begin_work();
-            // The client has let the session go, and everything that it had asked before is done.
-            if self.inputs.is_closed() && self.inputs.is_empty() && self.work.is_none() {
-                return;
+    }
+
+    /// Takes what the client asks. A cancel counts from now on, whatever is being carried out.
+    async fn take(&mut self, mut arrived: Arrived) -> Flow {
+        match arrived.input() {
+            Input::Prompt(prompt) => self.withdrawals.extend(prompt.withdrawn.take()),
+            Input::Choose(..) | Input::Delete(_) => {}
+            Input::Cancel(agent) if agent != self.tree.root() => {
+                let (agent, fold) = (agent.clone(), &self.fold);
+                self.asks.withdraw_of(|of| fold.is_at_or_below(of, &agent));
             }
-            let flow = tokio::select! {
-                biased;
-                Some((agent, call, verdict)) = self.answers.next(), if !self.answers.is_empty() => {
-                    self.answered(agent, call, verdict);
-                    Flow::Continue
+            Input::Cancel(_) | Input::Close(_) => {
+                self.prompts.cancel(None);
+                self.take_back(None);
+                self.asks.withdraw_of(|_| true);
+            }
+            Input::Detach(_) => {
+                if let Input::Detach(detached) = arrived.take() {
+                    return self.detach(detached).await;
                 }
-                done = work(&mut self.work) => self.done(done).await,
-                update = self.updates.next() => self.update(update).await,
-                Some(input) = self.inputs.recv() => {
-                    self.take(input);
-                    Flow::Continue
-                }
-            };
-            if let Flow::Ended = flow {
+                return Flow::Ended;
+            }
+        }
+        self.inputs.wait(arrived);
+        Flow::Continue
+    }
+
+    /// Answers the prompts that wait for their turn, or one of them: they never begin.
+    fn take_back(&mut self, only: Option<&MessageId>) -> bool {
+        let taken = self.inputs.take_prompts(only);
+        let is_any = !taken.is_empty();
+        for prompt in taken {
+            respond(
+                prompt.request,
+                PromptEnd::Stopped(wire::StopReason::Cancelled),
+            );
+        }
+        is_any
+    }
+
+    /// The client withdraws the request of a prompt: that prompt is cancelled.
+    fn withdraw(&mut self, message: Option<MessageId>) {
+        let Some(message) = message else { return };
+        if !self.take_back(Some(&message)) && self.prompts.is_open(&message) {
+            self.prompts.cancel(Some(&message));
+            self.inputs.first(Input::Cancel(self.tree.root().clone()));
+        }
+    }
+
+    /// Ends the attachment with everything shown that is in the log: the next one goes on from there.
+    async fn detach(&mut self, detached: oneshot::Sender<Handover>) -> Flow {
+        if let Some(work) = self.work.take()
+            && let Flow::Ended = self.done(work.await).await
+        {
+            return Flow::Ended;
+        }
+        self.drain().await;
+        self.prompts.cancel(None);
+        self.take_back(None);
+        self.answer_all(&PromptEnd::Stopped(wire::StopReason::Cancelled));
+        Flow::Detached(detached)
+    }
+
+    /// Writes what is in the log and was not written yet.
+    async fn drain(&mut self) {
+        while let Ok(false) = self.updates.is_caught_up().await {
+            let update = self.updates.next().await;
+            if !matches!(self.update(update).await, Flow::Continue) {
                 return;
             }
         }
     }
 
-    /// Notes what the client asks. A cancel takes back the prompts that no one has sent yet.
-    fn take(&mut self, input: Input) {
-        if !matches!(input, Input::Prompt(_)) {
-            for waiting in std::mem::take(&mut self.backlog) {
-                match waiting {
-                    Input::Prompt(prompt) => respond_cancelled(prompt.responder),
-                    other => self.backlog.push_back(other),
-                }
-            }
+    fn answer_all(&mut self, end: &PromptEnd) {
+        for request in self.prompts.give_up() {
+            respond(request, end.clone());
         }
-        self.backlog.push_back(input);
     }
 
-    /// Takes up what the client asked first, if nothing is being carried out. A prompt waits here until
-    /// the turn of the one before it is over: a cancel then finds nothing else queued.
+    /// The session is attached no more: what the client still asks of it is refused.
+    fn let_go(&mut self) {
+        self.shared.forget(self.tree.root(), &self.start);
+        self.take_back(None);
+        self.answer_all(&PromptEnd::Stopped(wire::StopReason::Cancelled));
+        self.inputs.refuse_all(self.tree.root());
+    }
+
+    /// Takes up what the client asked first, if nothing is being carried out. A prompt waits until the
+    /// turn of the one before it is over: a cancel then finds nothing else queued.
     fn begin_work(&mut self) {
-        let is_prompt = matches!(self.backlog.front(), Some(Input::Prompt(_)));
-        if self.work.is_some() || (is_prompt && self.prompts.is_busy()) {
-            return;
+        while self.work.is_none() {
+            let Some(input) = self.inputs.pop(self.prompts.is_busy()) else {
+                return;
+            };
+            self.begin(input);
         }
-        let Some(input) = self.backlog.pop_front() else {
-            return;
-        };
+    }
+
+    fn begin(&mut self, input: Input) {
         let (shared, tree) = (self.shared.clone(), self.tree.clone());
         self.work = Some(match input {
-            Input::Prompt(prompt) => {
-                let SentPrompt {
-                    blocks,
-                    delegation,
-                    responder,
-                } = *prompt;
-                let message = MessageId::new(shared.setup.env.new_id());
-                // Before it is sent: its turn may begin before the command has returned.
-                self.prompts.sent(message.clone(), responder);
-                let start = self.start.clone();
-                Box::pin(async move {
-                    let sent = send(&shared, &tree, &start, message.clone(), blocks, delegation);
-                    match sent.await {
-                        Ok(Receipt::Compacted { .. }) => Done::Over(message),
-                        Ok(Receipt::NoEffect { why }) => {
-                            Done::Refused(message, Box::new(internal(why)))
-                        }
-                        Ok(_) => Done::Sent,
-                        Err(error) => Done::Refused(message, Box::new(error)),
-                    }
-                })
-            }
-            Input::Cancel => Box::pin(async move {
-                cancel(&shared, &tree).await;
-                Done::Cancelled
+            Input::Prompt(prompt) => return self.begin_prompt(*prompt),
+            Input::Cancel(agent) => Box::pin(async move {
+                send::cancel(&shared, &tree, &agent).await;
+                Done::Carried
             }),
-            Input::Choose(choice, chosen) => {
-                let role = self.role.chosen(&choice);
-                Box::pin(async move {
-                    let order = Order::SetRole(choice);
-                    let set = shared.command(&tree, tree.root(), order).await;
-                    chosen(match set {
-                        Ok(Receipt::NoEffect { why }) => Err(internal(why)),
-                        Ok(_) => Ok(role),
-                        Err(error) => Err(command_error(&error)),
-                    });
-                    Done::Sent
-                })
-            }
+            Input::Choose(choice, chosen) => Box::pin(self.choose(choice, chosen)),
             Input::Close(closed) => Box::pin(async move {
-                cancel(&shared, &tree).await;
-                let order = Order::Close;
-                let summed_up = shared.command(&tree, tree.root(), order).await;
+                send::cancel(&shared, &tree, tree.root()).await;
+                let summed_up = shared.command(&tree, tree.root(), Order::Close).await;
                 tracing::debug!(?summed_up, "session/close");
                 Done::Closed(closed)
             }),
+            Input::Delete(deleted) => Box::pin(async move {
+                let order = Order::Delete(Deletion::Always);
+                match shared.command(&tree, tree.root(), order).await {
+                    Ok(_) => Done::Deleted(deleted),
+                    Err(error) => {
+                        deleted(Err(command_error(&error, tree.root())));
+                        Done::Carried
+                    }
+                }
+            }),
+            // It never waits.
+            Input::Detach(_) => return,
         });
+    }
+
+    fn begin_prompt(&mut self, prompt: SentPrompt) {
+        let SentPrompt {
+            message,
+            mut blocks,
+            delegation,
+            metadata,
+            request,
+            withdrawn: _,
+        } = prompt;
+        let wanted = match send::wanted(&mut blocks, delegation, &self.start) {
+            Ok(wanted) => wanted,
+            Err(error) => return respond(request, PromptEnd::Refused(Box::new(error))),
+        };
+        // Before it is sent: its turn may begin before the command has returned.
+        self.prompts.sent(message.clone(), request);
+        let (shared, tree) = (self.shared.clone(), self.tree.clone());
+        match wanted {
+            Wanted::Turn(delegation) => {
+                self.work = Some(Box::pin(async move {
+                    let id = message.clone();
+                    let sent = send::send(&shared, &tree, id, blocks, delegation, metadata);
+                    match sent.await {
+                        Ok(()) => Done::Carried,
+                        Err(error) => Done::NoTurn(message, PromptEnd::Refused(Box::new(error))),
+                    }
+                }));
+            }
+            Wanted::Compaction => {
+                self.compaction = Some(Box::pin(async move {
+                    let shortened = shared.command(&tree, tree.root(), Order::Compact).await;
+                    let over = PromptEnd::Stopped(wire::StopReason::EndTurn);
+                    match shortened {
+                        Ok(Receipt::NoEffect { why }) => Done::NoEffect(message, why),
+                        Ok(_) => Done::NoTurn(message, over),
+                        Err(error) => {
+                            let error = command_error(&error, tree.root());
+                            Done::NoTurn(message, PromptEnd::Refused(Box::new(error)))
+                        }
+                    }
+                }));
+            }
+        }
+    }
+
+    fn choose(
+        &self,
+        choice: RoleChoice,
+        chosen: Reply<Role>,
+    ) -> impl Future<Output = Done> + Send + use<> + 'static {
+        let (shared, tree) = (self.shared.clone(), self.tree.clone());
+        let role = self.role.chosen(&choice);
+        async move {
+            let order = Order::SetRole(choice);
+            let set = shared.command(&tree, tree.root(), order).await;
+            chosen(match set {
+                Ok(Receipt::NoEffect { why }) => Err(internal(why)),
+                Ok(_) => Ok(role),
+                Err(error) => Err(command_error(&error, tree.root())),
+            });
+            Done::Carried
+        }
     }
 
     async fn done(&mut self, done: Done) -> Flow {
         match done {
-            Done::Refused(message, error) => {
-                if let Some(responder) = self.prompts.refused(&message) {
-                    note_sent(responder.respond_with_error(*error));
+            Done::Carried => {}
+            Done::NoTurn(message, end) => self.no_turn(&message, end),
+            Done::NoEffect(message, why) => {
+                if !self.prompts.is_cancelled(&message) {
+                    let root = self.tree.root().clone();
+                    self.notice(&root, "info", why).await;
                 }
-            }
-            Done::Over(message) => {
-                if let Some(responder) = self.prompts.refused(&message) {
-                    respond(responder, PromptEnd::Stopped(wire::StopReason::EndTurn));
-                }
-            }
-            Done::Sent => {}
-            Done::Cancelled => {
-                // Nothing ran, so no entry will answer what waits.
-                if !self.shared.is_busy(&self.tree).await {
-                    self.prompts
-                        .give_up()
-                        .into_iter()
-                        .for_each(respond_cancelled);
-                }
+                self.no_turn(&message, PromptEnd::Stopped(wire::StopReason::EndTurn));
             }
             Done::Closed(closed) => {
-                self.prompts
-                    .give_up()
-                    .into_iter()
-                    .for_each(respond_cancelled);
+                self.drain().await;
+                self.let_go();
                 closed(Ok(()));
+                return Flow::Ended;
+            }
+            Done::Deleted(deleted) => {
+                self.let_go();
+                deleted(Ok(()));
                 return Flow::Ended;
             }
         }
         Flow::Continue
+    }
+
+    fn no_turn(&mut self, message: &MessageId, end: PromptEnd) {
+        if let Some((request, end)) = self.prompts.no_turn(message, end) {
+            respond(request, end);
+        }
     }
 
     async fn update(&mut self, update: Result<News, StoreError>) -> Flow {
@@ -345,8 +480,8 @@ impl Live {
             }
             Ok(News::Notice(agent, text)) => self.notice(&agent, "warning", text).await,
             Ok(News::Idle) => {
-                for (responder, end) in self.prompts.quiet() {
-                    respond(responder, end);
+                for (request, end) in self.prompts.quiet() {
+                    respond(request, end);
                 }
             }
             Ok(News::Orphaned) => {
@@ -356,16 +491,14 @@ impl Live {
                     self.work = Some(Box::pin(async move {
                         let resumed = shared.command(&tree, tree.root(), Order::Resume).await;
                         tracing::debug!(?resumed, "take up an orphaned session");
-                        Done::Sent
+                        Done::Carried
                     }));
                 }
             }
             Ok(News::Output(_) | News::Hooked(..) | News::Activity(..)) => {}
             Ok(News::Parked(error)) | Err(error) => {
-                let error = internal(&error.message);
-                for responder in self.prompts.give_up() {
-                    note_sent(responder.respond_with_error(error.clone()));
-                }
+                let error = Box::new(internal(&error.message));
+                self.answer_all(&PromptEnd::Refused(error));
                 return Flow::Ended;
             }
         }
@@ -373,6 +506,8 @@ impl Live {
     }
 
     async fn entry(&mut self, entry: &Entry) {
+        self.pos = entry.pos;
+        self.shared.note_birth(&self.tree, entry);
         let told = self.fold.entry(entry);
         for notification in &told {
             self.shared.outgoing.update(notification).await;
@@ -381,10 +516,14 @@ impl Live {
         match &entry.event {
             Event::Asked { call, .. } => self.put(&entry.agent, call),
             Event::Decided { call, .. } | Event::CallFinished { call, .. } => {
-                self.withdraw(&entry.agent, call);
+                self.asks.withdraw(&entry.agent, call);
             }
-            Event::Settled { .. } => self.withdraw_all(&entry.agent),
-            Event::Compacted(compaction) if self.shared.profile().compaction => {
+            Event::Settled { .. } => self.asks.withdraw_of(|agent| *agent == entry.agent),
+            // In the flat form the conversations of children are shown nowhere.
+            Event::Compacted(compaction)
+                if self.shared.profile().compaction
+                    && self.fold.session_of(&entry.agent) == entry.agent =>
+            {
                 let update = Update::CompactionUpdate {
                     compaction_id: compaction.message.clone(),
                     status: "completed",
@@ -394,7 +533,8 @@ impl Live {
             }
             Event::Replied(message) if is_root => {
                 let used = message.usage.total();
-                if let Some(size) = self.shared.context_window(&self.tree).filter(|_| used > 0) {
+                let size = self.role.context_window(&self.start);
+                if let Some(size) = size.filter(|_| used > 0) {
                     let update = Update::UsageUpdate {
                         used,
                         size,
@@ -402,6 +542,13 @@ impl Live {
                     };
                     self.on(&entry.agent, update).await;
                 }
+            }
+            // The cancel came before the turn and may have missed it.
+            Event::TurnStarted {
+                prompt: Some(prompt),
+                ..
+            } if is_root && self.prompts.is_cancelled(prompt) => {
+                self.inputs.first(Input::Cancel(entry.agent.clone()));
             }
             _ => {}
         }
@@ -411,8 +558,8 @@ impl Live {
                     self.on(&entry.agent, update).await;
                 }
             }
-            for (responder, end) in self.prompts.entry(&entry.event) {
-                respond(responder, end);
+            for (request, end) in self.prompts.entry(&entry.event) {
+                respond(request, end);
             }
         }
     }
@@ -443,53 +590,66 @@ impl Live {
 
     /// Asks the client what an agent asks. The calls of client tools are for other clients.
     fn put(&mut self, agent: &AgentId, call: &CallId) {
-        let Some(ask) = self.fold.ask(agent, call) else {
-            return;
-        };
-        let (handle, registration) = AbortHandle::new_pair();
-        let (agent, call) = (agent.clone(), call.clone());
-        let put = ask.put(self.client.clone(), self.shared.profile().forms);
-        let put = Abortable::new(put, registration);
-        let key = (agent.clone(), call.clone());
-        if let Some(former) = self.asked.insert(key, handle) {
-            former.abort();
-        }
-        self.answers.push(Box::pin(async move {
-            let verdict = put.await.unwrap_or_default();
-            (agent, call, verdict)
-        }));
-    }
-
-    fn withdraw(&mut self, agent: &AgentId, call: &CallId) {
-        if let Some(handle) = self.asked.remove(&(agent.clone(), call.clone())) {
-            handle.abort();
+        if let Some(ask) = self.fold.ask(agent, call) {
+            let answer = ask.put(self.client.clone(), self.shared.profile().forms);
+            self.asks.put(agent.clone(), call.clone(), answer);
         }
     }
 
-    fn withdraw_all(&mut self, of: &AgentId) {
-        for (_, handle) in self.asked.extract_if(.., |(agent, _), _| agent == of) {
-            handle.abort();
-        }
-    }
-
-    /// Sends the answer of the client to the agent that asked; a late answer has no effect (rule 17).
-    fn answered(&mut self, agent: AgentId, call: CallId, verdict: Option<Verdict>) {
-        let was_open = self.asked.remove(&(agent.clone(), call.clone())).is_some();
-        let Some(verdict) = verdict.filter(|_| was_open) else {
-            return;
-        };
+    /// Sends the answer of the client to the agent that asked.
+    fn answered(&mut self, answered: Answered) {
+        let Answered {
+            agent,
+            call,
+            verdict,
+        } = answered;
         let (shared, tree) = (self.shared.clone(), self.tree.clone());
-        self.answers.push(Box::pin(async move {
-            let order = Order::Answer(Answer::new(call.clone(), verdict));
+        self.asks.carry(async move {
+            let order = Order::Answer(Answer::new(call, verdict));
             let taken = shared.command(&tree, &agent, order).await;
             tracing::debug!(?taken, "answer");
-            (agent, call, None)
-        }));
+        });
     }
 }
 
+/// Whether what is in the log already is written to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Replay {
+    Shown,
+    Silent,
+}
+
+/// Folds the log of a session as it is now.
+async fn replay(
+    shared: &Shared,
+    tree: &TreeId,
+    start: &SessionStart,
+    replay: Replay,
+) -> Result<Handover, StoreError> {
+    let log = shared.log(tree).await?;
+    let mut hidden = Hidden::of(&log);
+    let mut fold = Fold::new(tree.clone(), shared.profile().form);
+    let mut role = Role::of(start);
+    let mut pos = Pos::ZERO;
+    for entry in &log {
+        shared.note_birth(tree, entry);
+        let told = fold.entry(entry);
+        let is_hidden = hidden.hides(entry);
+        if replay == Replay::Shown && !is_hidden {
+            for notification in &told {
+                shared.outgoing.update(notification).await;
+            }
+        }
+        if entry.agent == *tree.root() {
+            role.entry(&entry.event);
+        }
+        pos = entry.pos;
+    }
+    Ok(Handover { fold, role, pos })
+}
+
 /// Waits for what is carried out; for ever if nothing is.
-async fn work(work: &mut Option<BoxFuture<'static, Done>>) -> Done {
+async fn finished(work: &mut Option<BoxFuture<'static, Done>>) -> Done {
     let Some(running) = work else {
         return std::future::pending().await;
     };
@@ -498,15 +658,12 @@ async fn work(work: &mut Option<BoxFuture<'static, Done>>) -> Done {
     done
 }
 
-fn respond_cancelled(responder: Responder<PromptResponse>) {
-    let cancelled = PromptResponse::new(StopReason::Cancelled);
-    note_sent(responder.respond(cancelled));
-}
-
-fn respond(responder: Responder<PromptResponse>, end: PromptEnd) {
+fn respond(request: PromptRequest, end: PromptEnd) {
+    let responder = request.responder;
     note_sent(match end {
         PromptEnd::Stopped(reason) => responder.respond(PromptResponse::new(reason.into())),
         PromptEnd::Failed(why) => responder.respond_with_error(internal(why)),
+        PromptEnd::Refused(error) => responder.respond_with_error(*error),
     });
 }
 
@@ -520,78 +677,5 @@ impl From<wire::StopReason> for StopReason {
             wire::StopReason::Refusal => Self::Refusal,
             wire::StopReason::Cancelled => Self::Cancelled,
         }
-    }
-}
-
-/// Sends a prompt to the root of a session. A command behind a slash starts its agent, or shortens the
-/// conversation.
-async fn send(
-    shared: &Shared,
-    tree: &TreeId,
-    start: &SessionStart,
-    message: MessageId,
-    mut blocks: Vec<ContentBlock>,
-    mut delegation: Option<Delegation>,
-) -> Result<Receipt, Error> {
-    if let Some(ContentBlock::Text(first)) = blocks.first_mut()
-        && let Some((name, rest)) = options::command(&first.text, start)
-    {
-        if name == options::COMPACT {
-            let shortened = shared.command(tree, tree.root(), Order::Compact).await;
-            return shortened.map_err(|error| command_error(&error));
-        }
-        if rest.is_empty() {
-            return Err(invalid(format!("say what {name} is to do: /{name} TEXT")));
-        }
-        delegation = Some(Delegation::Require {
-            agent: name.to_owned(),
-            background: false,
-        });
-        first.text = rest.to_owned();
-    }
-    let text = blocks::content(&shared.setup.runtime, tree.root(), blocks).await?;
-    let prompt = Prompt {
-        message,
-        text,
-        from: Author::Human,
-        agent: None,
-        model: None,
-        metadata: None,
-        output_schema: None,
-        delegation,
-        immediate: false,
-    };
-    let sent = shared
-        .command(tree, tree.root(), Order::Prompt(prompt))
-        .await;
-    sent.map_err(|error| match error {
-        // An agent that a delegation names is a parameter of the request.
-        CommandError::Unknown(why) => invalid(why),
-        error => command_error(&error),
-    })
-}
-
-/// Stops what runs in a session.
-async fn cancel(shared: &Shared, tree: &TreeId) {
-    let order = Order::Cancel(Scope::Run);
-    let stopped = shared.command(tree, tree.root(), order).await;
-    tracing::debug!(?stopped, "session/cancel");
-}
-
-impl Shared {
-    /// Sends an order about an agent of a session.
-    pub(super) async fn command(
-        &self,
-        tree: &TreeId,
-        agent: &AgentId,
-        order: Order,
-    ) -> Result<Receipt, CommandError> {
-        let command = Command {
-            id: CommandId::new(self.setup.env.new_id()),
-            tree: tree.clone(),
-            agent: agent.clone(),
-            order,
-        };
-        self.setup.runtime.command(command).await
     }
 }

@@ -63,6 +63,14 @@ impl Role {
         *self != before
     }
 
+    /// Returns how many tokens its model takes, if that is known.
+    pub(super) fn context_window(&self, start: &SessionStart) -> Option<u64> {
+        let mut models = start.models.iter();
+        models
+            .find(|model| model.name == self.model)?
+            .context_window
+    }
+
     /// Returns what it will be once a choice holds.
     pub(super) fn chosen(&self, choice: &RoleChoice) -> Self {
         let mut role = self.clone();

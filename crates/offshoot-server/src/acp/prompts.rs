@@ -1,9 +1,11 @@
 //! The prompts of a session that its client waits for, each until its request is answered.
 //!
 //! A prompt is answered when its turn is over and either the tree is quiet or the turn of the next prompt
-//! begins (correction 24). Turns that background results start count for the prompt before them. A pure
-//! fold of the root's entries: who is answered, and with what, is returned.
+//! begins (correction 24). Turns that background results start count for the prompt before them. A cancel
+//! only marks prompts: the answer follows the last updates of what was cancelled. A pure fold of the root's
+//! entries: the requests that are answered, and with what, are returned.
 
+use agent_client_protocol::Error;
 use offshoot_types::event::{Event, TurnEnd};
 use offshoot_types::id::MessageId;
 use offshoot_types::message::StopReason as Said;
@@ -11,12 +13,14 @@ use offshoot_types::message::StopReason as Said;
 use super::wire::StopReason;
 
 /// How a prompt ends for its client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum PromptEnd {
     /// With a stop reason.
     Stopped(StopReason),
     /// With an error, in one sentence.
     Failed(String),
+    /// With an error of the request.
+    Refused(Box<Error>),
 }
 
 /// The open prompts of one session, in the order in which they were sent. `R` answers one.
@@ -30,9 +34,30 @@ struct Open<R> {
     message: MessageId,
     responder: R,
     progress: Progress,
+    /// Whether the log has it. Until then no quiet tree says anything about it.
+    is_stored: bool,
+    /// Whether the client has cancelled it. However its turn ends, that is the answer.
+    is_cancelled: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl<R> Open<R> {
+    fn is_over(&self) -> bool {
+        matches!(self.progress, Progress::Over(_))
+    }
+
+    fn end(self) -> Option<(R, PromptEnd)> {
+        match self.progress {
+            _ if self.is_cancelled => {
+                let cancelled = PromptEnd::Stopped(StopReason::Cancelled);
+                Some((self.responder, cancelled))
+            }
+            Progress::Over(end) => Some((self.responder, end)),
+            Progress::Queued | Progress::Running => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
 enum Progress {
     /// Sent, and in no turn yet.
     Queued,
@@ -58,7 +83,28 @@ impl<R> Prompts<R> {
             message,
             responder,
             progress: Progress::Queued,
+            is_stored: false,
+            is_cancelled: false,
         });
+    }
+
+    /// Notes that the client has cancelled everything that is open, or this one. The entries of the log
+    /// say when it is over.
+    pub(super) fn cancel(&mut self, only: Option<&MessageId>) {
+        for open in &mut self.open {
+            open.is_cancelled |= only.is_none_or(|only| open.message == *only);
+        }
+    }
+
+    /// Tells whether the client has cancelled a prompt that is open.
+    pub(super) fn is_cancelled(&self, message: &MessageId) -> bool {
+        let mut open = self.open.iter();
+        open.any(|open| open.message == *message && open.is_cancelled)
+    }
+
+    /// Tells whether a prompt is open.
+    pub(super) fn is_open(&self, message: &MessageId) -> bool {
+        self.open.iter().any(|open| open.message == *message)
     }
 
     /// Tells whether a client waits for any.
@@ -66,26 +112,41 @@ impl<R> Prompts<R> {
         self.open.is_empty()
     }
 
-    /// Returns who waits for a prompt that was not accepted.
-    pub(super) fn refused(&mut self, message: &MessageId) -> Option<R> {
+    /// Returns the request of a prompt that has no turn, and its answer: this one, unless the client has
+    /// cancelled it.
+    pub(super) fn no_turn(
+        &mut self,
+        message: &MessageId,
+        end: PromptEnd,
+    ) -> Option<(R, PromptEnd)> {
         let at = self.open.iter().position(|open| open.message == *message)?;
-        Some(self.open.remove(at).responder)
+        let open = Open {
+            progress: Progress::Over(end),
+            ..self.open.remove(at)
+        };
+        open.end()
     }
 
-    /// Returns everybody who waits, when nothing can be waited for any more.
+    /// Returns all open requests, when nothing can be waited for any more.
     pub(super) fn give_up(&mut self) -> Vec<R> {
         self.open.drain(..).map(|open| open.responder).collect()
     }
 
     /// Tells whether the turn of one is still to come, or runs.
     pub(super) fn is_busy(&self) -> bool {
-        self.open.iter().any(|open| !is_over(open))
+        self.open.iter().any(|open| !open.is_over())
     }
 
-    /// Takes the root's next event; returns who is answered now.
+    /// Takes the root's next event; returns the requests that are answered now.
     pub(super) fn entry(&mut self, event: &Event) -> Vec<(R, PromptEnd)> {
         match event {
             Event::Replied(message) => self.said = Some(message.stop),
+            Event::Prompted(message) => {
+                let is_it = |open: &&mut Open<R>| open.message == message.id;
+                if let Some(open) = self.open.iter_mut().find(is_it) {
+                    open.is_stored = true;
+                }
+            }
             Event::TurnStarted { prompt, .. } => return self.turn_started(prompt.as_ref()),
             Event::Steered { prompt } => self.taken(prompt),
             Event::TurnEnded { end, .. } => self.turn_ended(end),
@@ -104,15 +165,17 @@ impl<R> Prompts<R> {
         Vec::new()
     }
 
-    /// The tree is quiet: returns who is answered now.
+    /// The tree is quiet: returns the requests that are answered now.
     pub(super) fn quiet(&mut self) -> Vec<(R, PromptEnd)> {
-        self.answer_over()
+        let is_done = |open: &mut Open<R>| open.is_over() || (open.is_cancelled && open.is_stored);
+        let done = self.open.extract_if(.., is_done);
+        done.filter_map(Open::end).collect()
     }
 
     fn turn_started(&mut self, prompt: Option<&MessageId>) -> Vec<(R, PromptEnd)> {
         let Some(prompt) = prompt else {
             // A result woke the root: the last prompt goes on.
-            if let Some(last) = self.open.iter_mut().rfind(|open| is_over(open)) {
+            if let Some(last) = self.open.iter_mut().rfind(|open| open.is_over()) {
                 last.progress = Progress::Running;
             }
             return Vec::new();
@@ -140,17 +203,9 @@ impl<R> Prompts<R> {
     }
 
     fn answer_over(&mut self) -> Vec<(R, PromptEnd)> {
-        let over = self.open.extract_if(.., |open| is_over(open));
-        over.filter_map(|open| match open.progress {
-            Progress::Over(end) => Some((open.responder, end)),
-            Progress::Queued | Progress::Running => None,
-        })
-        .collect()
+        let over = self.open.extract_if(.., |open| open.is_over());
+        over.filter_map(Open::end).collect()
     }
-}
-
-fn is_over<R>(open: &Open<R>) -> bool {
-    matches!(open.progress, Progress::Over(_))
 }
 
 /// Returns how a turn's end is told to the client that waits for it.

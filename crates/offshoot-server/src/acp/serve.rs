@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -15,24 +16,24 @@ use agent_client_protocol::v1::schema::{
     DeleteSessionResponse, ForkSessionRequest, ForkSessionResponse, Implementation,
     InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
     LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse,
-    PromptCapabilities, PromptRequest, ResumeSessionRequest, ResumeSessionResponse,
-    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities,
-    SessionForkCapabilities, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
-    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
-    SetSessionModeResponse,
+    PromptCapabilities, PromptRequest as PromptRequestParams, PromptResponse, ResumeSessionRequest,
+    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
+    SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo, SessionListCapabilities,
+    SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
+    SetSessionModeRequest, SetSessionModeResponse,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
     Agent, Client, Error, JsonRpcResponse, Lines, on_receive_notification, on_receive_request,
 };
-use offshoot_engine::{Ending, SessionState, query};
-use offshoot_types::command::{Deletion, Fork, Opening, Order, Scope};
-use offshoot_types::event::{Entry, RoleChoice};
-use offshoot_types::id::{AgentId, TreeId};
-use offshoot_types::listing::SessionQuery;
+use offshoot_engine::{Ending, Runtime, query};
+use offshoot_types::command::{Deletion, Fork, Opening, Order};
+use offshoot_types::date;
+use offshoot_types::event::{Entry, Event, Origin, RoleChoice};
+use offshoot_types::id::{AgentId, MessageId, TreeId};
+use offshoot_types::listing::{SessionKind, SessionQuery};
 use offshoot_types::store::{SessionSummary, StoreError};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::client::ClientProfile;
@@ -40,13 +41,18 @@ use super::delegation;
 use super::error::{
     command_error, internal, invalid, is_child, note_sent, start_error, unknown_session,
 };
+use super::inputs::{self, Backlog, Input, Mailbox, PromptRequest, Reply, Room, SentPrompt};
 use super::lines::{self, Outgoing};
-use super::live::{INPUTS, Input, Live, SentPrompt, Start};
+use super::live::{Live, Start};
 use super::options::{self, Role};
 use super::setup::{SessionStart, Setup};
+use super::{blocks, send};
 
 /// Sessions of one page of a list.
 const PAGE: usize = 50;
+
+/// How long a client that has ended its side may take to read what was queued for it.
+const FLUSH: Duration = Duration::from_secs(2);
 
 /// Serves one client on a pair of byte streams until its input ends; then ends the runtime.
 pub async fn serve(
@@ -56,12 +62,15 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let runtime = setup.runtime.clone();
     let (outgoing, writer) = Outgoing::new(output);
+    let mut writer = std::pin::pin!(writer);
     let transport = Lines::new(Box::pin(outgoing.sink()), Box::pin(lines::incoming(input)));
     let shared = Arc::new(Shared {
         setup,
         outgoing,
         profile: OnceLock::new(),
         sessions: Mutex::default(),
+        children: Mutex::default(),
+        room: Room::default(),
         tasks: Mutex::new(JoinSet::new()),
     });
     let connection = Face(shared.clone()).connect(transport);
@@ -69,10 +78,21 @@ pub async fn serve(
         biased;
         ended = connection => ended,
         // The client reads no more.
-        written = writer => written.map_err(Error::into_internal_error),
+        written = &mut writer => return finish(&shared, &runtime, written.map_err(Error::into_internal_error)).await,
     };
+    let ended = finish(&shared, &runtime, ended).await;
+    // Now nothing holds the queue of lines any more, and the writer ends with it.
+    drop(shared);
+    // An error says that the client does not read any more.
+    drop(tokio::time::timeout(FLUSH, writer).await);
+    ended
+}
+
+/// Ends the tasks of a connection, and the runtime in good order.
+async fn finish(shared: &Shared, runtime: &Runtime, ended: Result<(), Error>) -> Result<(), Error> {
     // Dropping the tasks drops what they ask the client, and not what agents have asked.
-    shared.tasks().abort_all();
+    let mut tasks = std::mem::take(&mut *shared.tasks());
+    tasks.shutdown().await;
     runtime.shutdown(Ending::Now).await;
     ended
 }
@@ -84,13 +104,16 @@ pub(super) struct Shared {
     /// Set by `initialize`, before which the library refuses everything else.
     profile: OnceLock<ClientProfile>,
     sessions: Mutex<BTreeMap<AgentId, Attached>>,
+    /// The sessions that children belong to, of the sessions that are attached.
+    children: Mutex<BTreeMap<AgentId, AgentId>>,
+    room: Room,
     tasks: Mutex<JoinSet<()>>,
 }
 
 /// A session that the client has attached.
 #[derive(Clone)]
 struct Attached {
-    inputs: mpsc::Sender<Input>,
+    mailbox: Mailbox,
     start: Arc<SessionStart>,
 }
 
@@ -106,21 +129,45 @@ impl Shared {
         self.setup.runtime.query(query::Log::of(tree.clone())).await
     }
 
-    /// Tells whether the root of a session works or waits.
-    pub(super) async fn is_busy(&self, tree: &TreeId) -> bool {
-        let query = query::Status(tree.clone(), tree.root().clone());
-        match self.setup.runtime.query(query).await {
-            Ok(Some((state, _))) => !matches!(state, SessionState::Idle | SessionState::Error),
-            Ok(None) | Err(_) => false,
+    /// Returns the folder that a session works in.
+    async fn workspace(&self, tree: &TreeId) -> Result<PathBuf, StoreError> {
+        let first = query::Log {
+            limit: Some(1),
+            ..query::Log::of(tree.clone())
+        };
+        let first = self.setup.runtime.query(first).await?;
+        let workspace = first.iter().find_map(|entry| match &entry.event {
+            Event::Spawned(spawned) => match &spawned.origin {
+                Origin::Session { workspace, .. } => Some(PathBuf::from(workspace)),
+                Origin::Task(_) | Origin::Helper(_) => None,
+            },
+            _ => None,
+        });
+        Ok(workspace.unwrap_or_default())
+    }
+
+    /// Notes to which session a child belongs, so that a cancel finds it.
+    pub(super) fn note_birth(&self, tree: &TreeId, entry: &Entry) {
+        if let Event::Spawned(spawned) = &entry.event
+            && spawned.parent().is_some()
+        {
+            let root = tree.root().clone();
+            self.children().insert(entry.agent.clone(), root);
         }
     }
 
-    /// Returns how many tokens the model of a session takes, if that is known.
-    pub(super) fn context_window(&self, tree: &TreeId) -> Option<u64> {
-        let sessions = self.sessions();
-        let start = &sessions.get(tree.root())?.start;
-        let model = start.models.iter().find(|model| model.name == start.model);
-        model?.context_window
+    /// Forgets an attachment that has ended; not one that has taken its place.
+    pub(super) fn forget(&self, id: &AgentId, start: &Arc<SessionStart>) {
+        let mut sessions = self.sessions();
+        let is_ours = |attached: &Attached| Arc::ptr_eq(&attached.start, start);
+        if sessions.get(id).is_some_and(is_ours) {
+            sessions.remove(id);
+            self.children().retain(|_, root| root != id);
+        }
+    }
+
+    fn children(&self) -> MutexGuard<'_, BTreeMap<AgentId, AgentId>> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sessions(&self) -> MutexGuard<'_, BTreeMap<AgentId, Attached>> {
@@ -163,6 +210,22 @@ macro_rules! in_order {
     }};
 }
 
+/// What a client says of a session that it opens or attaches.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    folder: &'a Path,
+    servers: &'a [McpServer],
+    directories: &'a [PathBuf],
+}
+
+/// A session that was noted as attached, and is not followed yet.
+struct Registered {
+    start: Arc<SessionStart>,
+    inputs: Backlog,
+    /// The attachment whose place it takes.
+    former: Option<Mailbox>,
+}
+
 /// The handlers of a connection.
 #[derive(Clone)]
 struct Face(Arc<Shared>);
@@ -179,7 +242,7 @@ impl Face {
                 {
                     let face = self.clone();
                     async move |request: InitializeRequest, responder: Responder<_>, _| {
-                        responder.respond(face.initialize(&request))
+                        responder.respond_with_result(face.initialize(&request))
                     }
                 },
                 on_receive_request!(),
@@ -215,7 +278,10 @@ impl Face {
                 beside!(self.list, ListSessionsRequest),
                 on_receive_request!(),
             )
-            .on_receive_request(in_order!(self.prompt, PromptRequest), on_receive_request!())
+            .on_receive_request(
+                in_order!(self.prompt, PromptRequestParams),
+                on_receive_request!(),
+            )
             .on_receive_request(
                 in_order!(self.close, CloseSessionRequest),
                 on_receive_request!(),
@@ -239,11 +305,13 @@ impl Face {
             .await
     }
 
-    fn initialize(&self, request: &InitializeRequest) -> InitializeResponse {
+    fn initialize(&self, request: &InitializeRequest) -> Result<InitializeResponse, Error> {
         let profile = ClientProfile::of(request);
         tracing::debug!(?profile, "initialize");
-        // A second `initialize` changes nothing.
-        drop(self.0.profile.set(profile));
+        // Sessions that are attached are shown as the first one said.
+        if self.0.profile.set(profile).is_err() {
+            return Err(Error::invalid_request().data("the connection is initialized already"));
+        }
         let session = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .delete(SessionDeleteCapabilities::new())
@@ -262,10 +330,10 @@ impl Face {
                     .to_owned(),
             );
         let version = self.0.setup.version.clone();
-        InitializeResponse::new(ProtocolVersion::V1)
+        Ok(InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .auth_methods(vec![AuthMethod::Agent(environment)])
-            .agent_info(Implementation::new("offshoot", version).title("Offshoot".to_owned()))
+            .agent_info(Implementation::new("offshoot", version).title("Offshoot".to_owned())))
     }
 
     async fn new_session(
@@ -274,7 +342,12 @@ impl Face {
         responder: Responder<NewSessionResponse>,
         client: ConnectionTo<Client>,
     ) {
-        let opened = self.open(&request.cwd, &request.mcp_servers).await;
+        let asked = Asked {
+            folder: &request.cwd,
+            servers: &request.mcp_servers,
+            directories: &request.additional_directories,
+        };
+        let opened = self.open(asked).await;
         let (id, start) = match opened {
             Ok(opened) => opened,
             Err(error) => return note_sent(responder.respond_with_error(error)),
@@ -288,12 +361,8 @@ impl Face {
         self.follow(id, client, Start::New, attached).await;
     }
 
-    async fn open(
-        &self,
-        folder: &Path,
-        servers: &[McpServer],
-    ) -> Result<(AgentId, SessionStart), Error> {
-        let start = self.start(folder, servers).await?;
+    async fn open(&self, asked: Asked<'_>) -> Result<(AgentId, SessionStart), Error> {
+        let start = self.start(asked, asked.folder).await?;
         let env = &self.0.setup.env;
         let id = AgentId::new(env.new_id());
         let tree = TreeId::of(id.clone());
@@ -309,22 +378,31 @@ impl Face {
             client_tools: Vec::new(),
         };
         let opened = self.0.command(&tree, &id, Order::open(opening)).await;
-        opened.map_err(|error| command_error(&error))?;
+        opened.map_err(|error| command_error(&error, &id))?;
         Ok((id, start))
     }
 
     /// Returns what a session of a folder begins or goes on with, and what its user should know.
-    async fn start(&self, folder: &Path, servers: &[McpServer]) -> Result<SessionStart, Error> {
-        if !folder.is_absolute() {
+    async fn start(&self, asked: Asked<'_>, folder: &Path) -> Result<SessionStart, Error> {
+        if !asked.folder.is_absolute() {
             return Err(invalid("cwd has to be an absolute path"));
         }
         let start = self.0.setup.workspaces.session_start(folder).await;
         let mut start = start.map_err(|error| start_error(&error))?;
-        if !servers.is_empty() {
-            let names: Vec<&str> = servers.iter().map(server_name).collect();
-            let names = names.join(", ");
-            let notice = format!("MCP servers are not supported yet; not started: {names}");
-            start.notices.push(notice);
+        let names = asked.servers.iter().map(server_name);
+        let servers = (
+            "MCP servers are not supported yet; not started",
+            joined(names),
+        );
+        let paths = asked.directories.iter().map(|path| path.to_string_lossy());
+        let directories = (
+            "additional directories are not supported yet; not used",
+            joined(paths),
+        );
+        for (what, names) in [servers, directories] {
+            if !names.is_empty() {
+                start.notices.push(format!("{what}: {names}"));
+            }
         }
         Ok(start)
     }
@@ -336,7 +414,12 @@ impl Face {
         client: ConnectionTo<Client>,
     ) {
         let id = AgentId::new(request.session_id.to_string());
-        match self.known(&id, &request.cwd, &request.mcp_servers).await {
+        let asked = Asked {
+            folder: &request.cwd,
+            servers: &request.mcp_servers,
+            directories: &request.additional_directories,
+        };
+        match self.known(&id, asked).await {
             Err(error) => note_sent(responder.respond_with_error(error)),
             Ok(start) => {
                 let attached = self.register(&id, start);
@@ -353,7 +436,12 @@ impl Face {
         client: ConnectionTo<Client>,
     ) {
         let id = AgentId::new(request.session_id.to_string());
-        match self.known(&id, &request.cwd, &request.mcp_servers).await {
+        let asked = Asked {
+            folder: &request.cwd,
+            servers: &request.mcp_servers,
+            directories: &request.additional_directories,
+        };
+        match self.known(&id, asked).await {
             Err(error) => note_sent(responder.respond_with_error(error)),
             Ok(start) => {
                 let attached = self.register(&id, start);
@@ -371,15 +459,20 @@ impl Face {
     ) {
         let of = AgentId::new(request.session_id.to_string());
         let copied = async {
-            let start = self.known(&of, &request.cwd, &request.mcp_servers).await?;
+            let asked = Asked {
+                folder: &request.cwd,
+                servers: &request.mcp_servers,
+                directories: &request.additional_directories,
+            };
+            let start = self.known(&of, asked).await?;
             let id = AgentId::new(self.0.setup.env.new_id());
             let order = Order::Fork(Fork {
-                of,
+                of: of.clone(),
                 at: None,
                 metadata: None,
             });
             let made = self.0.command(&TreeId::of(id.clone()), &id, order).await;
-            made.map_err(|error| command_error(&error))?;
+            made.map_err(|error| command_error(&error, &of))?;
             Ok((id, start))
         };
         match copied.await {
@@ -392,15 +485,18 @@ impl Face {
         }
     }
 
-    /// Returns what a session that exists goes on with; a child is none (rules 12 and 19).
-    async fn known(
-        &self,
-        id: &AgentId,
-        folder: &Path,
-        servers: &[McpServer],
-    ) -> Result<SessionStart, Error> {
-        self.tree_of(id).await?;
-        self.start(folder, servers).await
+    /// Returns what a session that exists goes on with, in its own folder; a child is none (rules 12
+    /// and 19).
+    async fn known(&self, id: &AgentId, asked: Asked<'_>) -> Result<SessionStart, Error> {
+        let tree = self.tree_of(id).await?;
+        let folder = self.0.workspace(&tree).await.map_err(internal)?;
+        let mut start = self.start(asked, &folder).await?;
+        let resolved = self.0.setup.workspaces.resolve(asked.folder);
+        if resolved != Path::new(&start.workspace) {
+            let notice = format!("the session works in {}, not in cwd", start.workspace);
+            start.notices.push(notice);
+        }
+        Ok(start)
     }
 
     /// Returns the tree of a session that exists.
@@ -413,20 +509,20 @@ impl Face {
         }
     }
 
-    /// Notes a session as attached, in the place of an earlier attachment, which ends.
-    fn register(
-        &self,
-        id: &AgentId,
-        start: SessionStart,
-    ) -> (Arc<SessionStart>, mpsc::Receiver<Input>) {
-        let (inputs, received) = mpsc::channel(INPUTS);
+    /// Notes a session as attached. An earlier attachment ends before this one begins.
+    fn register(&self, id: &AgentId, start: SessionStart) -> Registered {
+        let (mailbox, inputs) = inputs::mailbox();
         let start = Arc::new(start);
         let attached = Attached {
-            inputs,
+            mailbox,
             start: start.clone(),
         };
-        self.0.sessions().insert(id.clone(), attached);
-        (start, received)
+        let former = self.0.sessions().insert(id.clone(), attached);
+        Registered {
+            start,
+            inputs,
+            former: former.map(|former| former.mailbox),
+        }
     }
 
     /// Follows a session until the client lets it go.
@@ -435,15 +531,26 @@ impl Face {
         id: AgentId,
         client: ConnectionTo<Client>,
         start: Start,
-        (parts, inputs): (Arc<SessionStart>, mpsc::Receiver<Input>),
+        registered: Registered,
     ) {
         let tree = TreeId::of(id.clone());
-        let shows_history = matches!(start, Start::Load(_));
         let shared = self.0.clone();
-        match Live::attach(shared, client, tree, parts, shows_history, inputs).await {
+        let Registered {
+            start: parts,
+            inputs,
+            former,
+        } = registered;
+        let handover = match former {
+            Some(former) => former.detach().await,
+            None => None,
+        };
+        let history = start.history(handover);
+        let attached = Live::attach(shared, client, tree, parts.clone(), history, inputs).await;
+        match attached {
             Ok(live) => live.run(start).await,
             Err(error) => {
                 tracing::warn!(%error, session = %id, "follow a session");
+                self.0.forget(&id, &parts);
                 let error = internal(error);
                 note_sent(match start {
                     Start::New => Ok(()),
@@ -455,35 +562,45 @@ impl Face {
         }
     }
 
-    fn prompt(
-        &self,
-        request: PromptRequest,
-        responder: Responder<agent_client_protocol::v1::schema::PromptResponse>,
-    ) {
+    fn prompt(&self, request: PromptRequestParams, responder: Responder<PromptResponse>) {
         let id = AgentId::new(request.session_id.to_string());
         let Some(attached) = self.attached(&id) else {
-            let face = self.clone();
-            return self.0.spawn(async move {
-                let error = face.refusal(&id).await;
-                note_sent(responder.respond_with_error(error));
-            });
+            return self.refuse(id, responder);
         };
         let understood = self.0.profile().delegation;
         let delegation = match delegation::of_prompt(request.meta.as_ref(), understood) {
             Ok(delegation) => delegation,
             Err(error) => return note_sent(responder.respond_with_error(error)),
         };
-        let prompt = Box::new(SentPrompt {
+        let message = MessageId::new(self.0.setup.env.new_id());
+        let bytes = blocks::size(&request.prompt);
+        let (open, withdrawn) = PromptRequest::new(responder, message.clone());
+        let prompt = Input::Prompt(Box::new(SentPrompt {
+            message,
             blocks: request.prompt,
             delegation,
-            responder,
-        });
-        if let Err(error) = attached.inputs.try_send(Input::Prompt(prompt))
-            && let Input::Prompt(prompt) = error.into_inner()
-        {
-            let why = "the session has too many requests that wait, or was closed";
-            note_sent(prompt.responder.respond_with_error(internal(why)));
+            metadata: send::trace_context(request.meta.as_ref()),
+            request: open,
+            withdrawn: Some(withdrawn),
+        }));
+        self.hand_over(&attached, prompt, bytes);
+    }
+
+    /// Hands a request to the task of a session, or refuses it.
+    fn hand_over(&self, attached: &Attached, input: Input, bytes: usize) {
+        let handed = attached.mailbox.request(input, bytes, &self.0.room);
+        if let Err(input) = handed {
+            inputs::refuse(input, || internal("too many requests of the session wait"));
         }
+    }
+
+    /// Answers a request about a session that is not attached.
+    fn refuse<T: JsonRpcResponse + Send + 'static>(&self, id: AgentId, responder: Responder<T>) {
+        let face = self.clone();
+        self.0.spawn(async move {
+            let error = face.refusal(&id).await;
+            note_sent(responder.respond_with_error(error));
+        });
     }
 
     fn set_mode(
@@ -524,71 +641,45 @@ impl Face {
         responder: Responder<T>,
         response: impl FnOnce(&Role, &SessionStart) -> T + Send + 'static,
     ) {
+        let choice = match choice {
+            Ok(choice) => choice,
+            Err(error) => return note_sent(responder.respond_with_error(error)),
+        };
         let id = AgentId::new(session.to_owned());
-        let (attached, choice) = match (self.attached(&id), choice) {
-            (_, Err(error)) => return note_sent(responder.respond_with_error(error)),
-            (Some(attached), Ok(choice)) => (attached, choice),
-            (None, Ok(_)) => {
-                let face = self.clone();
-                return self.0.spawn(async move {
-                    let error = face.refusal(&id).await;
-                    note_sent(responder.respond_with_error(error));
-                });
-            }
+        let Some(attached) = self.attached(&id) else {
+            return self.refuse(id, responder);
         };
         let start = attached.start.clone();
         let chosen = Box::new(move |role: Result<Role, Error>| {
             let response = role.map(|role| response(&role, &start));
             note_sent(responder.respond_with_result(response));
         });
-        if let Err(error) = attached.inputs.try_send(Input::Choose(choice, chosen))
-            && let Input::Choose(_, chosen) = error.into_inner()
-        {
-            chosen(Err(internal("the session has too many requests that wait")));
-        }
+        self.hand_over(&attached, Input::Choose(choice, chosen), 0);
     }
 
     /// Stops a session, or one child and what it waits for (rules 14 and 15).
     fn cancel(&self, request: &CancelNotification) {
         let id = AgentId::new(request.session_id.to_string());
-        if let Some(attached) = self.attached(&id) {
-            if attached.inputs.try_send(Input::Cancel).is_err() {
-                tracing::warn!(session = %id, "a cancel was not taken");
-            }
+        let root = self.0.children().get(&id).cloned();
+        let Some(attached) = self.attached(root.as_ref().unwrap_or(&id)) else {
             return;
+        };
+        if attached.mailbox.order(Input::Cancel(id.clone())).is_err() {
+            tracing::warn!(session = %id, "a cancel was not taken");
         }
-        let shared = self.0.clone();
-        self.0.spawn(async move {
-            let query = query::TreeOf(id.clone());
-            let Ok(Some(tree)) = shared.setup.runtime.query(query).await else {
-                return;
-            };
-            if tree.root() == &id || !shared.sessions().contains_key(tree.root()) {
-                return;
-            }
-            let stopped = shared.command(&tree, &id, Order::Cancel(Scope::Run)).await;
-            tracing::debug!(?stopped, child = %id, "session/cancel");
-        });
     }
 
     fn close(&self, request: CloseSessionRequest, responder: Responder<CloseSessionResponse>) {
         let id = AgentId::new(request.session_id.to_string());
-        let attached = self.0.sessions().remove(&id);
-        let Some(attached) = attached else {
-            let face = self.clone();
-            return self.0.spawn(async move {
-                let error = face.refusal(&id).await;
-                note_sent(responder.respond_with_error(error));
-            });
+        let Some(attached) = self.attached(&id) else {
+            return self.refuse(id, responder);
         };
         let closed = Box::new(move |closed: Result<(), Error>| {
             let closed = closed.map(|()| CloseSessionResponse::new());
             note_sent(responder.respond_with_result(closed));
         });
-        if let Err(error) = attached.inputs.try_send(Input::Close(closed))
-            && let Input::Close(closed) = error.into_inner()
-        {
-            closed(Ok(()));
+        if let Err(input) = attached.mailbox.order(Input::Close(closed)) {
+            inputs::refuse(input, || unknown_session(id.as_str()));
         }
     }
 
@@ -598,28 +689,31 @@ impl Face {
         responder: Responder<DeleteSessionResponse>,
         _client: ConnectionTo<Client>,
     ) {
-        let deleted = self.deleted(&request).await;
-        note_sent(responder.respond_with_result(deleted));
+        let id = AgentId::new(request.session_id.to_string());
+        let deleted: Reply<()> = Box::new(move |deleted| {
+            let deleted = deleted.map(|()| DeleteSessionResponse::new());
+            note_sent(responder.respond_with_result(deleted));
+        });
+        match self.attached(&id) {
+            // What is attached stays so if it cannot be deleted.
+            Some(attached) => {
+                if let Err(input) = attached.mailbox.order(Input::Delete(deleted)) {
+                    inputs::refuse(input, || unknown_session(id.as_str()));
+                }
+            }
+            None => deleted(self.deleted(&id).await),
+        }
     }
 
-    async fn deleted(
-        &self,
-        request: &DeleteSessionRequest,
-    ) -> Result<DeleteSessionResponse, Error> {
-        let id = AgentId::new(request.session_id.to_string());
-        match self.tree_of(&id).await {
+    async fn deleted(&self, id: &AgentId) -> Result<(), Error> {
+        match self.tree_of(id).await {
             Ok(tree) => {
-                // What is attached here ends first; the engine stops what runs.
-                self.0.sessions().remove(&id);
-                let deleted = self
-                    .0
-                    .command(&tree, &id, Order::Delete(Deletion::Always))
-                    .await;
-                deleted.map_err(|error| command_error(&error))?;
-                Ok(DeleteSessionResponse::new())
+                let order = Order::Delete(Deletion::Always);
+                let deleted = self.0.command(&tree, id, order).await;
+                deleted.map(drop).map_err(|error| command_error(&error, id))
             }
             // What is not there any more is deleted.
-            Err(error) if i32::from(error.code) == -32002 => Ok(DeleteSessionResponse::new()),
+            Err(error) if i32::from(error.code) == -32002 => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -636,8 +730,15 @@ impl Face {
 
     async fn listed(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
         let after = request.cursor.as_deref().map(str::parse).transpose();
-        let folder = |cwd: &PathBuf| cwd.to_string_lossy().into_owned();
+        let workspaces = &self.0.setup.workspaces;
+        let folder = |cwd: &PathBuf| workspaces.resolve(cwd).to_string_lossy().into_owned();
+        let children = self.0.profile().delegation;
         let query = SessionQuery {
+            kind: if children {
+                SessionKind::All
+            } else {
+                SessionKind::Roots
+            },
             workspace: request.cwd.as_ref().map(folder),
             after: after.map_err(invalid)?,
             limit: Some(PAGE),
@@ -663,6 +764,12 @@ impl Face {
     }
 }
 
+fn joined(names: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let names: Vec<_> = names.collect();
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    names.join(", ")
+}
+
 fn server_name(server: &McpServer) -> &str {
     match server {
         McpServer::Http(server) => &server.name,
@@ -679,5 +786,6 @@ fn session_info(session: &SessionSummary) -> SessionInfo {
         PathBuf::from(&session.workspace),
     )
     .title(title)
-    .updated_at(session.updated_at.to_string())
+    .updated_at(date::iso(session.updated_at))
+    .meta(delegation::parent_of(session))
 }

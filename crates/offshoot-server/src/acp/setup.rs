@@ -3,7 +3,7 @@
 //! The face reads no files and knows no configuration. `Workspaces` is the port through which the program
 //! says what a session of a folder begins with; the program decides what it trusts there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -26,6 +26,9 @@ pub struct Setup {
 
 /// Says what the sessions of a folder begin with, and may be changed to.
 pub trait Workspaces: Send + Sync {
+    /// Returns a folder without links; as it is if it does not exist.
+    fn resolve(&self, folder: &Path) -> PathBuf;
+
     /// Returns what sessions of a folder begin with as things are now, or one sentence that says why there
     /// can be none. The folder is absolute; it may not exist.
     fn session_start<'a>(

@@ -4,7 +4,7 @@
 //! it was sent, in order.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -96,16 +96,16 @@ impl Ground {
             hooks: Hooks::default(),
         };
         let data = data.canonicalize().unwrap();
-        let runtime = Runtime::new(Parts {
+        let runtime = Arc::new(Runtime::new(Parts {
             store,
             projects: Arc::new(OneProject::from(project)),
             env: self.env.clone(),
             limits: Limits::default(),
             sidecars: Arc::new(Sidecars),
             data: data.into_os_string().into_string().ok(),
-        });
+        }));
         let setup = Setup {
-            runtime: Arc::new(runtime),
+            runtime: runtime.clone(),
             env: self.env.clone(),
             workspaces: Arc::new(starts),
             version: "0".to_owned(),
@@ -119,6 +119,7 @@ impl Ground {
             write: Some(write),
             lines: BufReader::new(read).lines(),
             served,
+            runtime,
             last_id: 0,
             seen: Vec::new(),
             unread: VecDeque::new(),
@@ -160,6 +161,11 @@ struct Starts {
 }
 
 impl Workspaces for Starts {
+    fn resolve(&self, folder: &Path) -> PathBuf {
+        let resolved = folder.canonicalize();
+        resolved.unwrap_or_else(|_| folder.to_owned())
+    }
+
     fn session_start<'a>(
         &'a self,
         folder: &'a Path,
@@ -190,6 +196,8 @@ pub(crate) struct Connection {
     write: Option<WriteHalf<DuplexStream>>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     served: JoinHandle<Result<(), agent_client_protocol::Error>>,
+    /// The runtime behind the face, for what no client can do.
+    pub(crate) runtime: Arc<Runtime>,
     last_id: u64,
     /// Every message that came, in order.
     pub(crate) seen: Vec<Value>,
@@ -312,6 +320,12 @@ impl Connection {
         of_it
             .map(|(_, update)| update["content"]["text"].as_str().unwrap())
             .collect()
+    }
+
+    /// Ends what the client says; it reads on.
+    pub(crate) async fn end_input(&mut self) {
+        let mut write = self.write.take().unwrap();
+        write.shutdown().await.unwrap();
     }
 
     /// Ends the client's side and waits until the agent has ended.

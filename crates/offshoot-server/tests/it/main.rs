@@ -2,10 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod attaching;
+mod cancelling;
 mod connection;
 mod forms;
 mod golden;
+mod limits;
 mod pieces;
+mod proposal;
 mod rules;
 mod snapshots;
 mod stage;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::connection::{Ground, prompt};
 
-const SCRIPT: &str = r#"
+pub(crate) const SCRIPT: &str = r#"
 agents:
   - {name: lead, mode: primary, description: Leads., prompt: Lead., tools: [task, read, write, message, question]}
   - {name: other, mode: primary, description: Another., prompt: Be another.}
@@ -13,6 +13,10 @@ replies:
   - {agent: lead, after_tools: false, prompt: delegate, call: [{tool: task, arguments: {subagent_type: worker, prompt: do it}}]}
   - {agent: lead, after_tools: false, prompt: spread, call: [{tool: task, arguments: {subagent_type: worker, prompt: do it, background: true}}]}
   - {agent: lead, prompt: "<task_completion", say: heard}
+  - {agent: lead, after_tools: false, prompt: leave, call: [{tool: task, arguments: {subagent_type: worker, prompt: hang, background: true}}]}
+  - {agent: lead, after_tools: false, prompt: two, call: [{tool: task, arguments: {subagent_type: worker, prompt: hang}}, {tool: task, arguments: {subagent_type: worker, prompt: do it}}]}
+  - {agent: lead, after_tools: false, prompt: deep, call: [{tool: task, arguments: {subagent_type: worker, prompt: nest}}]}
+  - {agent: lead, after_tools: false, prompt: broken, call: [{tool: task, arguments: {subagent_type: worker, prompt: break}}]}
   - {agent: lead, after_tools: false, prompt: hang, call: [{tool: task, arguments: {subagent_type: worker, prompt: hang}}]}
   - {agent: lead, after_tools: false, prompt: write, call: [{tool: write, arguments: {path: a.txt, content: hello}}]}
   - {agent: lead, after_tools: false, prompt: guarded, call: [{tool: task, arguments: {subagent_type: worker, prompt: write it}}]}
@@ -22,19 +26,22 @@ replies:
   - {agent: lead, after_tools: true, say: done}
   - {agent: lead, say: [Hel, lo]}
   - {agent: worker, after_tools: false, prompt: write it, call: [{tool: write, arguments: {path: b.txt, content: x}}]}
+  - {agent: worker, after_tools: false, prompt: nest, call: [{tool: task, arguments: {subagent_type: worker, prompt: hang}}]}
+  - {agent: worker, after_tools: true, prompt: nest, say: nested}
+  - {agent: worker, prompt: break, fault: malformed}
   - {agent: worker, prompt: hang, delay_ms: 600000, say: never}
   - {agent: worker, say: did it}
 "#;
 
-fn flat() -> Value {
+pub(crate) fn flat() -> Value {
     json!({})
 }
 
-fn sessions() -> Value {
+pub(crate) fn sessions() -> Value {
     json!({ "subagents": {} })
 }
 
-fn stop(result: &Value) -> &str {
+pub(crate) fn stop(result: &Value) -> &str {
     result["stopReason"].as_str().unwrap()
 }
 
@@ -487,113 +494,6 @@ async fn images_and_files_of_a_prompt_are_stored_and_what_is_no_image_is_refused
             .unwrap_err();
         assert_eq!(error["code"], -32602, "{error}");
     }
-    client.hang_up().await.unwrap();
-}
-
-/// A client of proposal #855.
-fn delegating() -> Value {
-    json!({ "_meta": { "offshoot": { "subagents": {} } } })
-}
-
-fn delegated(session: &str, delegation: Value) -> Value {
-    let mut prompt = prompt(session, "do it");
-    prompt["_meta"] = json!({ "offshoot": { "delegation": delegation } });
-    prompt
-}
-
-#[tokio::test]
-async fn proposal_855_require_opens_the_turn_with_one_task_call_and_never_falls_back() {
-    let ground = Ground::new(SCRIPT);
-    let (mut client, id) = ground.session(delegating()).await;
-    let require = json!({ "policy": "require", "subagentId": "worker" });
-    let answer = client
-        .call("session/prompt", delegated(&id, require))
-        .await
-        .unwrap();
-    assert_eq!(stop(&answer), "end_turn");
-    let calls = client.updates_of("tool_call");
-    assert_eq!(calls.len(), 1);
-    assert_eq!(calls[0].1["name"], "task");
-    let about = client
-        .updates_of("tool_call_update")
-        .into_iter()
-        .find_map(|(_, update)| update["_meta"]["offshoot"]["subagent"]["childSessionId"].as_str());
-    assert!(about.is_some());
-    assert_eq!(
-        client.words(&id),
-        "done",
-        "the model was asked once, behind the child"
-    );
-    let unknown = json!({ "policy": "require", "subagentId": "nobody" });
-    let error = client
-        .call("session/prompt", delegated(&id, unknown))
-        .await
-        .unwrap_err();
-    assert_eq!(error["code"], -32602);
-    client.hang_up().await.unwrap();
-}
-
-#[tokio::test]
-async fn proposal_855_a_delegation_against_the_table_is_invalid_params() {
-    let ground = Ground::new(SCRIPT);
-    let (mut client, id) = ground.session(delegating()).await;
-    for wrong in [
-        json!("require"),
-        json!({}),
-        json!({ "policy": "always" }),
-        json!({ "policy": "require" }),
-        json!({ "policy": "prefer" }),
-        json!({ "policy": "auto", "subagentId": "worker" }),
-        json!({ "policy": "disable", "subagentId": "worker" }),
-        json!({ "policy": "auto", "runMode": "background" }),
-        json!({ "policy": "disable", "runMode": "foreground" }),
-        json!({ "policy": "require", "subagentId": "worker", "runMode": "later" }),
-        json!({ "policy": "require", "subagentId": 7 }),
-    ] {
-        let sent = delegated(&id, wrong.clone());
-        let error = client.call("session/prompt", sent).await.unwrap_err();
-        assert_eq!(error["code"], -32602, "{wrong}");
-    }
-    for right in [
-        json!({ "policy": "auto" }),
-        json!({ "policy": "disable" }),
-        json!({ "policy": "prefer", "subagentId": "nobody" }),
-        json!({ "policy": "require", "subagentId": "worker", "runMode": "background" }),
-    ] {
-        let sent = delegated(&id, right.clone());
-        let answer = client.call("session/prompt", sent).await.unwrap();
-        assert_eq!(stop(&answer), "end_turn", "{right}");
-    }
-    client.hang_up().await.unwrap();
-    // A client without the flag does not know what it asks for.
-    let (mut client, id) = ground.session(flat()).await;
-    let sent = delegated(&id, json!({ "policy": "auto" }));
-    assert_eq!(
-        client.call("session/prompt", sent).await.unwrap_err()["code"],
-        -32602
-    );
-    client.hang_up().await.unwrap();
-}
-
-#[tokio::test]
-async fn every_client_starts_a_subagent_by_a_slash_command() {
-    let ground = Ground::new(SCRIPT);
-    let (mut client, id) = ground.session(flat()).await;
-    let answer = client.prompt(&id, "/worker do it").await.unwrap();
-    assert_eq!(stop(&answer), "end_turn");
-    assert_eq!(
-        client.updates_of("tool_call")[0].1["title"],
-        "worker: do it"
-    );
-    let commands = client.updates_of("available_commands_update");
-    assert_eq!(commands[0].1["availableCommands"][0]["name"], "worker");
-    let error = client.prompt(&id, "/worker").await.unwrap_err();
-    assert_eq!(error["code"], -32602);
-    // What names no command is a prompt.
-    assert_eq!(
-        stop(&client.prompt(&id, "/etc is full").await.unwrap()),
-        "end_turn"
-    );
     client.hang_up().await.unwrap();
 }
 
