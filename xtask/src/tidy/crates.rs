@@ -36,7 +36,7 @@ const ARROWS: &[Arrows] = &[
     leaf("offshoot-copilot", &["offshoot-types"]),
     Arrows {
         package: "offshoot-server",
-        to: &["offshoot-engine", "offshoot-types"],
+        to: &["offshoot", "offshoot-engine", "offshoot-types"],
         in_tests: &["offshoot-models", "offshoot-store", "offshoot-tools"],
     },
     Arrows {

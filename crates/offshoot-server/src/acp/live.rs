@@ -15,11 +15,11 @@ use agent_client_protocol::v1::{ConnectionTo, Responder};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use offshoot_engine::{DeltaKind, Subscription, Update as News};
+use offshoot::flow::{Follower, News, Orphan};
+use offshoot_engine::{CommandError, DeltaKind, Update as Change};
 use offshoot_types::command::{Answer, Deletion, Order, Receipt};
 use offshoot_types::event::{Entry, Event, RoleChoice};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, TreeId};
-use offshoot_types::store::StoreError;
 use tokio::sync::oneshot;
 
 use super::asks::{Answered, OpenAsks};
@@ -84,7 +84,7 @@ pub(super) struct Live {
     fold: Fold,
     /// The last entry that was folded.
     pos: Pos,
-    updates: Subscription,
+    updates: Follower,
     prompts: Prompts<PromptRequest>,
     /// Requests that the client may withdraw.
     withdrawals: FuturesUnordered<Withdrawn>,
@@ -128,13 +128,13 @@ impl Live {
         parts: Arc<SessionStart>,
         history: History,
         inputs: Backlog,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, CommandError> {
         let Handover { fold, role, pos } = match history {
             History::Known(former) => *former,
             History::Shown => replay(&shared, &tree, &parts, Replay::Shown).await?,
             History::Silent => replay(&shared, &tree, &parts, Replay::Silent).await?,
         };
-        let updates = shared.setup.runtime.subscribe(&tree, pos).await;
+        let updates = shared.client.follow(&tree, pos).await?;
         Ok(Self {
             shared,
             client,
@@ -159,6 +159,13 @@ impl Live {
         self.say_how_things_are().await;
         loop {
             self.begin_work();
+            // A session whose process is gone is taken up if our client waits for it, unless what is carried
+            // out does so.
+            let orphan = if self.prompts.is_empty() || self.work.is_some() {
+                Orphan::Leave
+            } else {
+                Orphan::TakeUp
+            };
             let flow = tokio::select! {
                 biased;
                 arrived = self.inputs.next() => match arrived {
@@ -175,7 +182,7 @@ impl Live {
                 }
                 done = finished(&mut self.work) => self.done(done).await,
                 done = finished(&mut self.compaction) => self.done(done).await,
-                update = self.updates.next() => self.update(update).await,
+                news = self.updates.next(orphan) => self.news(news).await,
             };
             match flow {
                 Flow::Continue => {}
@@ -302,8 +309,8 @@ impl Live {
     /// Writes what is in the log and was not written yet.
     async fn drain(&mut self) {
         while let Ok(false) = self.updates.is_caught_up().await {
-            let update = self.updates.next().await;
-            if !matches!(self.update(update).await, Flow::Continue) {
+            let news = self.updates.next(Orphan::Leave).await;
+            if !matches!(self.news(news).await, Flow::Continue) {
                 return;
             }
         }
@@ -459,10 +466,15 @@ impl Live {
         }
     }
 
-    async fn update(&mut self, update: Result<News, StoreError>) -> Flow {
-        match update {
-            Ok(News::Entry(entry)) => self.entry(&entry).await,
-            Ok(News::Delta(delta)) => {
+    async fn news(&mut self, news: Result<News, CommandError>) -> Flow {
+        let change = match news {
+            Ok(News::Update(change)) => change,
+            Ok(News::Asleep) => return Flow::Continue,
+            Err(error) => return self.fail(&error.to_string()),
+        };
+        match change {
+            Change::Entry(entry) => self.entry(&entry).await,
+            Change::Delta(delta) => {
                 let kind = match delta.kind {
                     DeltaKind::Text => PieceKind::Text,
                     DeltaKind::Reasoning => PieceKind::Thought,
@@ -478,31 +490,24 @@ impl Live {
                     self.shared.outgoing.update(&notification).await;
                 }
             }
-            Ok(News::Notice(agent, text)) => self.notice(&agent, "warning", text).await,
-            Ok(News::Idle) => {
+            Change::Notice(agent, text) => self.notice(&agent, "warning", text).await,
+            Change::Idle => {
                 for (request, end) in self.prompts.quiet() {
                     respond(request, end);
                 }
             }
-            Ok(News::Orphaned) => {
-                // The process that ran the session is gone: take it up, if our client waits for it.
-                if !self.prompts.is_empty() && self.work.is_none() {
-                    let (shared, tree) = (self.shared.clone(), self.tree.clone());
-                    self.work = Some(Box::pin(async move {
-                        let resumed = shared.command(&tree, tree.root(), Order::Resume).await;
-                        tracing::debug!(?resumed, "take up an orphaned session");
-                        Done::Carried
-                    }));
-                }
-            }
-            Ok(News::Output(_) | News::Hooked(..) | News::Activity(..)) => {}
-            Ok(News::Parked(error)) | Err(error) => {
-                let error = Box::new(internal(&error.message));
-                self.answer_all(&PromptEnd::Refused(error));
-                return Flow::Ended;
-            }
+            // The follower acts on a session whose process is gone.
+            Change::Output(_) | Change::Hooked(..) | Change::Activity(..) | Change::Orphaned => {}
+            Change::Parked(error) => return self.fail(&error.message),
         }
         Flow::Continue
+    }
+
+    /// Ends the attachment because the session cannot be followed or cannot go on.
+    fn fail(&mut self, why: &str) -> Flow {
+        let error = Box::new(internal(why));
+        self.answer_all(&PromptEnd::Refused(error));
+        Flow::Ended
     }
 
     async fn entry(&mut self, entry: &Entry) {

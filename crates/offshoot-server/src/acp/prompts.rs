@@ -2,10 +2,11 @@
 //!
 //! A prompt is answered when its turn is over and either the tree is quiet or the turn of the next prompt
 //! begins (correction 24). Turns that background results start count for the prompt before them. A cancel
-//! only marks prompts: the answer follows the last updates of what was cancelled. A pure fold of the root's
-//! entries: the requests that are answered, and with what, are returned.
+//! only marks prompts: the answer follows the last updates of what was cancelled. How far a prompt has come
+//! is the library's fold; here is when that is an answer for a client of this protocol.
 
 use agent_client_protocol::Error;
+use offshoot::flow::{Progress, SentPrompt};
 use offshoot_types::event::{Event, TurnEnd};
 use offshoot_types::id::MessageId;
 use offshoot_types::message::StopReason as Said;
@@ -31,40 +32,37 @@ pub(super) struct Prompts<R> {
 }
 
 struct Open<R> {
-    message: MessageId,
+    sent: SentPrompt,
     responder: R,
-    progress: Progress,
-    /// Whether the log has it. Until then no quiet tree says anything about it.
-    is_stored: bool,
+    /// How its turn ended, if it has. A later turn of the same run may end otherwise.
+    end: Option<PromptEnd>,
     /// Whether the client has cancelled it. However its turn ends, that is the answer.
     is_cancelled: bool,
 }
 
 impl<R> Open<R> {
+    fn take(&mut self, event: &Event, said: Option<Said>) {
+        self.sent.take(event);
+        self.end = match self.sent.progress() {
+            Progress::TurnOver(end) | Progress::HeldBack(end) => Some(prompt_end(end, said)),
+            Progress::TakenBack => Some(PromptEnd::Stopped(StopReason::Cancelled)),
+            Progress::Sent | Progress::Queued | Progress::Running => None,
+            // How the turn ended is known.
+            Progress::Answered(_) => self.end.take(),
+        };
+    }
+
     fn is_over(&self) -> bool {
-        matches!(self.progress, Progress::Over(_))
+        self.end.is_some()
     }
 
     fn end(self) -> Option<(R, PromptEnd)> {
-        match self.progress {
-            _ if self.is_cancelled => {
-                let cancelled = PromptEnd::Stopped(StopReason::Cancelled);
-                Some((self.responder, cancelled))
-            }
-            Progress::Over(end) => Some((self.responder, end)),
-            Progress::Queued | Progress::Running => None,
+        if self.is_cancelled {
+            let cancelled = PromptEnd::Stopped(StopReason::Cancelled);
+            return Some((self.responder, cancelled));
         }
+        Some((self.responder, self.end?))
     }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Progress {
-    /// Sent, and in no turn yet.
-    Queued,
-    /// Its turn runs, or one that its background children started.
-    Running,
-    /// Its turn ended like this. A later turn of the same run may end otherwise.
-    Over(PromptEnd),
 }
 
 impl<R> Default for Prompts<R> {
@@ -80,10 +78,9 @@ impl<R> Prompts<R> {
     /// Notes a prompt that is about to be sent.
     pub(super) fn sent(&mut self, message: MessageId, responder: R) {
         self.open.push(Open {
-            message,
+            sent: SentPrompt::new(message),
             responder,
-            progress: Progress::Queued,
-            is_stored: false,
+            end: None,
             is_cancelled: false,
         });
     }
@@ -92,19 +89,19 @@ impl<R> Prompts<R> {
     /// say when it is over.
     pub(super) fn cancel(&mut self, only: Option<&MessageId>) {
         for open in &mut self.open {
-            open.is_cancelled |= only.is_none_or(|only| open.message == *only);
+            open.is_cancelled |= only.is_none_or(|only| open.sent.message() == only);
         }
     }
 
     /// Tells whether the client has cancelled a prompt that is open.
     pub(super) fn is_cancelled(&self, message: &MessageId) -> bool {
         let mut open = self.open.iter();
-        open.any(|open| open.message == *message && open.is_cancelled)
+        open.any(|open| open.sent.message() == message && open.is_cancelled)
     }
 
     /// Tells whether a prompt is open.
     pub(super) fn is_open(&self, message: &MessageId) -> bool {
-        self.open.iter().any(|open| open.message == *message)
+        self.open.iter().any(|open| open.sent.message() == message)
     }
 
     /// Tells whether a client waits for any.
@@ -119,9 +116,10 @@ impl<R> Prompts<R> {
         message: &MessageId,
         end: PromptEnd,
     ) -> Option<(R, PromptEnd)> {
-        let at = self.open.iter().position(|open| open.message == *message)?;
+        let mut open = self.open.iter();
+        let at = open.position(|open| open.sent.message() == message)?;
         let open = Open {
-            progress: Progress::Over(end),
+            end: Some(end),
             ..self.open.remove(at)
         };
         open.end()
@@ -139,72 +137,29 @@ impl<R> Prompts<R> {
 
     /// Takes the root's next event; returns the requests that are answered now.
     pub(super) fn entry(&mut self, event: &Event) -> Vec<(R, PromptEnd)> {
-        match event {
-            Event::Replied(message) => self.said = Some(message.stop),
-            Event::Prompted(message) => {
-                let is_it = |open: &&mut Open<R>| open.message == message.id;
-                if let Some(open) = self.open.iter_mut().find(is_it) {
-                    open.is_stored = true;
-                }
-            }
-            Event::TurnStarted { prompt, .. } => return self.turn_started(prompt.as_ref()),
-            Event::Steered { prompt } => self.taken(prompt),
-            Event::TurnEnded { end, .. } => self.turn_ended(end),
-            Event::Rewound { hides, .. } => {
-                let stopped = PromptEnd::Stopped(StopReason::Cancelled);
-                let is_hidden = |open: &Open<R>| {
-                    open.progress == Progress::Queued && hides.contains(&open.message)
-                };
-                let hidden = self.open.extract_if(.., |open| is_hidden(open));
-                return hidden
-                    .map(|open| (open.responder, stopped.clone()))
-                    .collect();
-            }
-            _ => {}
+        if let Event::Replied(message) = event {
+            self.said = Some(message.stop);
         }
-        Vec::new()
+        let mut answered = match event {
+            Event::TurnStarted { prompt: Some(_), .. } => self.answer(Open::is_over),
+            _ => Vec::new(),
+        };
+        for open in &mut self.open {
+            open.take(event, self.said);
+        }
+        answered.extend(self.answer(|open| *open.sent.progress() == Progress::TakenBack));
+        answered
     }
 
     /// The tree is quiet: returns the requests that are answered now.
     pub(super) fn quiet(&mut self) -> Vec<(R, PromptEnd)> {
-        let is_done = |open: &mut Open<R>| open.is_over() || (open.is_cancelled && open.is_stored);
-        let done = self.open.extract_if(.., is_done);
-        done.filter_map(Open::end).collect()
+        self.answer(|open| open.is_over() || (open.is_cancelled && open.sent.is_stored()))
     }
 
-    fn turn_started(&mut self, prompt: Option<&MessageId>) -> Vec<(R, PromptEnd)> {
-        let Some(prompt) = prompt else {
-            // A result woke the root: the last prompt goes on.
-            if let Some(last) = self.open.iter_mut().rfind(|open| open.is_over()) {
-                last.progress = Progress::Running;
-            }
-            return Vec::new();
-        };
-        let answered = self.answer_over();
-        self.taken(prompt);
-        answered
-    }
-
-    fn taken(&mut self, prompt: &MessageId) {
-        if let Some(open) = self.open.iter_mut().find(|open| open.message == *prompt) {
-            open.progress = Progress::Running;
-        }
-    }
-
-    fn turn_ended(&mut self, end: &TurnEnd) {
-        let failed = matches!(end, TurnEnd::Failed { .. });
-        let end = prompt_end(end, self.said);
-        for open in &mut self.open {
-            let is_held_back = failed && open.progress == Progress::Queued;
-            if open.progress == Progress::Running || is_held_back {
-                open.progress = Progress::Over(end.clone());
-            }
-        }
-    }
-
-    fn answer_over(&mut self) -> Vec<(R, PromptEnd)> {
-        let over = self.open.extract_if(.., |open| open.is_over());
-        over.filter_map(Open::end).collect()
+    /// Takes out the prompts that are answered now.
+    fn answer(&mut self, is_answered: impl Fn(&Open<R>) -> bool) -> Vec<(R, PromptEnd)> {
+        let answered = self.open.extract_if(.., |open| is_answered(open));
+        answered.filter_map(Open::end).collect()
     }
 }
 

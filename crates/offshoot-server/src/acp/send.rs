@@ -6,8 +6,8 @@
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{ContentBlock, Meta};
 use offshoot_engine::CommandError;
-use offshoot_types::command::{Command, Order, Prompt, Receipt, Scope};
-use offshoot_types::id::{AgentId, CommandId, MessageId, TreeId};
+use offshoot_types::command::{Order, Prompt, Receipt, Scope};
+use offshoot_types::id::{AgentId, MessageId, TreeId};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::{Author, Delegation};
 
@@ -123,12 +123,6 @@ impl Shared {
         agent: &AgentId,
         order: Order,
     ) -> Result<Receipt, CommandError> {
-        let command = Command {
-            id: CommandId::new(self.setup.env.new_id()),
-            tree: tree.clone(),
-            agent: agent.clone(),
-            order,
-        };
-        self.setup.runtime.command(command).await
+        self.client.order(tree, agent, order).await
     }
 }

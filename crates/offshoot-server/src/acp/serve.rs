@@ -26,6 +26,7 @@ use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
     Agent, Client, Error, JsonRpcResponse, Lines, on_receive_notification, on_receive_request,
 };
+use offshoot::flow;
 use offshoot_engine::{Ending, Runtime, query};
 use offshoot_types::command::{Deletion, Fork, Opening, Order};
 use offshoot_types::date;
@@ -65,6 +66,7 @@ pub async fn serve(
     let mut writer = std::pin::pin!(writer);
     let transport = Lines::new(Box::pin(outgoing.sink()), Box::pin(lines::incoming(input)));
     let shared = Arc::new(Shared {
+        client: flow::Client::new(runtime.clone(), setup.env.clone()),
         setup,
         outgoing,
         profile: OnceLock::new(),
@@ -100,6 +102,8 @@ async fn finish(shared: &Shared, runtime: &Runtime, ended: Result<(), Error>) ->
 /// What everything of a connection shares.
 pub(super) struct Shared {
     pub(super) setup: Setup,
+    /// This face, as a client of the runtime.
+    pub(super) client: flow::Client,
     pub(super) outgoing: Outgoing,
     /// Set by `initialize`, before which the library refuses everything else.
     profile: OnceLock<ClientProfile>,

@@ -36,9 +36,9 @@ impl Drop for Leaving<'_> {
 
 impl Client {
     /// Makes the client of a runtime that was assembled already. `env` gives the ids of commands.
-    pub fn new(engine: Engine, env: Arc<dyn Env>) -> Self {
+    pub fn new(engine: impl Into<Arc<Engine>>, env: Arc<dyn Env>) -> Self {
         Self(Arc::new(Inner {
-            engine: Mutex::new(Some(Arc::new(engine))),
+            engine: Mutex::new(Some(engine.into())),
             closed: watch::Sender::new(false),
             env,
         }))
