@@ -9,6 +9,7 @@ mod agent;
 mod asks;
 mod blocks;
 mod client;
+mod control;
 mod delegation;
 mod error;
 mod flat;

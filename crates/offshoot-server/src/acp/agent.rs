@@ -9,7 +9,7 @@ use offshoot_types::message::{StopReason, UserMessage};
 use offshoot_types::question::Question;
 
 use super::said::Given;
-use super::wire::{Run, RunMode, State, SubagentRun};
+use super::wire::{ChildTranscript, Run, RunMode, State, SubagentRun};
 
 /// What has to be remembered of an agent.
 pub(super) struct Agent {
@@ -31,6 +31,9 @@ pub(super) struct Agent {
     pub(super) run_call: Option<String>,
     /// The last steps of its open run, in the flat form.
     pub(super) steps: Vec<String>,
+    /// How many entries its own transcript has, and how many of them are of earlier runs.
+    pub(super) entries: usize,
+    pub(super) first_entry: usize,
     /// What was shown of its open message.
     pub(super) given: Given,
 }
@@ -56,6 +59,8 @@ impl Agent {
             task: None,
             run_call: None,
             steps: Vec::new(),
+            entries: 0,
+            first_entry: 0,
             given: Given::default(),
         }
     }
@@ -82,6 +87,16 @@ impl Agent {
             tool_call_id,
             depth: self.spawned.depth,
         })
+    }
+
+    /// Returns what clients are told beside the call of its run; `None` for the root.
+    pub(super) fn made(&self, tool_call_id: String) -> Option<(Run, ChildTranscript)> {
+        let transcript = ChildTranscript {
+            session_id: self.id.clone(),
+            message_start_index: self.first_entry,
+            message_end_index: self.entries.checked_sub(1),
+        };
+        Some((self.run(tool_call_id)?, transcript))
     }
 
     /// Returns what a list calls it: what it is, and what for.

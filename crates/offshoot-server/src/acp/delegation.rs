@@ -7,9 +7,9 @@
 
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::Meta;
+use offshoot_types::event::{Parent, Spawned};
 use offshoot_types::json::RawJson;
 use offshoot_types::message::Delegation;
-use offshoot_types::store::SessionSummary;
 use serde_json::{Value, json};
 
 use super::error::invalid;
@@ -38,11 +38,13 @@ pub(super) fn catalogue(start: &SessionStart) -> RawJson {
     RawJson::of(&json!({ NAMESPACE: { "availableSubagents": agents } }))
 }
 
-/// Returns the parent fields of a child in a list; `None` for a session that a client opened.
-pub(super) fn parent_of(session: &SessionSummary) -> Option<Meta> {
-    let parent = session.parent.as_ref()?;
-    let ours = json!({ "parentSessionId": parent, "subagentId": session.definition });
-    Some(Meta::from_iter([(NAMESPACE.to_owned(), ours)]))
+/// Returns the parent fields of a child in a list. Only a child that an agent has called has a call.
+pub(super) fn parent_of(child: &Spawned, parent: &Parent) -> Meta {
+    let mut ours = json!({ "parentSessionId": parent.agent, "subagentId": child.definition });
+    if !parent.host {
+        ours["parentToolCallId"] = json!(parent.call);
+    }
+    Meta::from_iter([(NAMESPACE.to_owned(), ours)])
 }
 
 /// Returns the delegation of a prompt; `None` where the model decides.

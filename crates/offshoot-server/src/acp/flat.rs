@@ -14,10 +14,15 @@ use serde_json::json;
 use super::agent::Agent;
 use super::sessions::answer;
 use super::tool::{self, TASK};
-use super::wire::{Meta, Nesting, Run, ToolCall, ToolCallUpdate, ToolKind, ToolStatus, Update};
+use super::wire::{
+    ChildTranscript, Meta, Nesting, Run, ToolCall, ToolCallUpdate, ToolKind, ToolStatus, Update,
+};
 
 /// What clients take for the call of a child.
 const AGENT: &str = "Agent";
+
+/// What Zed takes for a call whose child it can load.
+const SPAWN_AGENT: &str = "spawn_agent";
 
 /// Returns the id of a call on the root's session.
 pub(super) fn id(root: &AgentId, agent: &AgentId, call: &CallId) -> String {
@@ -36,13 +41,16 @@ pub(super) fn below(agent: &Agent) -> Option<Meta> {
     };
     Some(Meta {
         claude_code: Some(nesting),
-        offshoot: None,
+        ..Meta::default()
     })
 }
 
 /// Returns what stands beside a call that makes a child.
-pub(super) fn makes_child(caller: &Agent, run: Option<Run>) -> Meta {
+pub(super) fn makes_child(caller: &Agent, made: Option<(Run, ChildTranscript)>) -> Meta {
+    let (run, transcript) = made.unzip();
     Meta {
+        tool_name: transcript.is_some().then_some(SPAWN_AGENT),
+        subagent_session_info: transcript,
         claude_code: Some(Nesting {
             tool_name: Some(AGENT),
             parent_tool_use_id: caller.run_call.clone(),
@@ -74,7 +82,7 @@ pub(super) fn again(child: &mut Agent, run: RunNo, prompt: Option<&UserMessage>)
         content: Vec::new(),
         locations: Vec::new(),
         raw_input: RawJson::of(&json!({ "subagent_type": definition, "prompt": text })),
-        meta: Some(makes_child(child, child.run(id.clone()))),
+        meta: Some(makes_child(child, child.made(id.clone()))),
     };
     child.run_call = Some(id);
     Update::ToolCall(call)

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use offshoot_types::caps::Money;
-use offshoot_types::event::{Entry, Event, Origin, Spawned, TurnEnd};
+use offshoot_types::event::{Entry, Event, Origin, Parent, Spawned, TurnEnd};
 use offshoot_types::id::{AgentId, CallId, MessageId, RunId, RunNo, TreeId};
 use offshoot_types::message::{AssistantMessage, Author, UserMessage};
 use offshoot_types::outcome::{Body, ErrorKind, Outcome};
@@ -22,7 +22,9 @@ use super::{Form, Transcripts, flat, said, sessions};
 
 /// Folds the log of one tree into notifications.
 pub struct Fold {
-    tree: TreeId,
+    /// The agent whose session is shown, with everything below it.
+    top: AgentId,
+    is_view: bool,
     form: Form,
     workspace: String,
     agents: BTreeMap<AgentId, Agent>,
@@ -81,7 +83,8 @@ impl Fold {
     /// A fold of a log from its beginning.
     pub fn new(tree: TreeId, form: Form) -> Self {
         Self {
-            tree,
+            top: tree.root().clone(),
+            is_view: false,
             form,
             workspace: String::new(),
             agents: BTreeMap::new(),
@@ -92,8 +95,27 @@ impl Fold {
         }
     }
 
+    /// A fold that shows the session of a child, of the log of its tree.
+    pub(super) fn view(child: AgentId, tree: TreeId, form: Form) -> Self {
+        Self {
+            top: child,
+            is_view: true,
+            ..Self::new(tree, form)
+        }
+    }
+
     /// Takes the next entry and returns what it tells.
     pub fn entry(&mut self, entry: &Entry) -> Vec<Notification> {
+        let mut told = self.take(entry);
+        if self.is_view {
+            // In the flat form everything is on one session, so the agent decides.
+            let is_shown = self.is_at_or_below(&entry.agent, &self.top);
+            told.retain(|one| is_shown && self.is_at_or_below(&one.session_id, &self.top));
+        }
+        told
+    }
+
+    fn take(&mut self, entry: &Entry) -> Vec<Notification> {
         let agent = &entry.agent;
         match &entry.event {
             // Nobody is shown what the runtime has done for itself.
@@ -213,7 +235,7 @@ impl Fold {
     /// Returns the session on which an agent is shown.
     pub(super) fn session_of(&self, id: &AgentId) -> AgentId {
         let place = self.place(id);
-        place.map_or_else(|| self.tree.root().clone(), |place| place.session)
+        place.map_or_else(|| self.top.clone(), |place| place.session)
     }
 
     /// Tells whether an agent was taken back, or one above it.
@@ -257,7 +279,10 @@ impl Fold {
     /// Returns where an agent is shown.
     fn place(&self, id: &AgentId) -> Option<Place> {
         let agent = self.agents.get(id)?;
-        let root = self.tree.root();
+        if self.is_view && !self.is_at_or_below(id, &self.top) {
+            return None;
+        }
+        let root = &self.top;
         Some(match self.form {
             Form::Sessions => Place {
                 session: id.clone(),
@@ -276,7 +301,7 @@ impl Fold {
     fn call_id(&self, agent: &AgentId, call: &CallId) -> String {
         match self.form {
             Form::Sessions => call.to_string(),
-            Form::Flat(_) => flat::id(self.tree.root(), agent, call),
+            Form::Flat(_) => flat::id(&self.top, agent, call),
         }
     }
 
@@ -295,10 +320,11 @@ impl Fold {
         match self.form {
             Form::Sessions => told.extend(sessions::announced(&agent, None)),
             Form::Flat(_) => {
-                let parent = agent.parent().filter(|parent| !parent.host);
+                let has_call = |parent: &&Parent| !parent.host && *id != self.top;
+                let parent = agent.parent().filter(has_call);
                 if let Some((of, caller)) = parent.zip(caller) {
-                    let id = flat::id(self.tree.root(), &of.agent, &of.call);
-                    let meta = flat::makes_child(caller, agent.run(id.clone()));
+                    let id = flat::id(&self.top, &of.agent, &of.call);
+                    let meta = flat::makes_child(caller, agent.made(id.clone()));
                     told.push(self.on_root(flat::born(id.clone(), meta)));
                     agent.run_call = Some(id);
                 }
@@ -336,7 +362,7 @@ impl Fold {
         run: RunNo,
         prompt: Option<&MessageId>,
     ) -> Vec<Notification> {
-        let root = self.tree.root().clone();
+        let root = self.top.clone();
         let Some(agent) = self.agents.get_mut(id) else {
             return Vec::new();
         };
@@ -349,6 +375,7 @@ impl Fold {
             }
             Form::Flat(_) if *id == root => root,
             Form::Flat(_) => {
+                agent.entries += usize::from(prompt.is_some());
                 if agent.run_call.is_none() {
                     let update = flat::again(agent, run, prompt.as_ref());
                     told.push(self.on_root(update));
@@ -357,14 +384,14 @@ impl Fold {
             }
         };
         if let Some(prompt) = prompt {
-            told.extend(taken_up(agent, session, &prompt));
+            told.extend(taken_up(self.form, agent, session, &prompt));
         }
         told
     }
 
     /// A message is taken into a turn that runs. In the flat form a child is its calls.
     fn steered(&mut self, id: &AgentId, prompt: &MessageId) -> Vec<Notification> {
-        let is_root = id == self.tree.root();
+        let is_root = id == &self.top;
         let Some(agent) = self.agents.get_mut(id) else {
             return Vec::new();
         };
@@ -373,7 +400,7 @@ impl Fold {
         };
         match self.form {
             Form::Flat(_) if !is_root => Vec::new(),
-            Form::Sessions | Form::Flat(_) => taken_up(agent, id.clone(), &prompt),
+            Form::Sessions | Form::Flat(_) => taken_up(self.form, agent, id.clone(), &prompt),
         }
     }
 
@@ -387,6 +414,7 @@ impl Fold {
         let mut updates = Vec::new();
         if let Some(agent) = self.agents.get_mut(id) {
             agent.stop = Some(message.stop);
+            agent.entries += usize::from(said::is_any(message)) + message.calls().count();
             if place.words {
                 updates.extend(agent.given.message(message, place.meta.as_ref()));
             }
@@ -433,7 +461,7 @@ impl Fold {
                 break;
             };
             agent.steps.extend(lines.iter().cloned());
-            let about = agent.run(call.clone());
+            let about = agent.made(call.clone());
             let update = flat::works(call, &mut agent.steps);
             for line in &mut lines {
                 *line = format!("{}: {line}", agent.spawned.definition);
@@ -559,7 +587,7 @@ impl Fold {
 
     fn left_alone(&self, id: &AgentId, child: &AgentId, call: String) -> Option<Notification> {
         let (caller, child) = (self.agents.get(id)?, self.agents.get(child)?);
-        let meta = flat::makes_child(caller, child.run(call.clone()));
+        let meta = flat::makes_child(caller, child.made(call.clone()));
         Some(self.on_root(flat::left_alone(call, child, meta)))
     }
 
@@ -594,7 +622,7 @@ impl Fold {
         run: RunNo,
         settlement: &Settlement,
     ) -> Vec<Notification> {
-        let root = self.tree.root().clone();
+        let root = self.top.clone();
         let Some(agent) = self.agents.get_mut(id) else {
             return Vec::new();
         };
@@ -619,7 +647,8 @@ impl Fold {
                 let Some(call) = agent.run_call.take() else {
                     return Vec::new();
                 };
-                let about = agent.run(call.clone());
+                let about = agent.made(call.clone());
+                agent.first_entry = agent.entries;
                 if let Some(caller) = self.agents.get(&parent.agent) {
                     let meta = flat::makes_child(caller, about);
                     told.push(Notification {
@@ -634,7 +663,7 @@ impl Fold {
 
     fn on_root(&self, update: Update) -> Notification {
         Notification {
-            session_id: self.tree.root().clone(),
+            session_id: self.top.clone(),
             update,
         }
     }
@@ -650,12 +679,20 @@ impl Place {
 }
 
 /// Returns how a message is shown that an agent takes up.
-fn taken_up(agent: &mut Agent, session: AgentId, prompt: &UserMessage) -> Vec<Notification> {
-    match prompt.from {
-        Author::Human | Author::Host => vec![Notification {
+fn taken_up(
+    form: Form,
+    agent: &mut Agent,
+    session: AgentId,
+    prompt: &UserMessage,
+) -> Vec<Notification> {
+    match (&prompt.from, form) {
+        // The view of a child: clients of the flat form know no messages between sessions.
+        (Author::Human | Author::Host, _) | (Author::Parent, Form::Flat(_)) => vec![Notification {
             session_id: session,
             update: said::prompt(prompt),
         }],
-        Author::Parent => sessions::task_received(agent, prompt).into_iter().collect(),
+        (Author::Parent, Form::Sessions) => {
+            sessions::task_received(agent, prompt).into_iter().collect()
+        }
     }
 }

@@ -22,6 +22,7 @@ use offshoot_types::event::{Entry, Event, RoleChoice};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, TreeId};
 use tokio::sync::oneshot;
 
+use super::Form;
 use super::asks::{Answered, OpenAsks};
 use super::delegation;
 use super::error::{command_error, internal, note_sent};
@@ -81,6 +82,8 @@ pub(super) struct Live {
     shared: Arc<Shared>,
     client: ConnectionTo<Client>,
     tree: TreeId,
+    /// The session that is attached: the root, or a child that its client looks at.
+    top: AgentId,
     fold: Fold,
     /// The last entry that was folded.
     pos: Pos,
@@ -124,21 +127,23 @@ impl Live {
     pub(super) async fn attach(
         shared: Arc<Shared>,
         client: ConnectionTo<Client>,
-        tree: TreeId,
+        (tree, top): (TreeId, AgentId),
         parts: Arc<SessionStart>,
         history: History,
         inputs: Backlog,
     ) -> Result<Self, CommandError> {
+        let shown = (&tree, &top);
         let Handover { fold, role, pos } = match history {
             History::Known(former) => *former,
-            History::Shown => replay(&shared, &tree, &parts, Replay::Shown).await?,
-            History::Silent => replay(&shared, &tree, &parts, Replay::Silent).await?,
+            History::Shown => replay(&shared, shown, &parts, Replay::Shown).await?,
+            History::Silent => replay(&shared, shown, &parts, Replay::Silent).await?,
         };
         let updates = shared.client.follow(&tree, pos).await?;
         Ok(Self {
             shared,
             client,
             tree,
+            top,
             fold,
             pos,
             updates,
@@ -182,7 +187,7 @@ impl Live {
                 }
                 done = finished(&mut self.work) => self.done(done).await,
                 done = finished(&mut self.compaction) => self.done(done).await,
-                news = self.updates.next(orphan) => self.news(news).await,
+                news = self.updates.next(orphan), if self.is_followed() => self.news(news).await,
             };
             match flow {
                 Flow::Continue => {}
@@ -200,9 +205,21 @@ impl Live {
         }
     }
 
+    /// Tells whether the client looks at a child.
+    fn is_view(&self) -> bool {
+        self.top != *self.tree.root()
+    }
+
+    /// Tells whether its updates are written here. As a session of its own a child is shown by the
+    /// attachment of its root.
+    fn is_followed(&self) -> bool {
+        !self.is_view() || matches!(self.shared.profile().form, Form::Flat(_))
+    }
+
     fn respond_attached(&self, start: Start) {
-        let modes = self.role.modes(&self.start);
-        let options = self.role.options(&self.start);
+        // A child is its parent's: there is nothing to choose for it.
+        let modes = (!self.is_view()).then(|| self.role.modes(&self.start));
+        let options = (!self.is_view()).then(|| self.role.options(&self.start));
         note_sent(match start {
             Start::New => Ok(()),
             Start::Load(responder) => {
@@ -221,8 +238,11 @@ impl Live {
     }
 
     async fn say_how_things_are(&mut self) {
-        let root = self.tree.root().clone();
+        let root = self.top.clone();
         self.shared.outgoing.after_library(&self.client).await;
+        if self.is_view() {
+            return;
+        }
         let commands = Update::AvailableCommandsUpdate {
             available_commands: options::commands(&self.start),
             meta: (self.shared.profile().delegation).then(|| delegation::catalogue(&self.start)),
@@ -250,7 +270,7 @@ impl Live {
         match arrived.input() {
             Input::Prompt(prompt) => self.withdrawals.extend(prompt.withdrawn.take()),
             Input::Choose(..) | Input::Delete(_) => {}
-            Input::Cancel(agent) if agent != self.tree.root() => {
+            Input::Cancel(agent) if *agent != self.top => {
                 let (agent, fold) = (agent.clone(), &self.fold);
                 self.asks.withdraw_of(|of| fold.is_at_or_below(of, &agent));
             }
@@ -308,7 +328,9 @@ impl Live {
 
     /// Writes what is in the log and was not written yet.
     async fn drain(&mut self) {
-        while let Ok(false) = self.updates.is_caught_up().await {
+        while self.is_followed()
+            && let Ok(false) = self.updates.is_caught_up().await
+        {
             let news = self.updates.next(Orphan::Leave).await;
             if !matches!(self.news(news).await, Flow::Continue) {
                 return;
@@ -324,10 +346,10 @@ impl Live {
 
     /// The session is attached no more: what the client still asks of it is refused.
     fn let_go(&mut self) {
-        self.shared.forget(self.tree.root(), &self.start);
+        self.shared.forget(&self.top, &self.start);
         self.take_back(None);
         self.answer_all(&PromptEnd::Stopped(wire::StopReason::Cancelled));
-        self.inputs.refuse_all(self.tree.root());
+        self.inputs.refuse_all(&self.top);
     }
 
     /// Takes up what the client asked first, if nothing is being carried out. A prompt waits until the
@@ -350,6 +372,16 @@ impl Live {
                 Done::Carried
             }),
             Input::Choose(choice, chosen) => Box::pin(self.choose(choice, chosen)),
+            // A client that looked at a child stops looking; with the flag of #855 a close stops the child.
+            Input::Close(closed) if self.is_view() => {
+                let (child, stops) = (self.top.clone(), shared.profile().delegation);
+                Box::pin(async move {
+                    if stops {
+                        send::cancel(&shared, &tree, &child).await;
+                    }
+                    Done::Closed(closed)
+                })
+            }
             Input::Close(closed) => Box::pin(async move {
                 send::cancel(&shared, &tree, tree.root()).await;
                 let summed_up = shared.command(&tree, tree.root(), Order::Close).await;
@@ -490,6 +522,7 @@ impl Live {
                     self.shared.outgoing.update(&notification).await;
                 }
             }
+            Change::Notice(..) if self.is_view() => {}
             Change::Notice(agent, text) => self.notice(&agent, "warning", text).await,
             Change::Idle => {
                 for (request, end) in self.prompts.quiet() {
@@ -516,6 +549,10 @@ impl Live {
         let told = self.fold.entry(entry);
         for notification in &told {
             self.shared.outgoing.update(notification).await;
+        }
+        if self.is_view() {
+            // The rest is the root's, on the session of the root.
+            return;
         }
         let is_root = entry.agent == *self.tree.root();
         match &entry.event {
@@ -627,13 +664,18 @@ enum Replay {
 /// Folds the log of a session as it is now.
 async fn replay(
     shared: &Shared,
-    tree: &TreeId,
+    (tree, top): (&TreeId, &AgentId),
     start: &SessionStart,
     replay: Replay,
 ) -> Result<Handover, StoreError> {
     let log = shared.log(tree).await?;
     let mut hidden = Hidden::of(&log);
-    let mut fold = Fold::new(tree.clone(), shared.profile().form);
+    let form = shared.profile().form;
+    let mut fold = if top == tree.root() {
+        Fold::new(tree.clone(), form)
+    } else {
+        Fold::view(top.clone(), tree.clone(), form)
+    };
     let mut role = Role::of(start);
     let mut pos = Pos::ZERO;
     for entry in &log {

@@ -47,6 +47,12 @@ impl Given {
     }
 }
 
+/// Tells whether a message has words or thoughts.
+pub(super) fn is_any(message: &AssistantMessage) -> bool {
+    let kinds = [PieceKind::Thought, PieceKind::Text];
+    kinds.iter().any(|kind| !words(message, *kind).is_empty())
+}
+
 /// Returns what a person said.
 pub(super) fn prompt(message: &UserMessage) -> Update {
     Update::UserMessageChunk(Chunk {

@@ -12,15 +12,13 @@ use std::time::Duration;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse,
-    CancelNotification, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest,
-    DeleteSessionResponse, ForkSessionRequest, ForkSessionResponse, Implementation,
-    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse,
-    PromptCapabilities, PromptRequest as PromptRequestParams, PromptResponse, ResumeSessionRequest,
-    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
-    SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo, SessionListCapabilities,
-    SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-    SetSessionModeRequest, SetSessionModeResponse,
+    CancelNotification, CloseSessionRequest, DeleteSessionRequest, ForkSessionRequest,
+    ForkSessionResponse, Implementation, InitializeRequest, InitializeResponse,
+    ListSessionsRequest, LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest,
+    NewSessionResponse, PromptCapabilities, PromptRequest as PromptRequestParams, PromptResponse,
+    ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
+    SessionDeleteCapabilities, SessionForkCapabilities, SessionListCapabilities,
+    SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
@@ -28,12 +26,10 @@ use agent_client_protocol::{
 };
 use offshoot::flow;
 use offshoot_engine::{Ending, Runtime, query};
-use offshoot_types::command::{Deletion, Fork, Opening, Order};
-use offshoot_types::date;
-use offshoot_types::event::{Entry, Event, Origin, RoleChoice};
+use offshoot_types::command::{Fork, Opening, Order};
+use offshoot_types::event::{Entry, Event, Origin};
 use offshoot_types::id::{AgentId, MessageId, TreeId};
-use offshoot_types::listing::{SessionKind, SessionQuery};
-use offshoot_types::store::{SessionSummary, StoreError};
+use offshoot_types::store::StoreError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
@@ -42,15 +38,12 @@ use super::delegation;
 use super::error::{
     command_error, internal, invalid, is_child, note_sent, start_error, unknown_session,
 };
-use super::inputs::{self, Backlog, Input, Mailbox, PromptRequest, Reply, Room, SentPrompt};
+use super::inputs::{self, Backlog, Input, Mailbox, PromptRequest, Room, SentPrompt};
 use super::lines::{self, Outgoing};
 use super::live::{Live, Start};
-use super::options::{self, Role};
+use super::options::Role;
 use super::setup::{SessionStart, Setup};
-use super::{blocks, send};
-
-/// Sessions of one page of a list.
-const PAGE: usize = 50;
+use super::{Form, blocks, send};
 
 /// How long a client that has ended its side may take to read what was queued for it.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -116,9 +109,11 @@ pub(super) struct Shared {
 
 /// A session that the client has attached.
 #[derive(Clone)]
-struct Attached {
-    mailbox: Mailbox,
-    start: Arc<SessionStart>,
+pub(super) struct Attached {
+    pub(super) mailbox: Mailbox,
+    pub(super) start: Arc<SessionStart>,
+    /// Whether it is a child that the client looks at.
+    pub(super) is_child: bool,
 }
 
 impl Shared {
@@ -170,7 +165,7 @@ impl Shared {
         }
     }
 
-    fn children(&self) -> MutexGuard<'_, BTreeMap<AgentId, AgentId>> {
+    pub(super) fn children(&self) -> MutexGuard<'_, BTreeMap<AgentId, AgentId>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,7 +178,7 @@ impl Shared {
     }
 
     /// Runs something beside the handlers. It ends with the connection at the latest.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks();
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
@@ -224,6 +219,7 @@ struct Asked<'a> {
 
 /// A session that was noted as attached, and is not followed yet.
 struct Registered {
+    tree: TreeId,
     start: Arc<SessionStart>,
     inputs: Backlog,
     /// The attachment whose place it takes.
@@ -232,7 +228,7 @@ struct Registered {
 
 /// The handlers of a connection.
 #[derive(Clone)]
-struct Face(Arc<Shared>);
+pub(super) struct Face(pub(super) Arc<Shared>);
 
 impl Face {
     async fn connect(
@@ -360,7 +356,7 @@ impl Face {
         let response = NewSessionResponse::new(id.as_str().to_owned())
             .modes(role.modes(&start))
             .config_options(role.options(&start));
-        let attached = self.register(&id, start);
+        let attached = self.register(&TreeId::of(id.clone()), &id, start);
         note_sent(responder.respond(response));
         self.follow(id, client, Start::New, attached).await;
     }
@@ -425,8 +421,8 @@ impl Face {
         };
         match self.known(&id, asked).await {
             Err(error) => note_sent(responder.respond_with_error(error)),
-            Ok(start) => {
-                let attached = self.register(&id, start);
+            Ok((tree, start)) => {
+                let attached = self.register(&tree, &id, start);
                 self.follow(id, client, Start::Load(responder), attached)
                     .await;
             }
@@ -447,8 +443,8 @@ impl Face {
         };
         match self.known(&id, asked).await {
             Err(error) => note_sent(responder.respond_with_error(error)),
-            Ok(start) => {
-                let attached = self.register(&id, start);
+            Ok((tree, start)) => {
+                let attached = self.register(&tree, &id, start);
                 self.follow(id, client, Start::Resume(responder), attached)
                     .await;
             }
@@ -468,7 +464,8 @@ impl Face {
                 servers: &request.mcp_servers,
                 directories: &request.additional_directories,
             };
-            let start = self.known(&of, asked).await?;
+            self.tree_of(&of).await?;
+            let (_, start) = self.known(&of, asked).await?;
             let id = AgentId::new(self.0.setup.env.new_id());
             let order = Order::Fork(Fork {
                 of: of.clone(),
@@ -482,17 +479,24 @@ impl Face {
         match copied.await {
             Err(error) => note_sent(responder.respond_with_error(error)),
             Ok((id, start)) => {
-                let attached = self.register(&id, start);
+                let attached = self.register(&TreeId::of(id.clone()), &id, start);
                 self.follow(id, client, Start::Fork(responder), attached)
                     .await;
             }
         }
     }
 
-    /// Returns what a session that exists goes on with, in its own folder; a child is none (rules 12
-    /// and 19).
-    async fn known(&self, id: &AgentId, asked: Asked<'_>) -> Result<SessionStart, Error> {
-        let tree = self.tree_of(id).await?;
+    /// Returns what a session that exists goes on with, in its own folder. A child can be looked at by
+    /// clients to which it is no session of its parent (rules 12 and 19).
+    async fn known(&self, id: &AgentId, asked: Asked<'_>) -> Result<(TreeId, SessionStart), Error> {
+        let found = self.0.setup.runtime.query(query::TreeOf(id.clone())).await;
+        let tree = found.map_err(internal)?;
+        let tree = tree.ok_or_else(|| unknown_session(id.as_str()))?;
+        let profile = self.0.profile();
+        let shows_children = matches!(profile.form, Form::Flat(_)) || profile.delegation;
+        if tree.root() != id && !shows_children {
+            return Err(is_child(id));
+        }
         let folder = self.0.workspace(&tree).await.map_err(internal)?;
         let mut start = self.start(asked, &folder).await?;
         let resolved = self.0.setup.workspaces.resolve(asked.folder);
@@ -500,11 +504,11 @@ impl Face {
             let notice = format!("the session works in {}, not in cwd", start.workspace);
             start.notices.push(notice);
         }
-        Ok(start)
+        Ok((tree, start))
     }
 
     /// Returns the tree of a session that exists.
-    async fn tree_of(&self, id: &AgentId) -> Result<TreeId, Error> {
+    pub(super) async fn tree_of(&self, id: &AgentId) -> Result<TreeId, Error> {
         let found = self.0.setup.runtime.query(query::TreeOf(id.clone())).await;
         match found.map_err(internal)? {
             Some(tree) if tree.root() == id => Ok(tree),
@@ -514,15 +518,17 @@ impl Face {
     }
 
     /// Notes a session as attached. An earlier attachment ends before this one begins.
-    fn register(&self, id: &AgentId, start: SessionStart) -> Registered {
+    fn register(&self, tree: &TreeId, id: &AgentId, start: SessionStart) -> Registered {
         let (mailbox, inputs) = inputs::mailbox();
         let start = Arc::new(start);
         let attached = Attached {
             mailbox,
             start: start.clone(),
+            is_child: tree.root() != id,
         };
         let former = self.0.sessions().insert(id.clone(), attached);
         Registered {
+            tree: tree.clone(),
             start,
             inputs,
             former: former.map(|former| former.mailbox),
@@ -537,9 +543,9 @@ impl Face {
         start: Start,
         registered: Registered,
     ) {
-        let tree = TreeId::of(id.clone());
         let shared = self.0.clone();
         let Registered {
+            tree,
             start: parts,
             inputs,
             former,
@@ -549,7 +555,8 @@ impl Face {
             None => None,
         };
         let history = start.history(handover);
-        let attached = Live::attach(shared, client, tree, parts.clone(), history, inputs).await;
+        let shown = (tree, id.clone());
+        let attached = Live::attach(shared, client, shown, parts.clone(), history, inputs).await;
         match attached {
             Ok(live) => live.run(start).await,
             Err(error) => {
@@ -571,6 +578,9 @@ impl Face {
         let Some(attached) = self.attached(&id) else {
             return self.refuse(id, responder);
         };
+        if attached.is_child {
+            return note_sent(responder.respond_with_error(is_child(&id)));
+        }
         let understood = self.0.profile().delegation;
         let delegation = match delegation::of_prompt(request.meta.as_ref(), understood) {
             Ok(delegation) => delegation,
@@ -591,7 +601,7 @@ impl Face {
     }
 
     /// Hands a request to the task of a session, or refuses it.
-    fn hand_over(&self, attached: &Attached, input: Input, bytes: usize) {
+    pub(super) fn hand_over(&self, attached: &Attached, input: Input, bytes: usize) {
         let handed = attached.mailbox.request(input, bytes, &self.0.room);
         if let Err(input) = handed {
             inputs::refuse(input, || internal("too many requests of the session wait"));
@@ -599,7 +609,11 @@ impl Face {
     }
 
     /// Answers a request about a session that is not attached.
-    fn refuse<T: JsonRpcResponse + Send + 'static>(&self, id: AgentId, responder: Responder<T>) {
+    pub(super) fn refuse<T: JsonRpcResponse + Send + 'static>(
+        &self,
+        id: AgentId,
+        responder: Responder<T>,
+    ) {
         let face = self.clone();
         self.0.spawn(async move {
             let error = face.refusal(&id).await;
@@ -607,155 +621,7 @@ impl Face {
         });
     }
 
-    fn set_mode(
-        &self,
-        request: SetSessionModeRequest,
-        responder: Responder<SetSessionModeResponse>,
-    ) {
-        let choice = RoleChoice {
-            agent: Some(request.mode_id.to_string()),
-            model: None,
-        };
-        let session = request.session_id.to_string();
-        self.choose(&session, Ok(choice), responder, |_, _| {
-            SetSessionModeResponse::new()
-        });
-    }
-
-    fn set_option(
-        &self,
-        request: SetSessionConfigOptionRequest,
-        responder: Responder<SetSessionConfigOptionResponse>,
-    ) {
-        let choice = match request.value.as_value_id() {
-            Some(value) => options::choice(&request.config_id.to_string(), &value.to_string()),
-            None => Err(invalid("the option takes one of its values")),
-        };
-        let session = request.session_id.to_string();
-        self.choose(&session, choice, responder, |role, start| {
-            SetSessionConfigOptionResponse::new(role.options(start))
-        });
-    }
-
-    /// Has a session go on with what its client chose, and answers with how things are then.
-    fn choose<T: JsonRpcResponse + Send + 'static>(
-        &self,
-        session: &str,
-        choice: Result<RoleChoice, Error>,
-        responder: Responder<T>,
-        response: impl FnOnce(&Role, &SessionStart) -> T + Send + 'static,
-    ) {
-        let choice = match choice {
-            Ok(choice) => choice,
-            Err(error) => return note_sent(responder.respond_with_error(error)),
-        };
-        let id = AgentId::new(session.to_owned());
-        let Some(attached) = self.attached(&id) else {
-            return self.refuse(id, responder);
-        };
-        let start = attached.start.clone();
-        let chosen = Box::new(move |role: Result<Role, Error>| {
-            let response = role.map(|role| response(&role, &start));
-            note_sent(responder.respond_with_result(response));
-        });
-        self.hand_over(&attached, Input::Choose(choice, chosen), 0);
-    }
-
-    /// Stops a session, or one child and what it waits for (rules 14 and 15).
-    fn cancel(&self, request: &CancelNotification) {
-        let id = AgentId::new(request.session_id.to_string());
-        let root = self.0.children().get(&id).cloned();
-        let Some(attached) = self.attached(root.as_ref().unwrap_or(&id)) else {
-            return;
-        };
-        if attached.mailbox.order(Input::Cancel(id.clone())).is_err() {
-            tracing::warn!(session = %id, "a cancel was not taken");
-        }
-    }
-
-    fn close(&self, request: CloseSessionRequest, responder: Responder<CloseSessionResponse>) {
-        let id = AgentId::new(request.session_id.to_string());
-        let Some(attached) = self.attached(&id) else {
-            return self.refuse(id, responder);
-        };
-        let closed = Box::new(move |closed: Result<(), Error>| {
-            let closed = closed.map(|()| CloseSessionResponse::new());
-            note_sent(responder.respond_with_result(closed));
-        });
-        if let Err(input) = attached.mailbox.order(Input::Close(closed)) {
-            inputs::refuse(input, || unknown_session(id.as_str()));
-        }
-    }
-
-    async fn delete(
-        self,
-        request: DeleteSessionRequest,
-        responder: Responder<DeleteSessionResponse>,
-        _client: ConnectionTo<Client>,
-    ) {
-        let id = AgentId::new(request.session_id.to_string());
-        let deleted: Reply<()> = Box::new(move |deleted| {
-            let deleted = deleted.map(|()| DeleteSessionResponse::new());
-            note_sent(responder.respond_with_result(deleted));
-        });
-        match self.attached(&id) {
-            // What is attached stays so if it cannot be deleted.
-            Some(attached) => {
-                if let Err(input) = attached.mailbox.order(Input::Delete(deleted)) {
-                    inputs::refuse(input, || unknown_session(id.as_str()));
-                }
-            }
-            None => deleted(self.deleted(&id).await),
-        }
-    }
-
-    async fn deleted(&self, id: &AgentId) -> Result<(), Error> {
-        match self.tree_of(id).await {
-            Ok(tree) => {
-                let order = Order::Delete(Deletion::Always);
-                let deleted = self.0.command(&tree, id, order).await;
-                deleted.map(drop).map_err(|error| command_error(&error, id))
-            }
-            // What is not there any more is deleted.
-            Err(error) if i32::from(error.code) == -32002 => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn list(
-        self,
-        request: ListSessionsRequest,
-        responder: Responder<ListSessionsResponse>,
-        _client: ConnectionTo<Client>,
-    ) {
-        let listed = self.listed(&request).await;
-        note_sent(responder.respond_with_result(listed));
-    }
-
-    async fn listed(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
-        let after = request.cursor.as_deref().map(str::parse).transpose();
-        let workspaces = &self.0.setup.workspaces;
-        let folder = |cwd: &PathBuf| workspaces.resolve(cwd).to_string_lossy().into_owned();
-        let children = self.0.profile().delegation;
-        let query = SessionQuery {
-            kind: if children {
-                SessionKind::All
-            } else {
-                SessionKind::Roots
-            },
-            workspace: request.cwd.as_ref().map(folder),
-            after: after.map_err(invalid)?,
-            limit: Some(PAGE),
-            ..SessionQuery::default()
-        };
-        let page = self.0.setup.runtime.query(query::Sessions(query)).await;
-        let page = page.map_err(internal)?;
-        let sessions = page.sessions.iter().map(session_info).collect();
-        let next = page.next.map(|cursor| cursor.to_string());
-        Ok(ListSessionsResponse::new(sessions).next_cursor(next))
-    }
-
-    fn attached(&self, id: &AgentId) -> Option<Attached> {
+    pub(super) fn attached(&self, id: &AgentId) -> Option<Attached> {
         self.0.sessions().get(id).cloned()
     }
 
@@ -781,15 +647,4 @@ fn server_name(server: &McpServer) -> &str {
         McpServer::Stdio(server) => &server.name,
         _ => "one of an unknown kind",
     }
-}
-
-fn session_info(session: &SessionSummary) -> SessionInfo {
-    let title = (!session.title.is_empty()).then(|| session.title.clone());
-    SessionInfo::new(
-        session.agent.as_str().to_owned(),
-        PathBuf::from(&session.workspace),
-    )
-    .title(title)
-    .updated_at(date::iso(session.updated_at))
-    .meta(delegation::parent_of(session))
 }

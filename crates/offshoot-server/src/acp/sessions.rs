@@ -32,7 +32,7 @@ pub(super) fn announced(child: &Agent, state: Option<State>) -> Option<Notificat
         state,
         meta: Some(Meta {
             offshoot: child.run(parent.call.to_string()),
-            claude_code: None,
+            ..Meta::default()
         }),
         ..nothing_of(&child.id)
     };

@@ -45,8 +45,6 @@ pub enum Update {
     SubagentUpdate(SubagentUpdate),
     /// Something that one session said to another.
     SessionMessage(SessionMessage),
-    /// A piece of such a message.
-    SessionMessageChunk(Chunk),
     /// How full the context of the session's model is.
     UsageUpdate {
         /// Tokens of the last request and its answer.
@@ -393,6 +391,27 @@ pub struct Meta {
     /// For our own clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offshoot: Option<Run>,
+    /// `spawn_agent`: this call is a child that can be loaded.
+    #[serde(rename = "tool_name", skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<&'static str>,
+    /// Where the child can be loaded, and which part of it is this run.
+    #[serde(
+        rename = "subagent_session_info",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub subagent_session_info: Option<ChildTranscript>,
+}
+
+/// The part of a child's transcript that a call stands for. Its keys are those of Zed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChildTranscript {
+    /// The child.
+    pub session_id: AgentId,
+    /// The first entry of the run: a prompt, a message or a call, counted from 0.
+    pub message_start_index: usize,
+    /// The last one so far; absent before the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_end_index: Option<usize>,
 }
 
 /// How most clients nest the calls of a child.

@@ -54,6 +54,7 @@ pub(crate) struct Ground {
     folder: tempfile::TempDir,
     script: String,
     env: Arc<Counter>,
+    has_key: bool,
 }
 
 impl Ground {
@@ -62,6 +63,15 @@ impl Ground {
             folder: tempfile::tempdir().unwrap(),
             script: script.to_owned(),
             env: Arc::default(),
+            has_key: true,
+        }
+    }
+
+    /// The same where the model has no key.
+    pub(crate) fn without_key(&self) -> Self {
+        Self {
+            has_key: false,
+            ..Self::new(&self.script)
         }
     }
 
@@ -83,6 +93,7 @@ impl Ground {
         let starts = Starts {
             primaries: names(&script, |mode| mode != Mode::Subagent),
             subagents: names(&script, |mode| mode != Mode::Primary),
+            has_key: self.has_key,
         };
         let model: Arc<dyn offshoot_types::model::Model> = Arc::new(script);
         let models: ModelSet = [(MODEL.to_owned(), model)].into_iter().collect();
@@ -158,6 +169,7 @@ fn names(script: &Scripted, wanted: impl Fn(Mode) -> bool) -> Vec<AgentSummary> 
 struct Starts {
     primaries: Vec<AgentSummary>,
     subagents: Vec<AgentSummary>,
+    has_key: bool,
 }
 
 impl Workspaces for Starts {
@@ -171,6 +183,7 @@ impl Workspaces for Starts {
         folder: &'a Path,
     ) -> BoxFuture<'a, Result<SessionStart, StartError>> {
         let started = match folder.canonicalize() {
+            _ if !self.has_key => Err(StartError::Unauthenticated("no key".to_owned())),
             Err(error) => Err(StartError::Invalid(format!("open folder: {error}"))),
             Ok(folder) => Ok(SessionStart {
                 workspace: folder.into_os_string().into_string().unwrap(),

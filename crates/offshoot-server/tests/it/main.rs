@@ -4,6 +4,7 @@
 
 mod attaching;
 mod cancelling;
+mod children;
 mod connection;
 mod forms;
 mod golden;
