@@ -3,7 +3,7 @@
 //! The tools of a group share one slot of their agent (R27). They are asked to stop
 //! when the turn is, and dropped when they do not: that sequence exists only here. A
 //! tool that panics has failed, and nothing else has. A tool gets a place, a journal,
-//! a listener and a filter of what it may see.
+//! a listener, a filter of what it may see, and what the session's client offers.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use offshoot_types::cancel::Cancel;
+use offshoot_types::client_ports::CallOrigin;
 use offshoot_types::id::{AgentId, CallId};
 use offshoot_types::json::RawJson;
 use offshoot_types::outcome::{ErrorKind, Outcome};
@@ -175,6 +176,12 @@ impl Agent {
     /// Returns what a tool is handed for a call.
     fn work(&self, call: &CallId, arguments: RawJson, cancel: &CancellationToken) -> Work {
         let journal = self.journal(call);
+        let origin = CallOrigin {
+            agent: self.id.clone(),
+            call: call.clone(),
+            after: self.board.state().tree.pos(),
+        };
+        let client = self.kit.client.as_ref();
         let (board, agent, call) = (self.board.clone(), self.id.clone(), call.clone());
         Work {
             journal,
@@ -182,6 +189,8 @@ impl Agent {
             output: Output::new(move |text| board.output(&agent, &call, text)),
             blobs: self.blob_sink(),
             takes_images: self.takes_images(),
+            files: client.and_then(|client| client.files(&origin)),
+            processes: client.and_then(|client| client.processes(&origin)),
             ..Work::new(arguments, self.place())
         }
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use offshoot_types::client_ports::ClientPorts;
 use offshoot_types::hook::{Hooks, HostHooks};
 use offshoot_types::id::TreeId;
 use offshoot_types::manifest::{Manifest, Registry};
@@ -34,6 +35,7 @@ pub(crate) struct Kit {
     pub(crate) hooks: Hooks,
     pub(crate) host_hooks: Option<Arc<dyn HostHooks>>,
     pub(crate) charter: Arc<dyn Charter>,
+    pub(crate) client: Option<Arc<dyn ClientPorts>>,
     /// What becomes of the root's prompt.
     system_messages: Vec<SystemMessage>,
     schemas: Arc<Schemas>,
@@ -60,6 +62,7 @@ impl Kit {
             hooks: project.hooks.clone(),
             host_hooks: None,
             charter: project.charter.clone(),
+            client: None,
             system_messages: Vec::new(),
             schemas,
             overlays: numbers(overlays),
@@ -85,6 +88,7 @@ impl Kit {
             kit.tool_filter.narrow(&overlay.tool_filter);
             kit.system_messages.extend(overlay.system_message.clone());
             kit.asks = overlay.asks.unwrap_or(kit.asks);
+            kit.client = overlay.client.clone().or(kit.client);
         }
         kit
     }

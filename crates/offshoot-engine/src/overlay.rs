@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use offshoot_types::client_ports::ClientPorts;
 use offshoot_types::hook::{Hooks, HostHooks};
 use offshoot_types::id::TreeId;
 use offshoot_types::manifest::Manifest;
@@ -38,6 +39,8 @@ pub struct Overlay {
     pub tool_filter: ToolFilter,
     /// Who answers what agents ask; of several overlays that say so, the one attached last.
     pub asks: Option<Asks>,
+    /// The client's files and processes; of several overlays that bring them, the one attached last.
+    pub client: Option<Arc<dyn ClientPorts>>,
 }
 
 /// What becomes of the prompt of a session's root. Its other sections stay.

@@ -35,6 +35,7 @@ pub mod transcript;
 pub mod tree;
 
 pub mod cancel;
+pub mod client_ports;
 pub mod env;
 pub mod hook;
 pub mod listing;

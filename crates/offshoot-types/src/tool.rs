@@ -11,6 +11,7 @@ use futures_core::future::BoxFuture;
 use serde::Serialize;
 
 use crate::cancel::Cancel;
+use crate::client_ports::{Files, Processes};
 use crate::content::{AttachmentError, Digest};
 use crate::journal::{Journal, NoJournal};
 use crate::json::RawJson;
@@ -136,6 +137,10 @@ pub struct Work {
     pub blobs: BlobSink,
     /// Whether the agent's model takes images.
     pub takes_images: bool,
+    /// The text files of the session's client, where it offers them.
+    pub files: Option<Arc<dyn Files>>,
+    /// The processes of the session's client, where it offers them.
+    pub processes: Option<Arc<dyn Processes>>,
 }
 
 impl Work {
@@ -150,6 +155,8 @@ impl Work {
             sight: Sight::unhindered(),
             blobs: BlobSink::none(),
             takes_images: false,
+            files: None,
+            processes: None,
         }
     }
 }
