@@ -7,6 +7,7 @@
 mod blob;
 mod blocking;
 mod change;
+mod client_text;
 mod confined;
 mod edit;
 mod glob;

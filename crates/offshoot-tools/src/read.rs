@@ -2,7 +2,8 @@
 //!
 //! Reads regular files only and never waits for one: what could block is opened
 //! without blocking and refused. Memory is bounded by the most that is returned,
-//! whatever the file's size or the length of its lines.
+//! whatever the file's size or the length of its lines. Where the session has a client
+//! with text files, the text is the client's, which may not be saved.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -22,7 +23,7 @@ use serde_json::json;
 use crate::patience::{self, Enough, Patience};
 use crate::refusal::Refusal;
 use crate::target::Target;
-use crate::{blocking, confined, listing, whole};
+use crate::{blocking, change, client_text, confined, listing, whole};
 
 /// Most bytes of a file that one call returns.
 const MOST_BYTES: usize = listing::MOST_BYTES;
@@ -100,12 +101,38 @@ impl Tool for Read {
     }
 }
 
-fn read_text(work: Work) -> impl Future<Output = Outcome> {
-    let read = move |patience: &Patience| match parse(&work.arguments, &work.place) {
-        Ok((target, window)) => read(&target, window, patience),
-        Err(text) => Outcome::error(ErrorKind::InvalidInput, text),
+async fn read_text(work: Work) -> Outcome {
+    let (target, window) = match parse(&work.arguments, &work.place) {
+        Ok(parsed) => parsed,
+        Err(text) => return Outcome::error(ErrorKind::InvalidInput, text),
     };
-    patience::search(work.cancel.clone(), patience::TIME, read)
+    let text = client_text(&work, &target).await;
+    let read = move |patience: &Patience| match text {
+        Some(text) => read(&target, Ok(text.as_slice()), window, patience),
+        None => read(&target, open(&target), window, patience),
+    };
+    patience::search(work.cancel.clone(), patience::TIME, read).await
+}
+
+/// Returns the text that the client has of a file; `None` where the disk is to be read.
+///
+/// That is also where the client has no such file, or fails: what is on disk is then the best there is.
+async fn client_text(work: &Work, target: &Target) -> Option<Vec<u8>> {
+    work.files.as_ref()?;
+    // A link, a folder or a file that is too large is for the disk to refuse or to read. The client
+    // resolves the path by itself, so it is looked at again behind the answer.
+    let look = || {
+        blocking::attempt({
+            let target = target.clone();
+            move || change::content(&target)
+        })
+    };
+    let on_disk = look().await.ok()?.ok()?;
+    let text = client_text::ask(work, target, on_disk.as_deref())
+        .await
+        .ok()??;
+    look().await.ok()?.ok()?;
+    text.content.filter(|text| !text.contains(&0))
 }
 
 /// Returns a picture as an image that the model sees, and anything else as text.
@@ -192,8 +219,13 @@ struct Window {
     count: usize,
 }
 
-fn read(target: &Target, window: Window, patience: &Patience) -> Outcome {
-    let excerpt = open(target).and_then(|file| collect(target, file, window, patience));
+fn read(
+    target: &Target,
+    source: Result<impl io::Read, Refusal>,
+    window: Window,
+    patience: &Patience,
+) -> Outcome {
+    let excerpt = source.and_then(|source| collect(target, source, window, patience));
     let (text, truncated) = match excerpt {
         Ok(excerpt) => excerpt.into_text(window),
         Err(refusal) => return refusal.into_outcome(&format!("read {}", target.shown())),
@@ -242,7 +274,7 @@ struct Long {
 /// Reads until the window is full.
 fn collect(
     target: &Target,
-    mut file: File,
+    mut source: impl io::Read,
     window: Window,
     patience: &Patience,
 ) -> Result<Excerpt, Refusal> {
@@ -265,7 +297,7 @@ fn collect(
                 return Err(why.into());
             }
         }
-        let length = match file.read(&mut buffer) {
+        let length = match source.read(&mut buffer) {
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error.to_string().into()),

@@ -48,20 +48,34 @@ pub(super) fn find(target: &Target) -> Result<Option<Found>, Refusal> {
 
 /// Replaces what a target contains, if that is still `before`.
 pub(super) fn replace(target: &Target, before: Option<&[u8]>, after: &[u8]) -> Result<(), Refusal> {
-    let explain = |errno| Refusal::from(confined::explain(target, errno));
-    let (folders, name) = split(target)?;
-    let mut way = Way::from(confined::made_root(target.root())?);
-    for part in folders.split('/').filter(|part| *part != ".") {
-        if let Err(errno) = way.enter(part) {
-            way.undo();
-            return Err(explain(errno));
-        }
-    }
+    let (_, name) = split(target)?;
+    let way = Way::to(target)?;
     let replaced = replace_in(&way.folder, name, target, before, after);
     if replaced.is_err() {
         way.undo();
     }
     replaced
+}
+
+/// Makes the folders on the way to a target that somebody else is about to write, if it contains
+/// `before`: whoever writes then has to make none, and follows no link to make them.
+pub(super) fn prepare(target: &Target, before: Option<&[u8]>) -> Result<Way, Refusal> {
+    let (_, name) = split(target)?;
+    let way = Way::to(target)?;
+    let found = find_in(&way.folder, name, target).and_then(|found| {
+        if found.as_ref().map(|found| found.content.as_slice()) == before {
+            Ok(())
+        } else {
+            Err(changed())
+        }
+    });
+    match found {
+        Ok(()) => Ok(way),
+        Err(refusal) => {
+            way.undo();
+            Err(refusal)
+        }
+    }
 }
 
 fn replace_in(
@@ -124,16 +138,26 @@ pub(super) fn remove(target: &Target, content: &[u8]) -> Result<(), Refusal> {
 }
 
 /// The folders on the way to a file, and which of them were made for it.
-struct Way {
+pub(super) struct Way {
     folder: OwnedFd,
     /// Each with the folder that it is in.
     made: Vec<(OwnedFd, String)>,
 }
 
 impl Way {
-    fn from(root: OwnedFd) -> Self {
-        let made = Vec::new();
-        Self { folder: root, made }
+    fn to(target: &Target) -> Result<Self, Refusal> {
+        let (folders, _) = split(target)?;
+        let mut way = Self {
+            folder: confined::made_root(target.root())?,
+            made: Vec::new(),
+        };
+        for part in folders.split('/').filter(|part| *part != ".") {
+            if let Err(errno) = way.enter(part) {
+                way.undo();
+                return Err(confined::explain(target, errno).into());
+            }
+        }
+        Ok(way)
     }
 
     fn enter(&mut self, part: &str) -> Result<(), Errno> {
@@ -147,7 +171,7 @@ impl Way {
     }
 
     /// Removes what was made, as far as nobody has put something there.
-    fn undo(self) {
+    pub(super) fn undo(self) {
         for (above, name) in self.made.iter().rev() {
             if rustix::fs::unlinkat(above, name.as_str(), AtFlags::REMOVEDIR).is_err() {
                 return;

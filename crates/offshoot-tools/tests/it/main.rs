@@ -12,6 +12,7 @@ mod bash_output;
 mod bash_owners;
 mod belonging;
 mod bench;
+mod client_files;
 mod confinement;
 mod edit;
 mod glob;
