@@ -12,6 +12,7 @@ mod call_order;
 mod caps;
 mod chains;
 mod chores;
+mod client_ports;
 mod client_tools;
 mod compaction;
 mod context;
