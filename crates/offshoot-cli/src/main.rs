@@ -58,11 +58,12 @@ use crate::output::Loudness;
 
 fn main() -> ExitCode {
     // Before anything else: this is how a command's processes are kept.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == assemble::KEEP)
-    {
-        return offshoot_tools::shell::keep();
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|first| first == assemble::KEEP) {
+        return match words.next() {
+            Some(command) => offshoot_tools::shell::keep_in_terminal(&command),
+            None => offshoot_tools::shell::keep(),
+        };
     }
     inside_agent::be_known();
     let read = cli::refuse_time_apart(std::env::args_os()).map(|()| parse());

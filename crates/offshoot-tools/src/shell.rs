@@ -9,6 +9,9 @@
 //! `setsid`; a parent-death signal reaches only the first child; a cgroup needs
 //! rights that users do not have; a PID namespace changes what commands see.
 //!
+//! Where the session's client has terminals, a command that leaves nothing running runs in one,
+//! below a keeper that only names and ends it (`terminal`).
+//!
 //! `keep` is the keeper's side, `keepers`, `call` and `once` are ours, `wire` is what they
 //! say to each other, `processes` and `sweep` are how processes are found and ended.
 //!
@@ -31,6 +34,7 @@ mod orphans;
 mod processes;
 mod sidecar;
 mod sweep;
+mod terminal;
 mod wire;
 
 use std::sync::Arc;
@@ -45,7 +49,7 @@ use self::arguments::Arguments;
 use self::keepers::Keepers;
 
 pub use self::environment::{Base, Environment};
-pub use self::keep::keep;
+pub use self::keep::{keep, keep_in_terminal};
 pub use self::keepers::Keeper;
 pub use self::needs::needs;
 pub use self::orphans::adopt_orphans;
@@ -88,7 +92,13 @@ impl Tool for Bash {
     }
 
     fn run(&self, work: Work) -> BoxFuture<'static, Outcome> {
-        Box::pin(call::run(Arc::clone(&self.keepers), work))
+        let keepers = Arc::clone(&self.keepers);
+        Box::pin(async move {
+            match terminal::run(&keepers, &work).await {
+                Some(outcome) => outcome,
+                None => call::run(keepers, work).await,
+            }
+        })
     }
 
     fn end(&self, owner: &str) -> BoxFuture<'static, ()> {

@@ -6,5 +6,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    offshoot_tools::shell::keep()
+    match std::env::args_os().nth(1) {
+        Some(command) => offshoot_tools::shell::keep_in_terminal(&command),
+        None => offshoot_tools::shell::keep(),
+    }
 }

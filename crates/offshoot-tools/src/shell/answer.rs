@@ -75,7 +75,7 @@ fn why(report: &Report, stop: Option<Stop>) -> Option<(ErrorKind, String)> {
     }
 }
 
-fn stopped(stop: Stop) -> (ErrorKind, String) {
+pub(super) fn stopped(stop: Stop) -> (ErrorKind, String) {
     match stop {
         Stop::Cancelled => {
             let what = "the command was cancelled and ended".to_owned();
@@ -91,7 +91,7 @@ fn stopped(stop: Stop) -> (ErrorKind, String) {
     }
 }
 
-fn so_far(what: String, output: &str) -> String {
+pub(super) fn so_far(what: String, output: &str) -> String {
     match output {
         "" => what + "; it had no output",
         output => format!("{what}; output so far:\n{output}"),

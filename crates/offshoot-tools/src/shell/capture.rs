@@ -10,7 +10,7 @@ use crate::listing::ANSWER_BYTES;
 
 /// Most bytes that are kept and shown: an answer without the line between beginning and end, and what
 /// `bash` says below them of how the command ended.
-const SHOWN: usize = ANSWER_BYTES - 10 * 1024;
+pub(super) const SHOWN: usize = ANSWER_BYTES - 10 * 1024;
 
 /// Most bytes of the end.
 const TAIL: usize = 50 * 1024;

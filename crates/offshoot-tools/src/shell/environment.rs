@@ -95,6 +95,25 @@ impl Environment {
         command.env("GIT_CONFIG_COUNT", index.saturating_add(1).to_string());
     }
 
+    /// Returns the variables that a client adds to its own environment for a command; `None` where
+    /// commands see nothing that is not given, because a client takes nothing away.
+    ///
+    /// For the same reason, what is taken out is empty here.
+    pub(super) fn for_client(&self, scratch: Option<&str>) -> Option<Vec<(String, String)>> {
+        if matches!(self.base, Base::Given(_)) {
+            return None;
+        }
+        let mut command = Command::new("bash");
+        self.apply(scratch, &mut command);
+        let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        let variables = command.as_std().get_envs();
+        Some(
+            variables
+                .map(|(name, value)| (text(name), value.map(text).unwrap_or_default()))
+                .collect(),
+        )
+    }
+
     pub(super) fn apply(&self, scratch: Option<&str>, command: &mut Command) {
         let Self { base, remove } = self;
         match base {

@@ -10,6 +10,7 @@
 mod reaper;
 mod recording;
 mod start;
+mod terminal;
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -23,6 +24,7 @@ use rustix::process::Pid;
 use self::reaper::{News, Reaper};
 use self::recording::Recording;
 use self::start::Running;
+pub use self::terminal::keep_in_terminal;
 use super::processes::{self, Process};
 use super::sweep;
 use super::wire::{End, Job, Message, Order, Report, Until};

@@ -71,6 +71,21 @@ impl Keepers {
         }
     }
 
+    pub(super) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    pub(super) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Carries work on that nobody waits for any more; it ends with the keepers at the latest.
+    pub(super) fn look_after(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut state = self.lock();
+        state.forget_the_gone();
+        state.tasks.spawn(work);
+    }
+
     /// Starts a keeper with a command of the owner, and how a hook is told and heard.
     pub(super) fn start(
         &self,

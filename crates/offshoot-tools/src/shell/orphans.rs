@@ -12,7 +12,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -92,6 +92,17 @@ impl Mark {
         Some(Self {
             keeper,
             value: format!("{pid}-{start}"),
+        })
+    }
+
+    /// A mark of this process for a command that somebody else keeps.
+    pub(super) fn new() -> Option<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let mark = Self::of(rustix::process::getpid())?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Some(Self {
+            value: format!("{}-{number}", mark.value),
+            ..mark
         })
     }
 

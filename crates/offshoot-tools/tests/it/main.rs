@@ -7,6 +7,7 @@
 
 mod bash;
 mod bash_bench;
+mod bash_client;
 mod bash_ends;
 mod bash_output;
 mod bash_owners;
