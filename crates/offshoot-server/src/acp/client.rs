@@ -18,6 +18,11 @@ pub(super) struct ClientProfile {
     pub(super) forms: bool,
     /// Whether it understands proposal #855.
     pub(super) delegation: bool,
+    /// Whether it reads and writes text files. A client that does only one of the two is asked for
+    /// neither: edits of a text that is not saved would go past it to the disk.
+    pub(super) files: bool,
+    /// Whether it runs commands in terminals.
+    pub(super) terminals: bool,
 }
 
 impl ClientProfile {
@@ -34,6 +39,8 @@ impl ClientProfile {
                 .as_ref()
                 .is_some_and(|elicitation| elicitation.form.is_some()),
             delegation: delegation::is_understood(capabilities.meta.as_ref()),
+            files: capabilities.fs.read_text_file && capabilities.fs.write_text_file,
+            terminals: capabilities.terminal,
         }
     }
 }

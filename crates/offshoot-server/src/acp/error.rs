@@ -11,7 +11,7 @@ use serde_json::json;
 use super::setup::StartError;
 
 /// ACP's number for something that is not there.
-const RESOURCE_NOT_FOUND: i32 = -32002;
+pub(super) const RESOURCE_NOT_FOUND: i32 = -32002;
 
 /// A request that cannot be carried out as it is.
 pub(super) fn invalid(why: impl std::fmt::Display) -> Error {

@@ -20,6 +20,7 @@ use offshoot_engine::{CommandError, DeltaKind, Update as Change};
 use offshoot_types::command::{Answer, Deletion, Order, Receipt};
 use offshoot_types::event::{Entry, Event, RoleChoice};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, TreeId};
+use offshoot_types::store::StoreError;
 use tokio::sync::oneshot;
 
 use super::Form;
@@ -30,6 +31,7 @@ use super::fold::{Fold, Piece, PieceKind, Watch};
 use super::hidden::Hidden;
 use super::inputs::{Arrived, Backlog, Input, PromptRequest, Reply, SentPrompt, Withdrawn};
 use super::options::{self, Role};
+use super::ports::SessionPorts;
 use super::prompts::{PromptEnd, Prompts};
 use super::send::{self, Wanted};
 use super::serve::Shared;
@@ -100,6 +102,8 @@ pub(super) struct Live {
     /// The conversation is being shortened: orders are carried out meanwhile.
     compaction: Option<BoxFuture<'static, Done>>,
     asks: OpenAsks,
+    /// What tools may ask the client to do.
+    ports: SessionPorts,
 }
 
 /// What became of something that the client asked.
@@ -131,6 +135,7 @@ impl Live {
         parts: Arc<SessionStart>,
         history: History,
         inputs: Backlog,
+        ports: SessionPorts,
     ) -> Result<Self, CommandError> {
         let shown = (&tree, &top);
         let Handover { fold, role, pos } = match history {
@@ -155,6 +160,7 @@ impl Live {
             work: None,
             compaction: None,
             asks: OpenAsks::default(),
+            ports,
         })
     }
 
@@ -195,8 +201,14 @@ impl Live {
                 Flow::Detached(detached) => {
                     self.let_go();
                     let Self {
-                        fold, role, pos, ..
+                        fold,
+                        role,
+                        pos,
+                        ports,
+                        ..
                     } = self;
+                    // A session has the files and terminals of one client.
+                    drop(ports);
                     // The task that attaches the session again may be gone with the connection.
                     drop(detached.send(Handover { fold, role, pos }));
                     return;
@@ -260,6 +272,7 @@ impl Live {
         for notification in self.fold.snapshot(watch) {
             self.shared.outgoing.update(&notification).await;
         }
+        self.ports.show(self.pos);
         for (agent, call) in self.fold.open_asks() {
             self.put(&agent, &call);
         }
@@ -505,7 +518,10 @@ impl Live {
             Err(error) => return self.fail(&error.to_string()),
         };
         match change {
-            Change::Entry(entry) => self.entry(&entry).await,
+            Change::Entry(entry) => {
+                self.entry(&entry).await;
+                self.ports.show(entry.pos);
+            }
             Change::Delta(delta) => {
                 let kind = match delta.kind {
                     DeltaKind::Text => PieceKind::Text,

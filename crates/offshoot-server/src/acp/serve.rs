@@ -28,9 +28,10 @@ use offshoot::flow;
 use offshoot_engine::{Ending, Runtime, query};
 use offshoot_types::command::{Fork, Opening, Order};
 use offshoot_types::event::{Entry, Event, Origin};
-use offshoot_types::id::{AgentId, MessageId, TreeId};
+use offshoot_types::id::{AgentId, MessageId, Pos, TreeId};
 use offshoot_types::store::StoreError;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::client::ClientProfile;
@@ -42,6 +43,7 @@ use super::inputs::{self, Backlog, Input, Mailbox, PromptRequest, Room, SentProm
 use super::lines::{self, Outgoing};
 use super::live::{Live, Start};
 use super::options::Role;
+use super::ports::{SessionClient, SessionPorts};
 use super::setup::{SessionStart, Setup};
 use super::{Form, blocks, send};
 
@@ -535,6 +537,31 @@ impl Face {
         }
     }
 
+    /// Attaches what tools of a session may ask the client to do. A view of a child has nothing of its own.
+    fn attach_ports(
+        &self,
+        id: &AgentId,
+        tree: &TreeId,
+        client: &ConnectionTo<Client>,
+    ) -> SessionPorts {
+        let (sender, shown) = watch::channel(Pos::ZERO);
+        let session_client = SessionClient {
+            client: client.clone(),
+            outgoing: self.0.outgoing.clone(),
+            profile: self.0.profile(),
+            root: id.clone(),
+            shown,
+        };
+        let overlay = session_client.overlay().filter(|_| id == tree.root());
+        let attached = overlay.and_then(|overlay| {
+            let attached = self.0.setup.runtime.attach(tree, overlay);
+            attached
+                .inspect_err(|error| tracing::warn!(%error, session = %id, "attach a client"))
+                .ok()
+        });
+        SessionPorts::new(sender, attached)
+    }
+
     /// Follows a session until the client lets it go.
     async fn follow(
         &self,
@@ -555,8 +582,10 @@ impl Face {
             None => None,
         };
         let history = start.history(handover);
+        let ports = self.attach_ports(&id, &tree, &client);
         let shown = (tree, id.clone());
-        let attached = Live::attach(shared, client, shown, parts.clone(), history, inputs).await;
+        let attached =
+            Live::attach(shared, client, shown, parts.clone(), history, inputs, ports).await;
         match attached {
             Ok(live) => live.run(start).await,
             Err(error) => {

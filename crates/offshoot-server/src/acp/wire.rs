@@ -255,6 +255,11 @@ pub enum ToolContent {
         /// What is there now.
         new_text: String,
     },
+    /// A terminal of the client, in which the call's command runs.
+    Terminal {
+        /// Which.
+        terminal_id: String,
+    },
 }
 
 /// A file that a call is about.

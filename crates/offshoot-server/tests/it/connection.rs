@@ -17,11 +17,13 @@ use offshoot_server::acp::{
 };
 use offshoot_store::Handle;
 use offshoot_tools::Sidecars;
+use offshoot_tools::shell::{Base, Bash, Environment, Keeper};
 use offshoot_types::env::Env;
 use offshoot_types::hook::Hooks;
 use offshoot_types::id::Timestamp;
 use offshoot_types::manifest::{Mode, Registry};
 use offshoot_types::permission::charter::NoCharter;
+use offshoot_types::tool::Tool;
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -100,7 +102,7 @@ impl Ground {
         let project = Project {
             charter: Arc::new(NoCharter),
             models: Arc::new(models),
-            tools: offshoot_tools::builtin().into(),
+            tools: tools().into(),
             registry: Arc::new(registry),
             asks: Asks::SOMEBODY,
             helpers: Helpers::default(),
@@ -154,6 +156,21 @@ impl Ground {
         let id = opened["sessionId"].as_str().unwrap().to_owned();
         (connection, id)
     }
+}
+
+/// The tools for files, and a shell for the terminals of clients: it has no keeper of its own.
+fn tools() -> Vec<Arc<dyn Tool>> {
+    let keeper = Keeper {
+        program: "/bin/false".into(),
+        arguments: Vec::new(),
+    };
+    let environment = Environment {
+        base: Base::Inherited,
+        remove: Vec::new(),
+    };
+    let mut tools = offshoot_tools::builtin();
+    tools.push(Arc::new(Bash::new(keeper, environment)));
+    tools
 }
 
 fn names(script: &Scripted, wanted: impl Fn(Mode) -> bool) -> Vec<AgentSummary> {
@@ -292,6 +309,13 @@ impl Connection {
 
     pub(crate) async fn respond(&mut self, request: &Value, result: Value) {
         let response = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
+        self.write(&response).await;
+    }
+
+    /// Answers a request of the agent with an error.
+    pub(crate) async fn refuse(&mut self, request: &Value, code: i32) {
+        let error = json!({ "code": code, "message": "refused" });
+        let response = json!({ "jsonrpc": "2.0", "id": request["id"], "error": error });
         self.write(&response).await;
     }
 

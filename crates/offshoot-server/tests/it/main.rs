@@ -6,6 +6,7 @@ mod attaching;
 mod cancelling;
 mod children;
 mod connection;
+mod files;
 mod forms;
 mod golden;
 mod limits;
