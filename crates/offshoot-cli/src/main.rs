@@ -60,10 +60,7 @@ fn main() -> ExitCode {
     // Before anything else: this is how a command's processes are kept.
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|first| first == assemble::KEEP) {
-        return match words.next() {
-            Some(command) => offshoot_tools::shell::keep_in_terminal(&command),
-            None => offshoot_tools::shell::keep(),
-        };
+        return offshoot_tools::shell::keep(words.next()).into();
     }
     inside_agent::be_known();
     let read = cli::refuse_time_apart(std::env::args_os()).map(|()| parse());

@@ -49,7 +49,7 @@ use self::arguments::Arguments;
 use self::keepers::Keepers;
 
 pub use self::environment::{Base, Environment};
-pub use self::keep::{keep, keep_in_terminal};
+pub use self::keep::keep;
 pub use self::keepers::Keeper;
 pub use self::needs::needs;
 pub use self::orphans::adopt_orphans;

@@ -52,6 +52,21 @@ fn r24_no_command_of_an_agent_answers_what_is_asked_or_trusts() {
     }
 }
 
+#[test]
+fn r24_a_command_in_a_terminal_of_a_client_does_not_speak_for_a_person() {
+    let binary = env!("CARGO_BIN_EXE_offshoot");
+    let stage = Stage::new(ASKS);
+    for command in [
+        format!("{binary} trust --all 2>&1"),
+        format!("env -i setsid -w {binary} trust --all 2>&1"),
+    ] {
+        // This is what a client is told to start.
+        let done = stage.offshoot(["__keep", &command]);
+        let why = "a command of an agent does not speak for you";
+        assert!(done.stdout.contains(why), "{done:?}");
+    }
+}
+
 /// Has a command of an agent kill its keeper and then run a program as `trust --all`.
 #[track_caller]
 fn check_killed_keeper(program: &str) {

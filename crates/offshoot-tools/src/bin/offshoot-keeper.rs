@@ -6,8 +6,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match std::env::args_os().nth(1) {
-        Some(command) => offshoot_tools::shell::keep_in_terminal(&command),
-        None => offshoot_tools::shell::keep(),
-    }
+    offshoot_tools::shell::keep(std::env::args_os().nth(1)).into()
 }

@@ -12,10 +12,10 @@ mod recording;
 mod start;
 mod terminal;
 
+use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -24,7 +24,6 @@ use rustix::process::Pid;
 use self::reaper::{News, Reaper};
 use self::recording::Recording;
 use self::start::Running;
-pub use self::terminal::keep_in_terminal;
 use super::processes::{self, Process};
 use super::sweep;
 use super::wire::{End, Job, Message, Order, Report, Until};
@@ -43,16 +42,21 @@ const SWEEP_SELDOM: Duration = Duration::from_secs(1);
 /// How long killing may take until we are told that something is left.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
+/// The code of a command that could not be started, as shells have it.
+const NOT_STARTED: u8 = 126;
+
 /// Most bytes of the job; a command's six-fold at worst, two paths, and what a hook is told.
 const MOST_JOB: u32 = 16 * 1024 * 1024;
 
-/// Runs as keeper of a command, told over the socket that is its standard input.
+/// Runs as keeper of a command and returns the code to exit with, when nothing is left to keep.
 ///
-/// For a process of its own: `Keeper` says how it is started. Returns when nothing is left to keep.
-pub fn keep() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+/// For a process of its own: `Keeper` says how it is started. What stands behind the keeper's own
+/// arguments is a command that it is to run in the terminal of another program; without one it is
+/// told over the socket that is its standard input.
+pub fn keep(command: Option<OsString>) -> u8 {
+    match command {
+        Some(command) => terminal::run(&command).unwrap_or(NOT_STARTED),
+        None => u8::from(run().is_err()),
     }
 }
 

@@ -79,11 +79,14 @@ impl Keepers {
         &self.environment
     }
 
-    /// Carries work on that nobody waits for any more; it ends with the keepers at the latest.
+    /// Carries on work that no call waits for any more; it ends with the keepers at the latest.
     pub(super) fn look_after(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut state = self.lock();
         state.forget_the_gone();
-        state.tasks.spawn(work);
+        // The call may be dropped because the runtime is.
+        if !state.closed && tokio::runtime::Handle::try_current().is_ok() {
+            state.tasks.spawn(work);
+        }
     }
 
     /// Starts a keeper with a command of the owner, and how a hook is told and heard.

@@ -184,6 +184,16 @@ async fn nothing_that_a_command_starts_outlives_its_call_in_the_client() {
 }
 
 #[tokio::test]
+async fn a_command_that_kills_its_keeper_has_another_above_it_and_is_ended() {
+    let (shell, client) = (Shell::new(), Client::default());
+    let mark = mark();
+    let command = format!("env -i setsid -f sleep {mark}; kill -9 $PPID; sleep {mark}");
+    let outcome = run(&shell, &client, &command).await;
+    assert!(outcome.for_model().ends_with("[exit code 137]"));
+    assert_nobody(&mark);
+}
+
+#[tokio::test]
 async fn a_cancel_ends_the_command_and_releases_the_terminal() {
     let (shell, client) = (Shell::new(), Client::default());
     let mark = mark();

@@ -5,8 +5,6 @@
 //! has to be able to run as one. `keeper` is the only way to get a `Keeper` of this program, so that
 //! no program is started a second time that does not know about it.
 
-use std::process::ExitCode;
-
 use offshoot_tools::shell::{Keeper, keep};
 
 /// The first argument of a process that is a keeper.
@@ -17,10 +15,9 @@ const ARGUMENT: &str = "offshoot_keeper";
 /// Call it first in `main`. In a process that was started as a keeper it does that work, and ends the
 /// process instead of returning.
 pub fn keeper() -> Keeper {
-    let first = std::env::args_os().nth(1);
-    if first.is_some_and(|first| first == ARGUMENT) {
-        let kept = keep() == ExitCode::SUCCESS;
-        std::process::exit(i32::from(!kept));
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|first| first == ARGUMENT) {
+        std::process::exit(i32::from(keep(words.next())));
     }
     Keeper {
         program: "/proc/self/exe".into(),

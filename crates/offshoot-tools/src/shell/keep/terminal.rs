@@ -2,45 +2,31 @@
 //!
 //! Whoever started it shows what the command prints and ends it; nobody talks to this keeper. It is
 //! there so that a command of an agent has Offshoot above it, as any other has, and so that nothing
-//! of the command is left when its shell has ended. What is left if the keeper is killed is found by
-//! its mark, by the process whose agent runs the command (`shell/terminal`).
+//! of the command is left when its shell has ended. A command may kill the keeper above it, so there are
+//! two, one below the other: the outer one gets what the inner one has left. What is left if both are
+//! killed is found by its mark, by the process whose agent runs the command (`shell/terminal`).
 
 use std::ffi::OsStr;
 use std::io;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use rustix::process::{Pid, WaitOptions};
 
 use super::{SWEEP_EVERY, processes, sweep};
 
-/// The code of a command that could not be started, as shells have it.
-const NOT_STARTED: u8 = 126;
+/// Tells the inner keeper what it is. Set by anybody else, it costs the outer one.
+const INNER: &str = "OFFSHOOT_INNER_KEEPER";
 
 /// What a shell adds to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;
 
 /// Runs a command with `bash` in this terminal and ends what it leaves; returns the command's code.
-///
-/// For a process of its own, in the folder and with the variables that the command is to have.
-pub fn keep_in_terminal(command: &OsStr) -> ExitCode {
-    match run(command) {
-        Ok(code) => ExitCode::from(code),
-        Err(_) => ExitCode::from(NOT_STARTED),
-    }
-}
-
-fn run(command: &OsStr) -> io::Result<u8> {
+pub(super) fn run(command: &OsStr) -> io::Result<u8> {
     rustix::thread::set_name(c"offshoot-keeper").ok();
     let me = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(me))?;
-    let mut shell = Command::new("bash");
-    shell.arg("-c").arg(command).stdin(Stdio::null());
-    // A client takes no variable away.
-    for name in ["CDPATH", "PWD", "OLDPWD"] {
-        shell.env_remove(name);
-    }
-    let shell = shell.spawn()?;
+    let shell = below()?.map_or_else(|| shell(command), Ok)?;
     let shell = i32::try_from(shell.id()).ok().and_then(Pid::from_raw);
     let code = wait_for(shell)?;
     // Killing may meet a loop that starts new ones, so it is done until nobody is left.
@@ -52,6 +38,31 @@ fn run(command: &OsStr) -> io::Result<u8> {
         thread::sleep(SWEEP_EVERY);
     }
     Ok(code)
+}
+
+/// Starts the inner keeper; `None` in the inner keeper itself.
+fn below() -> io::Result<Option<Child>> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a process of its own, started with nothing but words and variables"
+    )]
+    let (is_inner, words) = (std::env::var_os(INNER).is_some(), std::env::args_os());
+    if is_inner {
+        return Ok(None);
+    }
+    let mut keeper = Command::new("/proc/self/exe");
+    let keeper = keeper.args(words.skip(1)).env(INNER, "1");
+    keeper.spawn().map(Some)
+}
+
+fn shell(command: &OsStr) -> io::Result<Child> {
+    let mut shell = Command::new("bash");
+    shell.arg("-c").arg(command).stdin(Stdio::null());
+    // A client takes no variable away.
+    for name in ["CDPATH", "PWD", "OLDPWD", INNER] {
+        shell.env_remove(name);
+    }
+    shell.spawn()
 }
 
 /// Waits until the shell has ended, and for whatever else ends before.
