@@ -324,7 +324,7 @@ async fn ask(
     logging::sent(&command);
     let receipt = tokio::select! {
         biased;
-        receipt = follower.hear(client.carry_out(command)) => receipt??,
+        receipt = follower.hear(Box::pin(client.carry_out(command))) => receipt??,
         signal = signals.next() => {
             output::complain(match signal {
                 Signal::Interrupt => "interrupted; leaving",

@@ -141,7 +141,9 @@ impl<R> Prompts<R> {
             self.said = Some(message.stop);
         }
         let mut answered = match event {
-            Event::TurnStarted { prompt: Some(_), .. } => self.answer(Open::is_over),
+            Event::TurnStarted {
+                prompt: Some(_), ..
+            } => self.answer(Open::is_over),
             _ => Vec::new(),
         };
         for open in &mut self.open {

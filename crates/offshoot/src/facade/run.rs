@@ -173,7 +173,7 @@ impl Flow {
                     Detail::News => waiting.news_only(),
                 };
                 let sent = SentPrompt::new(prompt.message.clone());
-                waiting.hear(agent.send(prompt)).await?;
+                waiting.hear(Box::pin(agent.send(prompt))).await?;
                 (agent, waiting, sent)
             }
             Self::Followed(agent, waiting, sent) => (agent, waiting, sent),

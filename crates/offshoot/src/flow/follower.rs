@@ -114,8 +114,10 @@ impl Follower {
     }
 
     /// Tells whether everything that is in the log has been told.
-    pub async fn is_caught_up(&self) -> Result<bool, StoreError> {
-        Ok(self.heard.is_empty() && self.updates.is_caught_up().await?)
+    pub fn is_caught_up(&self) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        // Not all of `self` may be lent to another thread: a take-over may be on its way.
+        let (nothing_heard, updates) = (self.heard.is_empty(), &self.updates);
+        async move { Ok(nothing_heard && updates.is_caught_up().await?) }
     }
 
     fn take(&mut self, update: Update) -> Option<News> {
