@@ -135,7 +135,7 @@ async fn through_client(
     }
     let at = target.clone();
     let stands = blocking::attempt(move || content(&at)).await?;
-    // An editor may format what it saves. Without this record that would be somebody else's edit,
+    // An editor may format what it saves. Without this record that would be another program's edit,
     // and the change could not be put back. One that has not saved it yet leaves the disk as it was.
     if let Ok(Some(saved)) = stands
         && saved != after

@@ -58,7 +58,10 @@ fn r24_a_command_in_a_terminal_of_a_client_does_not_speak_for_a_person() {
     let stage = Stage::new(ASKS);
     for command in [
         format!("{binary} trust --all 2>&1"),
-        format!("env -i setsid -w {binary} trust --all 2>&1"),
+        format!(
+            "env -i HOME=$HOME OFFSHOOT_DATA_DIR=$OFFSHOOT_DATA_DIR \
+             setsid -w {binary} trust --all 2>&1"
+        ),
     ] {
         // This is what a client is told to start.
         let done = stage.offshoot(["__keep", &command]);

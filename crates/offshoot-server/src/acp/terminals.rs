@@ -57,7 +57,7 @@ impl Terminals {
                 id: terminal_id,
                 has_ended: AtomicBool::new(false),
             });
-            // If nobody waits for it any more, it is released here.
+            // If the call was dropped meanwhile, the terminal is released here.
             drop(created.send(terminal));
             Ok(())
         });

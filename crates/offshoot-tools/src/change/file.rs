@@ -57,8 +57,8 @@ pub(super) fn replace(target: &Target, before: Option<&[u8]>, after: &[u8]) -> R
     replaced
 }
 
-/// Makes the folders on the way to a target that somebody else is about to write, if it contains
-/// `before`: whoever writes then has to make none, and follows no link to make them.
+/// Makes the folders on the way to a target that a client is about to write, if the target contains
+/// `before`: the client then makes none, and follows no link to make them.
 pub(super) fn prepare(target: &Target, before: Option<&[u8]>) -> Result<Way, Refusal> {
     let (_, name) = split(target)?;
     let way = Way::to(target)?;

@@ -95,7 +95,7 @@ impl Mark {
         })
     }
 
-    /// A mark of this process for a command that somebody else keeps.
+    /// A mark of this process for a command that a client starts.
     pub(super) fn new() -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let mark = Self::of(rustix::process::getpid())?;

@@ -1,6 +1,6 @@
 //! The keeper of a command in a terminal that is not ours, such as an editor's.
 //!
-//! Whoever started it shows what the command prints and ends it; nobody talks to this keeper. It is
+//! The client shows what the command prints and ends it, and gives this keeper no orders. The keeper is
 //! there so that a command of an agent has Offshoot above it, as any other has, and so that nothing
 //! of the command is left when its shell has ended. A command may kill the keeper above it, so there are
 //! two, one below the other: the outer one gets what the inner one has left. What is left if both are
@@ -15,7 +15,7 @@ use rustix::process::{Pid, WaitOptions};
 
 use super::{SWEEP_EVERY, processes, sweep};
 
-/// Tells the inner keeper what it is. Set by anybody else, it costs the outer one.
+/// Tells the inner keeper what it is. A client that sets it gets one keeper only.
 const INNER: &str = "OFFSHOOT_INNER_KEEPER";
 
 /// What a shell adds to the number of the signal that ended a command.
@@ -29,7 +29,7 @@ pub(super) fn run(command: &OsStr) -> io::Result<u8> {
     let shell = below()?.map_or_else(|| shell(command), Ok)?;
     let shell = i32::try_from(shell.id()).ok().and_then(Pid::from_raw);
     let code = wait_for(shell)?;
-    // Killing may meet a loop that starts new ones, so it is done until nobody is left.
+    // Killing may meet a loop that starts new ones, so it is done until no process is left.
     while sweep::kill(|all| processes::descendants(all, &[me]))?
         .iter()
         .any(|process| !process.is_dead())
