@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use offshoot::flow::{Follower, News, Orphan};
-use offshoot_engine::{CommandError, DeltaKind, Update as Change};
+use offshoot_engine::{Activity, CommandError, DeltaKind, Update as Change};
 use offshoot_types::command::{Answer, Deletion, Order, Receipt};
 use offshoot_types::event::{Entry, Event, RoleChoice};
 use offshoot_types::id::{AgentId, CallId, MessageId, Pos, TreeId};
@@ -545,6 +545,12 @@ impl Live {
                     respond(request, end);
                 }
             }
+            // The cancel came before the engine had begun, and may have missed it.
+            Change::Activity(agent, Activity::Compacting)
+                if agent == *self.tree.root() && self.prompts.is_any_cancelled() =>
+            {
+                self.cancel_again();
+            }
             // The follower acts on a session whose process is gone.
             Change::Output(_) | Change::Hooked(..) | Change::Activity(..) | Change::Orphaned => {}
             Change::Parked(error) => return self.fail(&error.message),
@@ -606,7 +612,7 @@ impl Live {
                 prompt: Some(prompt),
                 ..
             } if is_root && self.prompts.is_cancelled(prompt) => {
-                self.inputs.first(Input::Cancel(entry.agent.clone()));
+                self.cancel_again();
             }
             _ => {}
         }
@@ -620,6 +626,14 @@ impl Live {
                 respond(request, end);
             }
         }
+    }
+
+    /// Stops what runs, beside what is carried out: a close may wait for just that.
+    fn cancel_again(&mut self) {
+        let (shared, tree) = (self.shared.clone(), self.tree.clone());
+        self.asks.carry(async move {
+            send::cancel(&shared, &tree, tree.root()).await;
+        });
     }
 
     /// Tells the user something: as a notice, or as a marked message of the agent where the client knows

@@ -99,6 +99,11 @@ impl<R> Prompts<R> {
         open.any(|open| open.sent.message() == message && open.is_cancelled)
     }
 
+    /// Tells whether the client has cancelled any that is open.
+    pub(super) fn is_any_cancelled(&self) -> bool {
+        self.open.iter().any(|open| open.is_cancelled)
+    }
+
     /// Tells whether a prompt is open.
     pub(super) fn is_open(&self, message: &MessageId) -> bool {
         self.open.iter().any(|open| open.sent.message() == message)

@@ -173,11 +173,15 @@ async fn a_cancel_is_taken_while_text_streams_without_a_pause() {
 
 #[tokio::test]
 async fn a_cancel_or_a_close_stops_the_shortening_of_a_conversation() {
-    let script = format!("{SCRIPT}  - {{agent: compaction, delay_ms: 600000, say: never}}\n");
+    let script =
+        crate::conversations::SHORTENED.replace("say: \"Goal", "delay_ms: 600000, say: \"Goal");
     for method in ["session/cancel", "session/close"] {
         let ground = Ground::new(&script);
         let (mut client, id) = ground.session(flat()).await;
-        client.prompt(&id, "hi").await.unwrap();
+        for _ in 0..3 {
+            let long = crate::conversations::long();
+            client.prompt(&id, &long).await.unwrap();
+        }
         let open = client.send("session/prompt", prompt(&id, "/compact")).await;
         let params = json!({ "sessionId": id });
         if method == "session/close" {

@@ -34,7 +34,10 @@ use tokio::task::JoinHandle;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The model of every test: a script.
-const MODEL: &str = "scripted/test";
+pub(crate) const MODEL: &str = "scripted/test";
+
+/// The same script with a larger window.
+pub(crate) const BIG: &str = "scripted/big";
 
 /// Ids that count, and a clock that stands still.
 #[derive(Default)]
@@ -57,6 +60,8 @@ pub(crate) struct Ground {
     script: String,
     env: Arc<Counter>,
     has_key: bool,
+    /// How the runtime uses models for itself.
+    pub(crate) helpers: Helpers,
 }
 
 impl Ground {
@@ -66,6 +71,7 @@ impl Ground {
             script: script.to_owned(),
             env: Arc::default(),
             has_key: true,
+            helpers: Helpers::default(),
         }
     }
 
@@ -98,14 +104,15 @@ impl Ground {
             has_key: self.has_key,
         };
         let model: Arc<dyn offshoot_types::model::Model> = Arc::new(script);
-        let models: ModelSet = [(MODEL.to_owned(), model)].into_iter().collect();
+        let models = [(MODEL.to_owned(), model.clone()), (BIG.to_owned(), model)];
+        let models: ModelSet = models.into_iter().collect();
         let project = Project {
             charter: Arc::new(NoCharter),
             models: Arc::new(models),
             tools: tools().into(),
             registry: Arc::new(registry),
             asks: Asks::SOMEBODY,
-            helpers: Helpers::default(),
+            helpers: self.helpers.clone(),
             hooks: Hooks::default(),
         };
         let data = data.canonicalize().unwrap();
@@ -182,6 +189,13 @@ fn names(script: &Scripted, wanted: impl Fn(Mode) -> bool) -> Vec<AgentSummary> 
     agents.map(summary).collect()
 }
 
+fn model_of((name, window): (&str, u64)) -> ModelSummary {
+    ModelSummary {
+        name: name.to_owned(),
+        context_window: Some(window),
+    }
+}
+
 /// What sessions begin with: the first agent of the script.
 struct Starts {
     primaries: Vec<AgentSummary>,
@@ -210,10 +224,7 @@ impl Workspaces for Starts {
                 project: None,
                 primaries: self.primaries.clone(),
                 subagents: self.subagents.clone(),
-                models: vec![ModelSummary {
-                    name: MODEL.to_owned(),
-                    context_window: Some(1000),
-                }],
+                models: [(MODEL, 1000), (BIG, 5000)].map(model_of).to_vec(),
                 notices: Vec::new(),
             }),
         };

@@ -6,6 +6,7 @@ mod attaching;
 mod cancelling;
 mod children;
 mod connection;
+mod conversations;
 mod files;
 mod forms;
 mod golden;
