@@ -126,6 +126,7 @@ async fn r28_what_is_halved_are_streams_however_many_wait_for_a_slot() {
     };
     let stage = Stage::ticking_with(script, limits, Vec::new()).await;
     stage.prompt(stage.root(), "go").await;
+    stage.asked("worker", 4).await;
     stage.pass(1).await;
     assert_eq!(
         stage.script.sent("worker").len(),
