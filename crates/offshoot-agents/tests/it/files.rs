@@ -478,6 +478,15 @@ fn sa_33_own_permissions_give_the_agent_up_with_the_line_and_what_to_write_inste
 }
 
 #[test]
+fn pd_18_a_key_that_would_do_nothing_gives_the_agent_up() {
+    for key in ["skills: [a]", "skills:", "colour: blue"] {
+        let reading = file(&format!("---\nmode: all\n{key}\n---\nGo."));
+        let said = reading.manifest.unwrap_err().to_string();
+        assert!(said.starts_with("agents/critic.md:3: "), "{key}: {said}");
+    }
+}
+
+#[test]
 fn rules_of_a_file_that_contradict_each_other_are_a_warning() {
     let rules = "permissions:
   - {permission: fs.read, pattern: a, action: allow}

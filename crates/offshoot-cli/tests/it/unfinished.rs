@@ -1,7 +1,7 @@
 //! Exit code 3: a run whose root completed although a limit of the run stopped an agent, or a
 //! request was denied because no one could answer it (R19).
 
-use crate::stage::{Done, Stage};
+use crate::stage::{Done, Stage, of_type};
 
 /// A lead that asks a worker, and a worker that reads for ever and hands back when it must.
 const ENDLESS: &str = r#"
@@ -164,4 +164,18 @@ fn r19_agents_that_the_time_of_the_run_stopped_are_counted_however_each_of_them_
     let line = counted(&done).unwrap_or_else(|| panic!("{done:#?}"));
     let said = "offshoot: 3 agents were stopped by limits (3 by time); see: ";
     assert!(line.starts_with(said), "{line}");
+}
+
+#[test]
+fn r19_what_the_model_offline_cannot_do_ends_with_3_and_runs_no_command() {
+    let stage = Stage::new("replies: []");
+    for prompt in ["fix the tests", "run the linter and fix all errors"] {
+        let done = stage.offshoot(["run", "--yes", "--json", "--model", "offline", prompt]);
+        let events = done.exited(3).events();
+        let calls = of_type(&events, "tool.execution_start");
+        let commands = calls
+            .iter()
+            .filter(|call| call["data"]["toolName"] == "bash");
+        assert_eq!(commands.count(), 0, "{prompt}");
+    }
 }
