@@ -181,7 +181,7 @@ pub(crate) async fn copy(
 }
 
 /// Stores files of the workspace for a child and returns what names them, or says why one cannot be
-/// given. The agent has to be allowed to `read` each of them; nobody is asked.
+/// given. The agent has to be allowed to `read` each of them; the user is not asked.
 pub(crate) async fn load_files(agent: &Agent, paths: &[String]) -> Result<Vec<Part>, Outcome> {
     let (parts, limits) = (&agent.parts, &agent.board.limits.attachments);
     if paths.len() > limits.parts {

@@ -63,7 +63,7 @@ pub(crate) struct Board {
     pub(crate) governors: Arc<Governors>,
     state: Mutex<State>,
     /// Every update, for those who watch agents at work. Made for the first of them: the queue is most of
-    /// what a session takes that nobody follows.
+    /// what a session takes that no client follows.
     live: OnceLock<broadcast::Sender<Arc<[Update]>>>,
     /// Only batches that hold more than activity and deltas: being woken for every move of every agent
     /// costs more than the move.

@@ -556,7 +556,7 @@ impl Inner {
             .store
             .entries(tree, Pos::ZERO, usize::MAX)
             .await?;
-        // A log that does not fold is told by the session.
+        // The session reports a log that does not fold.
         Ok(Tree::fold(&log).ok().as_ref().and_then(name))
     }
 

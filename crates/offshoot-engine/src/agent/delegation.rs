@@ -1,7 +1,7 @@
 //! What a prompt says about delegation, judged before the prompt is in the log.
 //!
-//! A face is told at the door; this is for a prompt that another process sent, and for messages of a
-//! parent that may not delegate.
+//! The runtime refuses such a prompt of its own clients at once (`door.rs`); this covers a prompt that another
+//! process sent, and messages of a parent that may not delegate.
 
 use offshoot_types::message::{Author, Delegation, UserMessage};
 use offshoot_types::outcome::{ErrorKind, Outcome};
