@@ -70,7 +70,8 @@ const CLIENTS: &[Client] = &[
 /// Builds the program, installs the clients and runs them; fails if a check does.
 pub(crate) fn run(root: &Path, arguments: impl Iterator<Item = String>) -> Result<()> {
     let options = options(arguments)?;
-    cargo(root, &["build", "--package", "offshoot-cli"])?;
+    // With the tests: their dependencies have other features, so the program alone would be built all anew.
+    cargo(root, &["build", "--workspace", "--bins", "--tests"])?;
     let target = target(root)?;
     let name = format!("offshoot{}", std::env::consts::EXE_SUFFIX);
     let binary = target.join("debug").join(name);
