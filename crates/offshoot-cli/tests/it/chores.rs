@@ -463,3 +463,18 @@ fn sa_45_sessions_close_writes_a_summary_if_there_is_news_and_a_small_tier() {
     assert_eq!(summary.stdout.trim(), "It was brief.");
     stage.offshoot(["sessions", "close", "nobody"]).exited(2);
 }
+
+#[test]
+fn sa_45_a_run_that_ends_does_not_close_its_session() {
+    let stage = small();
+    stage.write(
+        USER,
+        &format!("tiers.small = 'scripted/small.yaml'\n{RULES}"),
+    );
+    let script = "replies: [{agent: summary, say: It was brief.}, {say: Short.}]";
+    stage.write(".config/offshoot/small.yaml", script);
+    ask(&stage, "hello");
+    // A close writes a summary of what none has summed up yet.
+    let closed = stage.offshoot(["sessions", "close", "first"]).succeeded();
+    assert_eq!(closed.stdout.trim(), "closed; its summary is written");
+}
