@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use agent_client_protocol::Client;
 use agent_client_protocol::v1::schema::{
     ForkSessionResponse, LoadSessionResponse, PromptResponse, ResumeSessionResponse, StopReason,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{Client, Error};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -68,6 +68,16 @@ impl Start {
             (Self::Resume(_), Some(former)) => History::Known(Box::new(former)),
             (Self::New | Self::Resume(_) | Self::Fork(_), _) => History::Silent,
         }
+    }
+
+    /// Answers the request with an error; a session that was just opened has its answer already.
+    pub(super) fn refuse(self, error: Error) {
+        note_sent(match self {
+            Self::New => Ok(()),
+            Self::Load(responder) => responder.respond_with_error(error),
+            Self::Resume(responder) => responder.respond_with_error(error),
+            Self::Fork(responder) => responder.respond_with_error(error),
+        });
     }
 }
 

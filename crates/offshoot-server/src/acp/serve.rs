@@ -421,14 +421,8 @@ impl Face {
             servers: &request.mcp_servers,
             directories: &request.additional_directories,
         };
-        match self.known(&id, asked).await {
-            Err(error) => note_sent(responder.respond_with_error(error)),
-            Ok((tree, start)) => {
-                let attached = self.register(&tree, &id, start);
-                self.follow(id, client, Start::Load(responder), attached)
-                    .await;
-            }
-        }
+        self.attach_known(id, asked, Start::Load(responder), client)
+            .await;
     }
 
     async fn resume(
@@ -443,12 +437,23 @@ impl Face {
             servers: &request.mcp_servers,
             directories: &request.additional_directories,
         };
+        self.attach_known(id, asked, Start::Resume(responder), client)
+            .await;
+    }
+
+    /// Attaches a session that exists, or answers why it cannot be attached.
+    async fn attach_known(
+        &self,
+        id: AgentId,
+        asked: Asked<'_>,
+        start: Start,
+        client: ConnectionTo<Client>,
+    ) {
         match self.known(&id, asked).await {
-            Err(error) => note_sent(responder.respond_with_error(error)),
-            Ok((tree, start)) => {
-                let attached = self.register(&tree, &id, start);
-                self.follow(id, client, Start::Resume(responder), attached)
-                    .await;
+            Err(error) => start.refuse(error),
+            Ok((tree, parts)) => {
+                let attached = self.register(&tree, &id, parts);
+                self.follow(id, client, start, attached).await;
             }
         }
     }
@@ -591,13 +596,7 @@ impl Face {
             Err(error) => {
                 tracing::warn!(%error, session = %id, "follow a session");
                 self.0.forget(&id, &parts);
-                let error = internal(error);
-                note_sent(match start {
-                    Start::New => Ok(()),
-                    Start::Load(responder) => responder.respond_with_error(error),
-                    Start::Resume(responder) => responder.respond_with_error(error),
-                    Start::Fork(responder) => responder.respond_with_error(error),
-                });
+                start.refuse(internal(error));
             }
         }
     }
